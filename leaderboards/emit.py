@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.leaderboard.board import Leaderboard
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.sandbox.description import UNKNOWN_SOURCE
 
 CLASS = """

@@ -12,12 +12,13 @@ from sklearn.metrics import average_precision_score
 
 from tests.helpers.plans import make_plan
 from tests.helpers.protocol_plant import SENSORS, plant
+from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.label_noise import Fit, fits_of, label_changes, label_noise
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.selection import select
 
 PROTOCOLS = ("strict", "published", "skab")
@@ -158,7 +159,7 @@ def evaluated(protocol: str, data) -> dict[str, np.ndarray]:
 
 
 def scores_on_disk(store: Store, trial: str, protocol: str, data) -> dict[str, np.ndarray]:
-    arrays = np.load(store.path / trial / "scores.npz")
+    arrays = np.load(stored(store.path, trial).scores)
     if protocol == "published":
         parts = np.split(arrays["test/all/test"], np.cumsum([one.n_rows for one in data.dataset.test])[:-1])
         return dict(zip(data.labels.rows, parts, strict=True))

@@ -13,8 +13,8 @@ from tsadbench import Detector, Labels
 from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import TrialResult
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Traits
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 N_TRIALS = 8
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cards import CARD, frame
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.helpers.processes import boxes
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 
 pytestmark = pytest.mark.processes
 
@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_run_keeps_what_had_ended_and_leaves_no_process(tmp_path
     command = [sys.executable, "-m", "tsadbench", "run", "-d", "max-z", *SLEEPS, "--out", str(tmp_path / "runs")]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=ENVIRONMENT)
     deadline = time.monotonic() + 120
-    while not (list(tmp_path.glob("runs/*/record.json")) and boxes(run.pid)):
+    while not (list(tmp_path.glob("runs/records/*.json")) and boxes(run.pid)):
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.helpers.records import record
 from tsadbench.cli.output import print_table
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.helpers.plans import make_plan
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 
 @pytest.fixture(scope="module")

@@ -107,9 +107,9 @@ def test_contributions_that_were_not_kept_can_be_asked_for_later(tsadbench, tmp_
     command = ("run", "-d", "t2", "--dataset", "pumploop", "--no-floors", "--out", tmp_path / "runs")
     assert tsadbench(*command, "--no-contributions").code == 0
     assert "earlier run" in tsadbench(*command).err
-    assert not list((tmp_path / "runs").glob("*/contributions.npz"))
+    assert not list((tmp_path / "runs").glob("contributions/*.npz"))
     assert "earlier run" not in tsadbench(*command, "--rerun", "no-contributions").err
-    assert len(list((tmp_path / "runs").glob("*/contributions.npz"))) == 1
+    assert len(list((tmp_path / "runs").glob("contributions/*.npz"))) == 1
     assert "earlier run" in tsadbench(*command, "--rerun", "no-contributions").err
     both = tsadbench(*command, "--no-contributions", "--rerun", "no-contributions")
     assert (both.code, "give one of them" in both.err) == (2, True)
@@ -165,8 +165,8 @@ def test_parameters_reach_label_and_record(skab, tsadbench, tmp_path):
     row = next(row for row in json.loads(done.out)["rows"] if row["split"] == "overall")
     assert (row["label"], row["protocol"], row["n_rows"]) == ("t2[smoothing=5]", "strict[q=0.01]", 36381)
     assert row["parameters"]["smoothing"] == 5
-    (folder,) = (one for one in tmp_path.iterdir() if one.is_dir())
-    assert Record.from_json((folder / "record.json").read_text(), "here").label == "t2[smoothing=5]"
+    (file,) = tmp_path.glob("records/*.json")
+    assert Record.from_json(file.read_text(), "here").label == "t2[smoothing=5]"
 
 
 def test_a_detector_that_breaks_its_contract_is_a_row_with_a_reason_and_the_others_go_on(skab, tsadbench, tmp_path):

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.plans import make_plan
-from tsadbench.execution.run_store import Store
+from tests.helpers.stored import stored
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 PUMPLOOP = "pumploop"
 DISTANCE, NOISY, EVERYTHING = (f"tests.helpers.tiny:{name}" for name in ("Distance", "Noisy", "Everything"))
@@ -59,7 +60,7 @@ class TestRuns:
         assert tsadbench("runs", "rm", runs, name_of(runs, DISTANCE)).code == 0
         assert DISTANCE not in {record.label for record in Store.open(runs).records()}
         assert tsadbench("runs", "rm", runs, "--detector", NOISY).code == 0
-        (runs / name_of(runs, EVERYTHING) / "record.json").write_text("{")
+        stored(runs, name_of(runs, EVERYTHING)).record.write_text("{")
         listed = tsadbench("runs", "list", runs)
         assert len(listed.out.splitlines()) == 1
         assert "broken: " in listed.err
@@ -83,7 +84,7 @@ class TestJudge:
         found = tsadbench("judge", runs)
         assert (found.code, bool(re.search(r"^4 \D*4 \D*0 ", found.out, re.M))) == (0, True)
         name = name_of(runs, DISTANCE)
-        file = runs / name / "record.json"
+        file = stored(runs, name).record
         before = json.loads(file.read_text())
         edited = json.loads(file.read_text())
         edited["splits"]["leak"]["metrics"].update(mcc=0.5)
@@ -97,7 +98,7 @@ class TestJudge:
         assert tsadbench("verify", runs).code == 0
 
     def test_rules_that_have_changed_since_are_applied_by_verify_and_leaderboard(self, runs, tsadbench):
-        file = runs / name_of(runs, DISTANCE) / "record.json"
+        file = stored(runs, name_of(runs, DISTANCE)).record
         recorded = json.loads(file.read_text())
         for command in ("verify", "leaderboard"):
             old = {**recorded, "judging": "of other rules"}
@@ -108,7 +109,7 @@ class TestJudge:
             assert json.loads(file.read_text())["splits"] == recorded["splits"]
 
     def test_what_cannot_be_judged_is_reported(self, runs, tsadbench):
-        for file in runs.glob("*/record.json"):
+        for file in runs.glob("records/*.json"):
             text = file.read_text().replace('"dataset": "pumploop"', '"dataset": "elsewhere"')
             file.write_text(text.replace('"judging": "', '"judging": "0'))
         found = tsadbench("judge", runs)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
 
 from tests.helpers.broken_store import RECORDING, copy, sound_store
 from tests.helpers.trials import DISTANCE
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 
 CODE = """
 import contextlib
@@ -65,7 +64,7 @@ def test_code_that_a_record_names_runs_only_if_the_user_names_it(store, tmp_path
     source = next(record for record in store.records() if record.label == DISTANCE)
     trial = "ab" * 12
     copy(store, source, trial, name, detector=name, floor=floor)
-    shutil.rmtree(store.path / source.trial)
+    store.remove([source.trial])
     for command in READERS:
         done = tsadbench(*[one.format(runs=store.path, out=tmp_path, label=name, trial=trial) for one in command])
         assert not witness.exists(), command
@@ -88,12 +87,11 @@ def test_a_prior_that_a_label_names_is_not_opened(store, tmp_path, tsadbench):
 def test_names_that_are_paths_lead_nowhere(store, tmp_path, tsadbench, name):
     victim = tmp_path / "victim"
     victim.mkdir()
-    (victim / "record.json").write_text("mine")
+    (victim / "mine.json").write_text("mine")
     source = next(record for record in store.records() if record.label == "max-z")
     for place, field in enumerate(("trial", "dataset", "protocol")):
-        folder = copy(store, source, f"{place:024x}", "max-z[mean=4]")
-        record = replace(source, trial=folder.name, label="max-z[mean=4]")
-        folder.joinpath("record.json").write_text(replace(record, **{field: name}).to_json())
+        file = copy(store, source, f"{place:024x}", "max-z[mean=4]")
+        file.write_text(json.dumps({**json.loads(file.read_text()), field: name}))
     before = sorted(tmp_path.rglob("*"))
     listed = tsadbench("runs", "list", store.path)
     assert listed.code == 1
@@ -104,15 +102,13 @@ def test_names_that_are_paths_lead_nowhere(store, tmp_path, tsadbench, name):
     assert written.code == 1
     tables = sorted(path for path in tmp_path.rglob("*") if path not in before)
     assert all(path.is_relative_to(tmp_path / "tables" / "pumploop") for path in tables if path.name != "tables")
-    assert (victim / "record.json").read_text() == "mine"
+    assert (victim / "mine.json").read_text() == "mine"
 
 
 def test_a_split_that_is_a_path_is_not_written(store, tmp_path, tsadbench):
     source = next(record for record in store.records() if record.label == "max-z")
-    for one in store.records():
-        if one.trial != source.trial:
-            store.remove(one.trial)
-    file = store.path / source.trial / "record.json"
+    store.remove(one.trial for one in store.records() if one.trial != source.trial)
+    file = store.path / "records" / f"{source.trial}.json"
     content = json.loads(file.read_text())
     content["splits"]["../../out"] = content["splits"]["overall"]
     file.write_text(json.dumps(content))

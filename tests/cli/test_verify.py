@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
+from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
+from tsadbench.execution.judging import arrays_hash, judge_again
 from tsadbench.execution.provenance import scoring_identity, trial_name
 from tsadbench.execution.record import Record
-from tsadbench.execution.rejudging import judged_again
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
-from tsadbench.execution.score_arrays import arrays_hash
+from tsadbench.execution.store import Store
 
 DATASET = "pumploop"
 LABELS = ("t2[smoothing=3]", "all-positive", "max-z", "random")
@@ -49,16 +49,11 @@ def one(runs: Path, label: str = LABELS[0]) -> Record:
 
 
 def write(runs: Path, old: Record, new: Record) -> None:
-    """Write a record in the place of another, its folder renamed with it."""
-    folder = runs / old.trial
-    if new.trial != old.trial:
-        folder = folder.rename(runs / new.trial)
-    (folder / "record.json").write_text(new.to_json())
-
-
-def sealed(record: Record) -> Record:
-    """Return a record with the checksum that somebody would forge who knows how."""
-    return replace(record, manifest={**record.manifest, "checksum": record.checksum})
+    """Write a record in the place of another."""
+    files = stored(runs, old.trial)
+    files.record.unlink()
+    files.scores.rename(runs / "scores" / f"{new.scoring}.npz")
+    Store.open(runs).put(new)
 
 
 def renamed(record: Record) -> Record:
@@ -76,7 +71,7 @@ def renamed(record: Record) -> Record:
         seed=record.seed,
         threads=record.threads,
     )
-    return sealed(replace(record, scoring=scoring, trial=trial_name(scoring, record.protocol)))
+    return replace(record, scoring=scoring, trial=trial_name(scoring, record.protocol))
 
 
 def faults(out: str) -> list[str]:
@@ -96,7 +91,7 @@ def test_an_honest_store_is_as_recorded_and_repeats_to_the_bit(runs, tsadbench):
 
 def test_an_identity_that_is_forged_with_the_label_is_not_that_of_the_parameters(runs, tsadbench):
     record = one(runs)
-    assert record == renamed(record), "this test computes identities and checksums as runs do"
+    assert record == renamed(record), "this test computes identities as runs do"
     write(runs, record, renamed(replace(record, label="t2[smoothing=5]")))
     found = tsadbench("verify", runs)
     assert found.code == 1
@@ -106,15 +101,13 @@ def test_an_identity_that_is_forged_with_the_label_is_not_that_of_the_parameters
 def changed_scores(
     made: SimpleNamespace, runs: Path, change: Callable[[str, np.ndarray], np.ndarray], *, forged: bool
 ) -> Record:
-    """Change the scores of the first trial and judge them; forged: with their hash and the record's checksum."""
+    """Change the scores of the first trial and judge them; forged: with their hash."""
     store, plan, record = Store.open(runs), made.plan, one(runs)
-    scores = {name: change(name, values.copy()) for name, values in store.scores(record.trial).items()}
-    thresholds = scores.pop("thresholds")
-    np.savez(runs / record.trial / "scores.npz", **scores, thresholds=thresholds)
-    (runs / record.trial / "contributions.npz").unlink(missing_ok=True)
-    judged = judged_again(record, store, plan.protocol, plan.episodes, plan.data.labels, None)
+    scores = {name: change(name, values.copy()) for name, values in store.scores(record).items()}
+    np.savez(stored(runs, record.trial).scores, **scores)
+    judged = judge_again(record, store, plan.protocol, plan.episodes, plan.data.labels, None, record.judging)
     if forged:
-        judged = sealed(replace(judged, manifest={**judged.manifest, "scores_hash": arrays_hash(scores)}))
+        judged = replace(judged, manifest={**judged.manifest, "scores_hash": arrays_hash(scores)})
     write(runs, record, judged)
     return judged
 
@@ -122,7 +115,7 @@ def changed_scores(
 def labels(name: str, values: np.ndarray) -> np.ndarray:
     """Return what a detector would score that knows the labels."""
     data = load_dataset(DATASET)(DataOptions())
-    role, _, recording = name.split("/", 2) if "/" in name else (name, "", "")
+    role, _, recording = name.split("/", 2)
     if role != "test":
         return 1e-3 * np.arange(len(values)) / max(1, len(values))
     return data.labels.rows[recording].astype(np.float64)
@@ -171,7 +164,7 @@ def test_a_redo_runs_no_code_that_is_not_trusted_and_passes_over_what_is_broken(
     runs = tmp_path / "runs"
     records = run_plan(make_plan([DISTANCE, "max-z"], dataset=DATASET, floors=False), Store.create(runs))
     trial = {record.label: record.trial for record in records}
-    os.truncate(runs / trial["max-z"] / "scores.npz", 900)
+    os.truncate(stored(runs, trial["max-z"]).scores, 900)
     found = tsadbench("verify", runs, "--redo", "all")
     assert found.code == 1
     (line,) = (line for line in found.out.splitlines() if line.startswith(f"cannot be repeated: {trial[DISTANCE]}"))

@@ -9,7 +9,7 @@ from tsadbench import UsageError
 from tsadbench.datasets.suites import SUITES, Suite
 from tsadbench.execution.plan import make_plans
 from tsadbench.execution.request import requested
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.registry import entries
 
 CODE = """

@@ -22,8 +22,8 @@ from tsadbench.execution.checks import (
     shipped_reports,
     write_reports,
 )
-from tsadbench.execution.records_file import RECORDS, read_records
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.record import RECORDS, read_records
+from tsadbench.execution.store import Store
 from tsadbench.testing import all_checks
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.helpers.records import record
 from tsadbench import StoreError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
 
 pytestmark = pytest.mark.processes
@@ -28,7 +28,9 @@ SECONDS = 1.5
 def outcome(trial: str, writer: int) -> Outcome:
     """Return a trial whose record and scores both say which process wrote it."""
     return Outcome(
-        replace(record("t2"), trial=trial, notes=(str(writer),)), {"test/all/a": np.full(50, float(writer))}, log="log"
+        replace(record("t2"), trial=trial, scoring=trial, notes=(str(writer),)),
+        {"test/all/a": np.full(50, float(writer))},
+        log="log",
     )
 
 
@@ -43,8 +45,8 @@ def write(folder: str, writer: int) -> None:
 
 
 @contextmanager
-def writing(folder: Path, writer: int, prepare: str = "") -> Iterator[subprocess.Popen[str]]:
-    code = f"{prepare}\nfrom tests.execution.test_concurrent_writers import write; write({str(folder)!r}, {writer})"
+def writing(folder: Path, writer: int) -> Iterator[subprocess.Popen[str]]:
+    code = f"from tests.execution.test_concurrent_writers import write; write({str(folder)!r}, {writer})"
     with subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True) as process:
         try:
             yield process
@@ -52,20 +54,20 @@ def writing(folder: Path, writer: int, prepare: str = "") -> Iterator[subprocess
             process.kill()
 
 
-def disturbed_reads(folder: Path, prepare: str = "") -> tuple[list[str], int]:
+def disturbed_reads(folder: Path) -> tuple[list[str], int]:
     """Return what a reader missed while two processes wrote, and how often it read all trials."""
     store = Store.create(folder)
     for trial in TRIALS:
         store.add(outcome(trial, 0))
     missed, rounds = list[str](), 0
     with ExitStack() as stack:
-        writers = [stack.enter_context(writing(folder, number, prepare)) for number in (1, 2)]
+        writers = [stack.enter_context(writing(folder, number)) for number in (1, 2)]
         while any(writer.poll() is None for writer in writers):
             rounds += 1
             missed += [f"listed {name}" for name in set(TRIALS) ^ set(store.trials())]
             for trial in TRIALS:
                 try:
-                    read = store.record(trial), store.scores(trial)["test/all/a"]
+                    read = (one := store.record(trial)), store.scores(one)["test/all/a"]
                 except StoreError as error:
                     missed.append(str(error))
                 else:
@@ -78,7 +80,8 @@ def disturbed_reads(folder: Path, prepare: str = "") -> tuple[list[str], int]:
             printed, errors = writer.communicate()
             assert writer.returncode == 0, errors
             assert int(printed) >= len(TRIALS)
-    assert sorted(os.listdir(folder)) == [*TRIALS, "store.json"]
+    assert sorted(os.listdir(folder / "records")) == [f"{trial}.json" for trial in TRIALS]
+    assert not list(folder.rglob(".unfinished*"))
     return missed, rounds
 
 
@@ -86,13 +89,3 @@ def test_a_reader_always_sees_every_trial_whole_and_no_write_fails(tmp_path: Pat
     missed, rounds = disturbed_reads(tmp_path / "runs")
     assert missed == []
     assert rounds > 10
-
-
-@pytest.mark.long
-def test_no_write_fails_on_a_file_system_that_cannot_exchange_names(tmp_path: Path):
-    """A reader may miss a trial there for a moment; what it does read is whole."""
-    missed, rounds = disturbed_reads(
-        tmp_path / "runs", "from tsadbench.execution import run_store; run_store.exchange = lambda *_: False"
-    )
-    assert rounds > 10
-    assert all("No such file" in text or text.startswith(("listed", "absent")) for text in missed)

@@ -12,8 +12,8 @@ from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError
+from tsadbench.execution.judging import judge_again
 from tsadbench.execution.record import Record
-from tsadbench.execution.rejudging import judged_again
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.repetition import repeat
 from tsadbench.results.trial_result import TrialResult
@@ -60,7 +60,7 @@ def test_means_of_the_judge_are_those_of_each_entity_judged_alone(made):
 def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     record = made.records[0]
     plan = plan_for(made.data, DISTANCE)
-    again = judged_again(record, made.store, plan.protocol, plan.episodes, made.data.labels, None)
+    again = judge_again(record, made.store, plan.protocol, plan.episodes, made.data.labels, None, record.judging)
     assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
     for verified in verify(made.store, lambda _: made.data):
         assert verified.faults == ()

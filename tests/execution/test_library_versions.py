@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.utils.distributions import distributions_of, requirements, versions_of
 
 DETECTOR = """

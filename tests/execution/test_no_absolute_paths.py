@@ -10,8 +10,8 @@ import pytest
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.utils.names import command_without_folders, without_folders
 
 OWN = """

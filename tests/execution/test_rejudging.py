@@ -15,11 +15,12 @@ from tests.helpers.counting import Judged
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
+from tests.helpers.stored import stored
 from tsadbench import Labels
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.records_file import RECORDS, committed_records, read_records
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.record import RECORDS, Record, committed_records, read_records
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.judging import judge_store
 
 RULES = """
@@ -77,9 +78,8 @@ def found(records) -> list[object]:
     return [(record.status, record.splits, record.thresholds) for record in records]
 
 
-def arrays(store: Store, trial: str) -> dict[str, bytes]:
-    kept = {**store.scores(trial), **store.contributions(trial)}
-    return {name: values.tobytes() for name, values in kept.items() if name != "thresholds"}
+def arrays(store: Store, record: Record) -> dict[str, bytes]:
+    return {name: values.tobytes() for name, values in {**store.scores(record), **store.contributions(record)}.items()}
 
 
 def test_other_parameters_of_a_protocol_fit_nothing(planned, store, diary, tmp_path):
@@ -95,10 +95,9 @@ def test_other_parameters_of_a_protocol_fit_nothing(planned, store, diary, tmp_p
     assert after[0].protocol == "strict[q=0.01]"
     assert len(store.records()) == 4
     for old, new in zip(before, after, strict=True):
-        assert arrays(store, old.trial) == arrays(store, new.trial)
+        assert arrays(store, old) == arrays(store, new)
         assert old.scoring == new.scoring
         assert old.judging != new.judging
-    assert store.scores(after[0].trial)["thresholds"] == after[0].thresholds[0].threshold.value
     assert run_plan(planned(), store) == before
 
 
@@ -179,7 +178,7 @@ class TestCommittedRecords:
 def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_data):
     records = run_plan(planned(), store)
     for record in records:
-        (store.path / record.trial / "scores.npz").write_bytes(b"PK\x03\x04 cut off")
+        stored(store.path, record.trial).scores.write_bytes(b"PK\x03\x04 cut off")
     assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"cannot be judged"}
     run_plan(planned(settings=["strict.q=0.01"]), store)
     assert fits(diary) == 2
@@ -188,7 +187,7 @@ def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_dat
 def test_a_trial_that_other_rules_called_invalid_can_be_judged_again(planned, store, small_data):
     (before, *_) = run_plan(planned(), store)
     invalid = replace(before, status="invalid", reason="nothing to judge", splits={}, thresholds=())
-    store.replace_record(invalid, before.trial)
+    store.put(invalid)
     assert {judged.record.status for judged in judge_store(store, lambda _: small_data)} == {"ok"}
     after = store.find(before.trial)
     assert (after.status, after.reason, after.splits) == ("ok", None, before.splits)

@@ -11,8 +11,8 @@ from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
 from tsadbench import UsageError
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import kept_records, run_plan
+from tsadbench.execution.store import Store
 from tsadbench.sandbox import SealStatus
 from tsadbench.sandbox.launch import PlainLauncher
 
@@ -82,6 +82,6 @@ def test_kept_trials_that_are_guarded_do_not_count(guarded_boxes, small_data, tm
     sealed = replace(guarded, seal="sealed", seal_reason="")
     assert run_plan(required, None, done=[sealed]) == (sealed,)
     assert [one.status for one in run_plan(required, None, done=[guarded])] == ["error"]
-    store.replace_record(sealed, guarded.trial)
+    store.put(sealed)
     assert kept_records(required, store) == (sealed,)
     assert run_plan(required, store) == (sealed,)

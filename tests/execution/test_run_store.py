@@ -2,18 +2,28 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from tests.helpers.plans import make_plan
+from tests.helpers.stored import stored
 from tsadbench import StoreError, UsageError
-from tsadbench.execution.run_store import Store
+from tsadbench.errors import BrokenTrialWarning
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
 
 
 @pytest.fixture
@@ -26,11 +36,10 @@ def test_a_trial_comes_back_as_it_was(tmp_path, outcome):
     Store.create(tmp_path / "runs").add(outcome)
     store = Store.open(tmp_path / "runs")
     assert store.records() == (outcome.record,)
-    scores = store.scores(outcome.record.trial)
-    assert set(scores) == {*outcome.scores, "thresholds"}
+    scores = store.scores(outcome.record)
+    assert set(scores) == set(outcome.scores)
     for name, array in outcome.scores.items():
         assert_array_equal(scores[name], array)
-    assert_array_equal(scores["thresholds"], [outcome.record.thresholds[0].threshold.value])
 
 
 def test_a_trial_of_the_same_identity_is_replaced_and_nothing_unfinished_is_left(tmp_path, outcome):
@@ -38,8 +47,29 @@ def test_a_trial_of_the_same_identity_is_replaced_and_nothing_unfinished_is_left
     store.add(outcome)
     store.add(Outcome(replace(outcome.record, status="error", reason="r"), {}, log="log"))
     assert [record.status for record in store.records()] == ["error"]
-    assert sorted(os.listdir(tmp_path)) == sorted([outcome.record.trial, "store.json"])
-    assert sorted(os.listdir(tmp_path / outcome.record.trial)) == ["log.txt", "record.json"]
+    trial, scoring = outcome.record.trial, outcome.record.scoring
+    names = [f"contributions/{scoring}.npz", f"logs/{trial}.txt", f"records/{trial}.json", f"scores/{scoring}.npz"]
+    assert files(tmp_path) == [*names, "store.json"]
+
+
+def test_trials_share_scores_until_the_last_of_them_is_removed(tmp_path, outcome):
+    store = Store.create(tmp_path)
+    store.add(outcome)
+    store.put(replace(outcome.record, trial="other"))
+    store.remove([outcome.record.trial])
+    assert store.scores(store.record("other"))
+    store.remove(["other"])
+    assert files(tmp_path) == ["store.json"]
+
+
+def test_what_a_dead_writer_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
+    Store.create(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    for number in (dead.pid, os.getpid()):
+        (tmp_path / "scores" / f".unfinished-{socket.gethostname()}-{number}-0").write_bytes(b"half")
+    Store.create(tmp_path)
+    assert files(tmp_path) == [f"scores/.unfinished-{socket.gethostname()}-{os.getpid()}-0", "store.json"]
 
 
 def test_a_trial_that_cannot_be_written_leaves_nothing(tmp_path, outcome, monkeypatch):
@@ -51,7 +81,7 @@ def test_a_trial_that_cannot_be_written_leaves_nothing(tmp_path, outcome, monkey
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(StoreError, match="No space left on device"):
         store.add(outcome)
-    assert os.listdir(tmp_path) == ["store.json"]
+    assert files(tmp_path) == ["store.json"]
 
 
 def test_folders_of_something_else_and_files_are_refused(tmp_path, outcome):
@@ -76,23 +106,51 @@ def test_a_store_of_another_schema_is_refused_with_the_reason(tmp_path):
     ("edit", "message"),
     [
         (lambda text: text[: len(text) // 2], "record"),
-        (lambda text: text.replace('"schema": 1', '"schema": 7'), "7"),
+        (lambda text: text.replace('"schema": 2', '"schema": 7'), "7"),
         (lambda text: json.dumps({**json.loads(text), "seed": "many"}), "seed"),
     ],
 )
 def test_truncated_and_edited_records_are_named(tmp_path, outcome, edit, message):
     store = Store.create(tmp_path)
     store.add(outcome)
-    file = tmp_path / outcome.record.trial / "record.json"
+    file = stored(tmp_path, outcome.record.trial).record
     file.write_text(edit(file.read_text()))
     with pytest.raises(StoreError, match=message) as caught:
-        store.records()
+        store.record(outcome.record.trial)
     assert str(file) in str(caught.value)
+    with pytest.warns(BrokenTrialWarning, match=str(file)):
+        assert store.records() == ()
 
 
 def test_scores_that_are_gone_are_a_store_error(tmp_path, outcome):
     store = Store.create(tmp_path)
     store.add(outcome)
-    (tmp_path / outcome.record.trial / "scores.npz").write_bytes(b"PK broken")
+    stored(tmp_path, outcome.record.trial).scores.write_bytes(b"PK broken")
     with pytest.raises(StoreError, match="scores"):
-        store.scores(outcome.record.trial)
+        store.scores(outcome.record)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_store_is_read_and_not_written_to(tmp_path, outcome):
+    Store.create(tmp_path).add(outcome)
+    folders = [tmp_path, *(path for path in tmp_path.iterdir() if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        assert Store.open(tmp_path).records() == (outcome.record,)
+        with pytest.raises(StoreError):
+            Store.open(tmp_path).put(outcome.record)
+        with pytest.raises(UsageError):
+            Store.create(tmp_path)
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("folder", ["records", "scores"])
+def test_a_folder_that_is_a_link_is_refused(tmp_path, folder):
+    Store.create(tmp_path / "runs")
+    (tmp_path / "runs" / folder).rmdir()
+    (tmp_path / "runs" / folder).symlink_to(tmp_path)
+    with pytest.raises(StoreError, match="link"):
+        Store.open(tmp_path / "runs")

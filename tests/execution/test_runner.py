@@ -12,8 +12,8 @@ from tests.helpers.plans import make_plan
 from tsadbench import Traits, UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 
 class Listener:
@@ -123,13 +123,13 @@ def test_trials_without_contributions_are_run_again_where_that_is_asked_for(smal
 
     store = Store.create(tmp_path / "runs")
     told, _, _ = run_plan(plan(contributions=False), store)
-    assert not store.has_contributions(told.trial)
+    assert not store.has_contributions(told)
     before = fits(diary)
     run_plan(plan(contributions=True), store, rerun=set())
     run_plan(plan(contributions=False), store, rerun={"no-contributions"})
     assert fits(diary) == before
     again, *_ = run_plan(plan(contributions=True), store, rerun={"no-contributions"})
     assert fits(diary) == before + 1  # not the one that offers none, nor the one that failed
-    assert set(store.contributions(again.trial)) == {f"all/{name}" for name in ("f1", "f2", "g1")}
+    assert set(store.contributions(again)) == {f"all/{name}" for name in ("f1", "f2", "g1")}
     run_plan(plan(contributions=True), store, rerun={"no-contributions"})
     assert fits(diary) == before + 1

@@ -16,8 +16,8 @@ from tsadbench.analysis.explanation.explain import explain
 from tsadbench.analysis.explanation.narrative import narrative
 from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import run_trial
 from tsadbench.results.judging import judge_store
 from tsadbench.results.trial_result import TrialResult
@@ -155,7 +155,7 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     assert seen[:6] == [*before, ("score", "n2[1800:3000]", 1200)]
     assert sorted(seen[6:]) == [("score", name, 3000) for name in ("f1", "f2", "g1")]
     last = data.dataset.train[1].values[1800:].sum(axis=1)
-    scores = store.scores(record.trial)
+    scores = store.scores(record)
     assert_array_equal(scores["calibration/all/n2[1800:3000]"], last)
     threshold = pot.fit(last[30:])
     assert record.thresholds[0].threshold == threshold

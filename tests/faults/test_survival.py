@@ -19,7 +19,8 @@ import pytest
 
 from tests.helpers.plant import Plant, table, trials, wait_until
 from tests.helpers.processes import is_alive
-from tsadbench.execution.run_store import Store
+from tests.helpers.stored import stored
+from tsadbench.execution.store import Store
 
 pytestmark = pytest.mark.processes
 
@@ -35,13 +36,13 @@ def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small:
     first.communicate()
     kept = trials(small.runs)
     assert n_trials // 4 <= len(kept) < n_trials
-    before = {name: (small.runs / name / "record.json").read_bytes() for name in kept}
+    before = {name: (small.runs / "records" / f"{name}.json").read_bytes() for name in kept}
     assert len(Store.open(small.runs).records()) == len(kept)  # none is half there
     resumed = small.run(*plan, seeds=seeds, more=("--jobs", "2"))
     assert resumed.returncode == 0, resumed.stderr
     assert re.search(rf"^{n_trials} .* {small.runs}, {len(kept)} ", resumed.stderr, re.M)
-    assert all((small.runs / name / "record.json").read_bytes() == text for name, text in before.items())
-    assert not list(small.runs.glob(".unfinished-*"))
+    assert all((small.runs / "records" / f"{name}.json").read_bytes() == text for name, text in before.items())
+    assert not list(small.runs.rglob(".unfinished-*"))
     shutil.rmtree(small.runs)
     undisturbed = small.run(*plan, seeds=seeds)
     assert undisturbed.returncode == 0, undisturbed.stderr
@@ -90,24 +91,22 @@ def test_two_runs_into_one_store_at_once(small: Plant, tsadbench):
 def test_a_broken_record_is_run_again(small: Plant, damage: str, tsadbench):
     first = tsadbench(*small.arguments("Steady", seeds=3))
     name = sorted(trials(small.runs))[0]
-    record = small.runs / name / "record.json"
-    text = record.read_text()
+    files = stored(small.runs, name)
     if damage == "truncated":
-        record.write_text(text[: len(text) // 2])
+        os.truncate(files.record, files.record.stat().st_size // 2)
     else:
-        (small.runs / name / "scores.npz").unlink()
+        files.scores.unlink()
     again = tsadbench(*small.arguments("Steady", seeds=3))
     assert again.code == 0, again.err
     assert re.search(rf"^3 .* {small.runs}, 2 ", again.err, re.M)
     assert table(again.out) == table(first.out)
-    assert json.loads(record.read_text())["schema"] == 1
-    assert (small.runs / name / "scores.npz").is_file()
+    assert stored(small.runs, name).scores.is_file()
 
 
 def test_an_edited_record_is_found_by_verify(small: Plant, tsadbench):
     assert tsadbench(*small.arguments("Steady", seeds=2)).code == 0
     name = sorted(trials(small.runs))[0]
-    record = small.runs / name / "record.json"
+    record = stored(small.runs, name).record
     content = json.loads(record.read_text())
     content["splits"]["overall"]["metrics"]["auroc"] += 0.01
     record.write_text(json.dumps(content))

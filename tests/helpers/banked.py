@@ -7,9 +7,8 @@ from pathlib import Path
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Scored
-from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import read_records
-from tsadbench.execution.score_arrays import named_scores
+from tsadbench.execution.judging import named_scores
+from tsadbench.execution.record import Record, read_records
 from tsadbench.registry import load_detector
 from tsadbench.results.bank import file_bytes, write_registry
 from tsadbench.results.trial_result import protocol_of

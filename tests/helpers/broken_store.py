@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from tests.helpers.plans import make_plan
+from tests.helpers.stored import Stored, stored
 from tests.helpers.trials import DISTANCE
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 DATASET = "pumploop"
 SOUND = (DISTANCE, "max-z", "l2-z")
@@ -53,34 +54,35 @@ def broken_store(sound: Store, folder: Path) -> BrokenStore:
         for place, (kind, damage) in enumerate(damages.items()):
             trial = hashlib.sha256(f"{group} {kind}".encode()).hexdigest()[:24]
             copy(store, source, trial, f"{DISTANCE}[power={place + 3}{'0' if group == 'arrays' else ''}]")
-            damage(folder / trial)
+            damage(stored(folder, trial))
             made[group][kind] = trial
     return BrokenStore(folder, made["records"], made["arrays"])
 
 
 def copy(store: Store, source: Record, trial: str, label: str, **changes: object) -> Path:
-    """Add a copy of a trial under another name and label, and return its folder."""
-    target = store.path / trial
-    shutil.copytree(store.path / source.trial, target)
-    kept = {key: value for key, value in source.manifest.items() if key not in ("checksum", "scores_hash")}
-    changed = replace(source, trial=trial, label=label, scoring="", manifest=kept, **changes)
-    (target / "record.json").write_text(changed.to_json(), encoding="utf-8")
-    return target
+    """Add a copy of a trial under another name and label, and return its record's file."""
+    kept = {key: value for key, value in source.manifest.items() if key != "scores_hash"}
+    store.put(replace(source, trial=trial, label=label, scoring=trial, manifest=kept, **changes))
+    files, sources = stored(store.path, trial), stored(store.path, source.trial)
+    shutil.copy(sources.scores, files.scores)
+    if sources.contributions.exists():
+        shutil.copy(sources.contributions, files.contributions)
+    return files.record
 
 
-def edited(**changes: object) -> Callable[[Path], None]:
-    def edit(folder: Path) -> None:
-        file = folder / "record.json"
+def edited(**changes: object) -> Callable[[Stored], None]:
+    def edit(files: Stored) -> None:
+        file = files.record
         file.write_text(json.dumps({**json.loads(file.read_text()), **changes}), encoding="utf-8")
 
     return edit
 
 
-def metric(text: str) -> Callable[[Path], None]:
+def metric(text: str) -> Callable[[Stored], None]:
     """Put a number that JSON has no word for, or is too large, in the place of every AUROC."""
 
-    def edit(folder: Path) -> None:
-        file = folder / "record.json"
+    def edit(files: Stored) -> None:
+        file = files.record
         content = json.loads(file.read_text())
         for split in content["splits"].values():
             split["metrics"]["auroc"] = "here"
@@ -89,8 +91,8 @@ def metric(text: str) -> Callable[[Path], None]:
     return edit
 
 
-def written(content: bytes) -> Callable[[Path], None]:
-    return lambda folder: _replace(folder / "record.json", lambda file: file.write_bytes(content))
+def written(content: bytes) -> Callable[[Stored], None]:
+    return lambda files: _replace(files.record, lambda file: file.write_bytes(content))
 
 
 def _replace(file: Path, make: Callable[[Path], object]) -> None:
@@ -98,37 +100,23 @@ def _replace(file: Path, make: Callable[[Path], object]) -> None:
     make(file)
 
 
-def _empty(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
+def _record_linked(files: Stored) -> None:
+    elsewhere = files.record.parents[2] / files.record.name
+    files.record.rename(elsewhere)
+    files.record.symlink_to(elsewhere)
 
 
-def _linked(folder: Path) -> None:
-    elsewhere = folder.parent.parent / f"elsewhere-{folder.name}"
-    folder.rename(elsewhere)
-    folder.symlink_to(elsewhere)
-
-
-def _record_linked(folder: Path) -> None:
-    elsewhere = folder.parent.parent / f"record-{folder.name}"
-    (folder / "record.json").rename(elsewhere)
-    (folder / "record.json").symlink_to(elsewhere)
-
-
-RECORD_DAMAGES: dict[str, Callable[[Path], None]] = {
-    "no record": lambda folder: (folder / "record.json").unlink(),
-    "empty folder": _empty,
-    "record is a folder": lambda folder: _replace(folder / "record.json", Path.mkdir),
-    "record is a pipe": lambda folder: _replace(folder / "record.json", os.mkfifo),
+RECORD_DAMAGES: dict[str, Callable[[Stored], None]] = {
+    "record is a folder": lambda files: _replace(files.record, Path.mkdir),
+    "record is a pipe": lambda files: _replace(files.record, os.mkfifo),
     "record is a link": _record_linked,
-    "folder is a link": _linked,
-    "record is cut": lambda folder: written((folder / "record.json").read_bytes()[:200])(folder),
+    "record is cut": lambda files: written(files.record.read_bytes()[:200])(files),
     "record is empty": written(b""),
     "record is huge": written(b" " * (2**24 + 1)),
     "deep JSON": written(b"[" * 100_000),
-    "another encoding": lambda folder: written(
-        (folder / "record.json").read_text().replace('"family"', '"f\xe4mily"').encode("latin-1")
-    )(folder),
+    "another encoding": lambda files: written(
+        files.record.read_text().replace('"family"', '"f\xe4mily"').encode("latin-1")
+    )(files),
     "NUL bytes": written(b"\0" * 5000),
     "NaN metrics": metric("NaN"),
     "infinite metrics": metric("Infinity"),
@@ -150,24 +138,25 @@ RECORD_DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-def flipped(name: str) -> Callable[[Path], None]:
+def flipped(name: str) -> Callable[[Stored], None]:
     """Flip one bit in the middle of a file."""
 
-    def flip(folder: Path) -> None:
-        content = bytearray((folder / name).read_bytes())
+    def flip(files: Stored) -> None:
+        file: Path = getattr(files, name)
+        content = bytearray(file.read_bytes())
         content[len(content) // 2] ^= 1
-        (folder / name).write_bytes(content)
+        file.write_bytes(content)
 
     return flip
 
 
-def cut(name: str) -> Callable[[Path], None]:
-    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size // 2)
+def cut(name: str) -> Callable[[Stored], None]:
+    return lambda files: os.truncate(getattr(files, name), getattr(files, name).stat().st_size // 2)
 
 
-def arrays(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> Callable[[Path], None]:
-    def write(folder: Path) -> None:
-        file = folder / "scores.npz"
+def arrays(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> Callable[[Stored], None]:
+    def write(files: Stored) -> None:
+        file = files.scores
         with np.load(file) as stored:
             content = change({name: stored[name] for name in stored.files})
         np.savez(file, **content)
@@ -176,8 +165,8 @@ def arrays(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> 
 
 
 def members(change: Callable[[dict[str, bytes]], dict[str, bytes]], kind: int = zipfile.ZIP_STORED):
-    def write(folder: Path) -> None:
-        file = folder / "scores.npz"
+    def write(files: Stored) -> None:
+        file = files.scores
         with zipfile.ZipFile(file) as stored:
             content = change({name: stored.read(name) for name in stored.namelist()})
         with zipfile.ZipFile(file, "w", kind) as archive:
@@ -198,22 +187,22 @@ def _claims_much(content: dict[str, bytes]) -> dict[str, bytes]:
     return {**content, _first_test(content): stream.getvalue() + b"\0" * 800}
 
 
-def _vast(folder: Path) -> None:
+def _vast(files: Stored) -> None:
     """Make a file of 16 GiB that takes no room."""
-    os.truncate(folder / "scores.npz", 2**34)
+    os.truncate(files.scores, 2**34)
 
 
-ARRAY_DAMAGES: dict[str, Callable[[Path], None]] = {
-    "scores flipped": flipped("scores.npz"),
-    "contributions flipped": flipped("contributions.npz"),
-    "scores cut": cut("scores.npz"),
-    "contributions cut": cut("contributions.npz"),
-    "no scores": lambda folder: (folder / "scores.npz").unlink(),
-    "scores are a folder": lambda folder: _replace(folder / "scores.npz", Path.mkdir),
-    "scores are a pipe": lambda folder: _replace(folder / "scores.npz", os.mkfifo),
-    "scores are a link": lambda folder: _replace(folder / "scores.npz", lambda file: file.symlink_to("/etc/passwd")),
-    "contributions are a link": lambda folder: _replace(
-        folder / "contributions.npz", lambda file: file.symlink_to("/etc/passwd")
+ARRAY_DAMAGES: dict[str, Callable[[Stored], None]] = {
+    "scores flipped": flipped("scores"),
+    "contributions flipped": flipped("contributions"),
+    "scores cut": cut("scores"),
+    "contributions cut": cut("contributions"),
+    "no scores": lambda files: files.scores.unlink(),
+    "scores are a folder": lambda files: _replace(files.scores, Path.mkdir),
+    "scores are a pipe": lambda files: _replace(files.scores, os.mkfifo),
+    "scores are a link": lambda files: _replace(files.scores, lambda file: file.symlink_to("/etc/passwd")),
+    "contributions are a link": lambda files: _replace(
+        files.contributions, lambda file: file.symlink_to("/etc/passwd")
     ),
     "array of 16 GiB": members(_claims_much),
     "file of 16 GiB": _vast,
@@ -227,5 +216,5 @@ ARRAY_DAMAGES: dict[str, Callable[[Path], None]] = {
         lambda content: {**content, _first_test(content): b"\x93NUMPY\x01\x00\x0a\x00" + b"(" * 10}
     ),
     "a bomb": members(lambda content: {**content, "test/bomb.npy": b"\0" * 10**7}, zipfile.ZIP_DEFLATED),
-    "no archive": lambda folder: _replace(folder / "scores.npz", lambda file: file.write_bytes(b"PK broken")),
+    "no archive": lambda files: _replace(files.scores, lambda file: file.write_bytes(b"PK broken")),
 }

@@ -12,8 +12,8 @@ from tests.helpers.plans import make_plan
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.recording import Recording
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import BoolArray
 

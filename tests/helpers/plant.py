@@ -122,4 +122,4 @@ def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 def trials(runs: Path) -> set[str]:
     """Return the names of the trials that a store holds."""
-    return {path.name for path in runs.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    return {path.stem for path in runs.glob("records/*.json")}

@@ -12,8 +12,8 @@ import numpy as np
 from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 SENSORS = ("flow", "level", "pressure")
 DETECTORS = ("t2", "max-z", "isolation-forest", "sensor-range", "random")

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tests.helpers.plans import make_plan
+from tests.helpers.stored import stored
 from tests.helpers.tiny import Distance
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.prior import Edge, Prior
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import TrialResult
 
 SENSORS = ("flow", "_pressure", "cost $x$")
@@ -63,10 +64,10 @@ class Altered:
     changed: dict
     kept: dict
 
-    def scores(self, trial, shapes):
+    def scores(self, record, shapes):
         return self.changed
 
-    def contributions(self, trial, shapes):
+    def contributions(self, record, shapes):
         return self.kept
 
 
@@ -82,13 +83,18 @@ class Made:
 
     def arrays(self, label: str, seed: int = 0) -> dict:
         """What lies on the disk, read without the code under test."""
-        (trial,) = (one.trial for one in self.records if (one.label, one.seed) == (label, seed))
-        return dict(np.load(self.store.path / trial / "scores.npz"))
+        (record,) = (one for one in self.records if (one.label, one.seed) == (label, seed))
+        return dict(np.load(stored(self.store.path, record.trial).scores))
+
+    def threshold(self, label: str, seed: int = 0) -> float:
+        """The threshold of the one episode of a trial."""
+        (record,) = (one for one in self.records if (one.label, one.seed) == (label, seed))
+        return record.thresholds[0].threshold.value
 
     def altered(self, label: str, change, *, threshold=None, contributions=None) -> TrialResult:
         """Return a trial's result with other scores, and another threshold where one is given."""
         record = next(one for one in self.records if one.label == label)
-        scores = {name: change(name, values.copy()) for name, values in self.store.scores(record.trial).items()}
+        scores = {name: change(name, values.copy()) for name, values in self.store.scores(record).items()}
         if threshold is not None:
             (one,) = record.thresholds
             record = replace(record, thresholds=(replace(one, threshold=threshold),))

@@ -30,7 +30,7 @@ import psutil
 
 from tests.helpers.processes import is_alive
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 
 HERE = Path(__file__).parent
 DETECTORS = HERE / "detectors"
@@ -438,8 +438,8 @@ def trials(runs: Path) -> dict[str, list[Trial]]:
     """Return a store's trials by label, without the folder in front of it."""
     store = Store.open(runs)
     found: dict[str, list[Trial]] = {}
-    for record in store.readable():
-        scores = dict(store.scores(record.trial)) if record.status == "ok" else {}
+    for record in store.records():
+        scores = dict(store.scores(record)) if record.status == "ok" else {}
         label = record.label.rpartition("detectors/")[2]
         found.setdefault(label, []).append(Trial(record, scores, store.log(record.trial)))
     return found

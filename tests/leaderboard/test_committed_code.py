@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.registry import locate
 from tsadbench.sandbox import describe
 from tsadbench.utils.grouping import grouped

@@ -9,8 +9,8 @@ import pytest
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
 from tsadbench.leaderboard.selection import select
 
@@ -22,14 +22,14 @@ def made(tmp_path_factory):
     store = Store.create(tmp_path_factory.mktemp("made") / "runs")
     plan = make_plan(["tests.helpers.tiny:Distance"], dataset=data, floors=False)
     (record,) = run_plan(plan, store)
-    scores = store.scores(record.trial)
+    scores = store.scores(record)
 
     def add(label, auprc, **changes):
         splits = {name: replace(one, metrics={**one.metrics, "auprc": auprc}) for name, one in record.splits.items()}
         content = {"trial": f"{label}-{changes.get('seed', 0)}", "label": label, "splits": splits, **changes}
         store.add(Outcome(replace(record, **content), scores))
 
-    store.remove(record.trial)
+    store.remove([record.trial])
     for place in range(7):
         add(f"d{place}", 0.9 - place / 10)
     add("d1", 0.8, seed=1)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.helpers.plans import make_plan
 from tsadbench.errors import UsageError
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.table_check import check_table
 

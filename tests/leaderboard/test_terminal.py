@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard
-from tsadbench.execution.records_file import read_records
+from tsadbench.execution.record import read_records
 from tsadbench.leaderboard.terminal import terminal
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 

@@ -10,12 +10,13 @@ import pytest
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tests.helpers.records import record
+from tests.helpers.stored import stored
 from tsadbench import Leaderboard, UsageError
 from tsadbench.analysis.diagnostics import with_diagnostics
 from tsadbench.errors import StoreError
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.cells import grids
 from tsadbench.leaderboard.rerun import run_again
 from tsadbench.leaderboard.selection import select
@@ -85,8 +86,8 @@ class TestOlderStores:
         store = Store.create(tmp_path / "runs")
         kept, gone = run_plan(make_plan(["tests.helpers.tiny:Distance", "max-z"], dataset=data, floors=False), store)
         for made in (kept, gone):
-            store.replace_record(older(made, judging="by the rules of then"), made.trial)
-        (store.path / gone.trial / "scores.npz").unlink()
+            store.put(older(made, judging="by the rules of then"))
+        stored(store.path, gone.trial).scores.unlink()
         return store
 
     def test_scores_that_are_kept_are_judged_again_and_the_others_stay(self, store, data):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.plans import make_plan
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.bank import build_bank
 
 

@@ -16,13 +16,14 @@ from sklearn.metrics import average_precision_score, matthews_corrcoef, roc_auc_
 
 from tests.helpers.plans import make_plan
 from tests.helpers.records import record
+from tests.helpers.stored import stored
 from tests.helpers.trials import make_plant
 from tsadbench import Leaderboard, UsageError
 from tsadbench.analysis.diagnostics.compute import of_result
 from tsadbench.errors import BrokenTrialWarning
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.judging import scored_episodes
 from tsadbench.execution.runner import run_plan
-from tsadbench.execution.score_arrays import scored_episodes
+from tsadbench.execution.store import Store
 from tsadbench.results.judging import judge_smoothed
 from tsadbench.results.trial_result import TrialResult
 from tsadbench_protocols import pot
@@ -76,7 +77,7 @@ def evaluated(protocol: str, arrays: dict[str, np.ndarray], data) -> list[tuple[
 def test_each_recordings_scores_are_averaged_and_then_ranked(protocol, store, data):
     plain = of(store.records(), "tests.helpers.tiny:Distance", protocol)
     (found,), left_out = judge_smoothed([plain], store, lambda _: data, ROWS)
-    pairs = evaluated(protocol, dict(np.load(store.path / plain.trial / "scores.npz")), data)
+    pairs = evaluated(protocol, dict(np.load(stored(store.path, plain.trial).scores)), data)
     metrics = found.splits["overall"].metrics
     assert metrics["auroc"] == pytest.approx(np.mean([roc_auc_score(y, s) for s, y in pairs]), abs=1e-9)
     assert metrics["auprc"] == pytest.approx(np.mean([average_precision_score(y, s) for s, y in pairs]), abs=1e-9)
@@ -87,7 +88,7 @@ def test_each_recordings_scores_are_averaged_and_then_ranked(protocol, store, da
 def test_the_threshold_comes_from_averaged_training_scores(store, data):
     plain = of(store.records(), "tests.helpers.tiny:Distance")
     (found,), _ = judge_smoothed([plain], store, lambda _: data, ROWS)
-    arrays = dict(np.load(store.path / plain.trial / "scores.npz"))
+    arrays = dict(np.load(stored(store.path, plain.trial).scores))
     training = [pandas_mean(rows)[30:] for name, rows in arrays.items() if name.startswith("train/")]
     expected = pot.fit(np.concatenate(training), level=0.98, q=1e-3).value
     (threshold,) = found.thresholds
@@ -132,7 +133,7 @@ def test_a_row_of_which_a_seed_has_no_scores_is_left_out_and_named(store, data, 
     shutil.copytree(store.path, tmp_path / "runs")
     copy = Store.open(tmp_path / "runs")
     gone = of(copy.records(), "random")
-    (copy.path / gone.trial / "scores.npz").unlink()
+    stored(copy.path, gone.trial).scores.unlink()
     with pytest.warns(BrokenTrialWarning, match=gone.trial):
         found, left_out = judge_smoothed(copy.records(), copy, lambda _: data, ROWS)
     assert {one.label for one in found if one.protocol == "strict"} == {DISTANCE, "all-positive"}
@@ -150,7 +151,7 @@ def test_diagnostics_are_those_of_the_averaged_scores(store, data):
     plain = of(store.records(), DISTANCE)
     (found,), _ = judge_smoothed([plain], store, lambda _: data, ROWS)
     result = TrialResult(found, store, data)
-    arrays = dict(np.load(store.path / plain.trial / "scores.npz"))
+    arrays = dict(np.load(stored(store.path, plain.trial).scores))
     for name, one in result.recordings.items():
         np.testing.assert_allclose(one.scores, pandas_mean(arrays[f"test/all/{name}"]), rtol=1e-9)
     before, after = (of_result(TrialResult(each, store, data), "overall").false_alarm_share for each in (plain, found))

@@ -17,8 +17,8 @@ from tests.helpers.plans import make_plan
 from tsadbench import DataError, Labels, StoreError, UsageError
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.shipped import stored_records, stored_values
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.results.unit_values import DECIMALS, RECORDINGS, UnitValues, units_of
@@ -100,7 +100,7 @@ class TestValues:
             if record.label == OWN:
                 continue
             found = values.judge(shipped[record.label, record.seed], units)
-            scores = store.scores(record.trial)
+            scores = store.scores(record)
             for name in list(units)[:: 1 + len(units) // 12]:
                 rows = [pumploop.labels.rows[one][30:] for one in units[name]]
                 given = [scores[f"test/all/{one}"][30:] for one in units[name]]
@@ -133,7 +133,7 @@ class TestValues:
         assert f"{file}\n" in done.err
         (record,) = Store.open(runs / "own").records()
         assert UnitValues.read(file).holds(record)
-        assert not UnitValues.read(file).holds(replace(record, splits={}))
+        assert not UnitValues.read(file).holds(replace(record, splits={"leak": record.splits["overall"]}))
 
 
 class TestAgainst:
@@ -186,7 +186,7 @@ class TestAgainst:
         records = [one for one in stored_records("pumploop", "strict") if one.label == "max-z"]
         assert stored_values(pumploop, "strict", records).holds(records[0])
         with pytest.raises(UsageError, match="max-z"):
-            stored_values(pumploop, "strict", [replace(records[0], splits={})])
+            stored_values(pumploop, "strict", [replace(records[0], splits={"leak": records[0].splits["overall"]})])
         with pytest.raises(UsageError, match="strict 1"):
             stored_values(pumploop, "strict", [replace(records[0], protocol_version=1)])
         inverted = {name: ~rows for name, rows in pumploop.labels.rows.items()}

@@ -15,8 +15,8 @@ from numpy.testing import assert_array_equal
 from tests.helpers.forged import WritesFrames, honest, played, raw_frame
 from tests.helpers.plans import make_plan
 from tsadbench import Recording
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.sandbox import Box, BoxFailure, Construction
 from tsadbench.sandbox.wire import send

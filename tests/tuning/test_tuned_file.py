@@ -11,7 +11,7 @@ import tsadbench
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.tuning.storage import shown_url, storage_of
 from tsadbench.tuning.study_result import Point, StudyResult
 from tsadbench.tuning.task import Settings, make_task

@@ -12,7 +12,7 @@ from tsadbench.analysis.curves import average_precision
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.errors import UsageError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.arrays import BoolArray, FloatArray

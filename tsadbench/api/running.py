@@ -16,8 +16,8 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import n_kept, run_plan
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.results.shipped import stored_beside
 

@@ -8,13 +8,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from annotated_types import Interval
 
 from tsadbench.base.dataset import Dataset, Labels
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.names import LabelText
 
 ThresholdStatus: TypeAlias = Literal["ok", "clamped", "quantile", "degenerate", "fixed"]
+# Ranges are checked where records are read: within them, no sum over the rows of a table overflows.
+Count: TypeAlias = Annotated[int, Interval(ge=0, le=10**15)]
+Metrics: TypeAlias = Mapping[LabelText, Annotated[float, Interval(ge=-1e15, le=1e15)] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +117,8 @@ class Threshold:
     t: float | None = None
     level: float | None = None
     q: float | None = None
-    n: int | None = None
-    excesses: int | None = None
+    n: Count | None = None
+    excesses: Count | None = None
     gamma: float | None = None
     sigma: float | None = None
     log_likelihood: float | None = None
@@ -123,7 +129,7 @@ class Threshold:
 class EpisodeThreshold:
     """The threshold of one episode's fitted detector."""
 
-    episode: str
+    episode: LabelText
     threshold: Threshold
 
 
@@ -144,11 +150,11 @@ class SplitJudgement:
         over the entities for which they are defined. Empty if one model scored all rows.
     """
 
-    metrics: Mapping[str, float | None]
-    n_rows: int
-    n_anomalous: int
-    coverage: float
-    entities: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    metrics: Metrics
+    n_rows: Count
+    n_anomalous: Count
+    coverage: Annotated[float, Interval(ge=0.0, le=1.0)]
+    entities: Mapping[LabelText, Metrics] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tsadbench.errors import ContractError
+from tsadbench.utils.names import LabelText
 
 Fact: TypeAlias = bool | int | float | None
 # The facts that tables mark: the share of the windows that was trained on, if it is below 1, and whether the loss had
@@ -29,7 +30,7 @@ _TAKEN = ("seed", "episode")
 class EpisodeTraining:
     """What one episode's detector stated about its fit, by name."""
 
-    episode: str
+    episode: LabelText
     facts: Mapping[str, Fact]
 
 

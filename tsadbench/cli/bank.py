@@ -20,7 +20,7 @@ def build(
     Exit code 1 if a trial could not be written.
     """
     from tsadbench.cli.live import progress_bar
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
     from tsadbench.results.bank import BankFolder, build_bank
 
     with progress_bar("Writing the bank"):

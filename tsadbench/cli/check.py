@@ -38,7 +38,7 @@ def check(
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
     from tsadbench.execution.checks import empty_report, keep
     from tsadbench.execution.plan import refuse_unsealed
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
     from tsadbench.testing import check_detector
 
     if require_seal:

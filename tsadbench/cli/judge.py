@@ -17,7 +17,7 @@ from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.execution.stored_files import StoredScores
+    from tsadbench.execution.judging import StoredScores
 
 
 def judge(
@@ -48,7 +48,7 @@ def judge(
     be judged.
     """
     from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
 
     if (form is not None or split) and protocol is None:
         raise UsageError("--format and --split are for the tables of --protocol: name one, or leave them out")
@@ -69,7 +69,7 @@ def judge(
 
 def _judge_again(source: StoredScores, load: Callable[[str], LabelledDataset]) -> bool:
     """Judge each trial by its own protocol, and print what is another now; whether all could be judged."""
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
     from tsadbench.results.judging import judge_store
     from tsadbench.results.judging_stored import SINGLE_PRECISION, judge_bank
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
     from tsadbench.base.protocol import Episode
     from tsadbench.execution.record import Record
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.results.trial_result import TrialResult
 
@@ -65,7 +65,7 @@ def leaderboard(
 ) -> None:
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
     from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store, require_outside_stores
+    from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.columns import groups_of
 

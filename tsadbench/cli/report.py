@@ -40,7 +40,7 @@ def report(
     """
     from tsadbench.cli.live import progress_bar
     from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
     from tsadbench.reporting.html.build import write_report
 
     load = loader(dataset or [], data)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tsadbench.execution.plan import Plan
     from tsadbench.execution.record import Record
     from tsadbench.execution.request import RunRequest
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
 
 # Of how many failed trials the log is pointed out.
 _LOGS = 5
@@ -206,7 +206,7 @@ def _run_request(
     """
     from tsadbench.cli.leaderboard import add_diagnostics, show
     from tsadbench.execution.plan import make_plans
-    from tsadbench.execution.run_store import Store, require_outside_stores
+    from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.results.shipped import stored_beside
 
@@ -315,7 +315,7 @@ def run_watched(
     tuple
         The records of each plan's trials, and how many of all of them an earlier run made.
     """
-    from tsadbench.execution.records_file import committed_records
+    from tsadbench.execution.record import committed_records
     from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 
     observer = RunProgress(plans)

@@ -13,10 +13,11 @@ from tsadbench.cli.options import (
     RunsArgument,
 )
 from tsadbench.errors import UsageError
+from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
-    from tsadbench.execution.run_store import Store
-    from tsadbench.execution.store_index import Listed
+    from tsadbench.execution.record import Record
+    from tsadbench.execution.store import Store
 
 app = typer.Typer(cls=Listing, help="Inspect a run store, and tidy it up.", no_args_is_help=True)
 
@@ -42,7 +43,7 @@ def list_trials(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per trial and line.")] = False,
 ) -> None:
     """List the trials of a store, oldest first; broken ones are reported on standard error, and exit code 1."""
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
 
     store = Store.open(runs)
     lines = [_line(trial) for trial in _chosen(store, [], detector, status)]
@@ -70,7 +71,7 @@ def show(
     """Print a trial's record as JSON, and its log on standard error; or a report of `tsadbench check --out`."""
     from tsadbench.cli.check import report_lines
     from tsadbench.execution.checks import kept
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
 
     store = Store.open(runs)
     reports = list(kept(store.path))
@@ -103,7 +104,7 @@ def rm(
     broken: Annotated[bool, typer.Option("--broken", help="Remove trials whose record cannot be read.")] = False,
 ) -> None:
     """Remove trials by name, detector or status, or broken ones."""
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
 
     store = Store.open(runs)
     if not (trials or detector or status or broken):
@@ -111,9 +112,8 @@ def rm(
     named = _chosen(store, trials or [], detector, status) if trials or detector or status else []
     chosen = [record.trial for record in named]
     if broken:
-        chosen += list(store.listed()[1])
-    for name in chosen:
-        store.remove(name)
+        chosen += store.read()[1]
+    store.remove(chosen)
     typer.echo(f"{len(chosen)} trials removed from {runs}", err=True)
 
 
@@ -124,7 +124,7 @@ def _chosen(
     statuses: list[str] | None,
     *,
     only_one: bool = False,
-) -> list[Listed]:
+) -> list[Record]:
     """Return the trials that match everything given.
 
     Raises
@@ -132,9 +132,7 @@ def _chosen(
     UsageError
         If a name matches no trial, or several although only one may match.
     """
-    readable, broken = store.listed()
-    for trial, reason in broken.items():
-        store.pass_over(trial, reason)
+    readable = store.records()
     for name in names:
         matching = [record.trial for record in readable if record.trial.startswith(name)]
         if not matching:
@@ -150,8 +148,9 @@ def _chosen(
     ]
 
 
-def _line(record: Listed) -> dict[str, object]:
+def _line(record: Record) -> dict[str, object]:
     seconds = sum(part or 0.0 for part in (record.fit_seconds, record.score_seconds))
+    started = record.manifest.get("started")
     return {
         "trial": record.trial,
         "dataset": record.dataset,
@@ -161,5 +160,5 @@ def _line(record: Listed) -> dict[str, object]:
         "threads": record.threads,
         "status": record.status,
         "seconds": round(seconds, 1),
-        "started": record.started,
+        "started": None if started is None else one_line(str(started)),
     }

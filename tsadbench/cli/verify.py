@@ -18,7 +18,7 @@ from tsadbench.utils.text import counted, one_line
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
     from tsadbench.execution.record import Record
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
 
 # Of one trial.
 _MOST_FAULTS = 20
@@ -68,7 +68,7 @@ def verify(
     other rules than today's have judged is judged again, and its record written anew.
     """
     from tsadbench.datasets.by_name import loader
-    from tsadbench.execution.run_store import Store
+    from tsadbench.execution.store import Store
     from tsadbench.results.repetition import drawn
     from tsadbench.utils.parameters import normal_label
 
@@ -117,7 +117,7 @@ def _print_checked(store: Store, load: Callable[[str], LabelledDataset], named: 
         f"{counts['cannot be checked']} cannot be checked"
     )
     typer.echo(
-        "verified: records against their checksums and identities, thresholds and metrics against scores and labels; "
+        "verified: records against their identities, thresholds and metrics against scores and labels; "
         "not verifiable at all: seconds, memory and seal; not verifiable without running: that the detectors made "
         f"these scores (tsadbench verify {store.path} --redo N)"
     )

@@ -17,7 +17,7 @@ from tsadbench.base.status import CHECKS_VERSION, CheckStatus
 from tsadbench.errors import PluginError, StoreError
 from tsadbench.execution.provenance import determining_versions
 from tsadbench.execution.record import Record
-from tsadbench.execution.stored_files import CHECKS, open_regular
+from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.sandbox.description import with_files_read

@@ -21,9 +21,9 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset, require_distin
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about_setting
 from tsadbench.execution.estimators import Estimator, construction_of
+from tsadbench.execution.judging import score_shapes
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
-from tsadbench.execution.score_arrays import score_shapes
 from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status

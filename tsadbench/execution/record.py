@@ -1,52 +1,80 @@
-"""The record of one trial: immutable, versioned, kept as JSON."""
+"""The record of one trial, kept as JSON. It may come from a stranger: every field says what it may hold."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Final, Literal, TypeAlias
 
-from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
+from annotated_types import Interval
+from pydantic import AfterValidator, ConfigDict, JsonValue, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from tsadbench.base.protocol import Count, EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.datasets.loading import CARD_ENDING
-from tsadbench.errors import BrokenTrialError, UsageError
-from tsadbench.utils.names import corpora_fault, label_fault, name_fault
-from tsadbench.utils.parameters import JsonValue, parse_label
+from tsadbench.errors import BrokenTrialError
+from tsadbench.utils.names import LabelText, corpora_fault, name_fault
+from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import one_line, printable
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
-# 1: the first.
-SCHEMA = 1
-CHECKSUM = "checksum"
-# Fields that a record's JSON leaves out if they have their default.
-_USUAL = frozenset(
-    {
-        *("training", "replay", "rows_scored", "pretrained_on"),
-        *("smoothing", "protocol_version", "dataset_version"),
-    }
-)
-# Fields that judging again may change. They are not part of the checksum; `verify` computes them again.
-_FOUND_ANEW = {
-    *("schema", "trial", "scoring", "judging", "protocol", "protocol_version", "protocol_notes", "splits"),
-    *("thresholds", "rows_scored", "status", "reason", "smoothing"),
-}
-# No clock of a program tells shorter times apart; more rows, years or MiB than the other nobody has.
-_SMALLEST, _LARGEST = 1e-12, 1e15
-_COUNTS = ("seed", "threads", "look_ahead", "smoothing", "protocol_version", "dataset_version", "rows_scored")
-_MEASURED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib")
-_FOUND_ANEW_IN_MANIFEST = {
-    *(CHECKSUM, "code_hash", "labels_hash", "judged", "config_hash", "tuning", "suite"),
-}
+SCHEMA: Final = 2
+RECORDS = "records.jsonl"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _file_name(text: str) -> str:
+    if fault := name_fault(text):
+        raise ValueError(fault)
+    return text
+
+
+def _label(text: str) -> str:
+    parse_label(text)
+    return text
+
+
+def _protocol(text: str) -> str:
+    _file_name(parse_label(text).target)
+    return text
+
+
+def _dataset(name: str) -> str:
+    if name.endswith(CARD_ENDING):
+        raise ValueError("it is the path of a card")
+    return name
+
+
+def _seconds(value: float) -> float:
+    if 0.0 < value < 1e-12:
+        raise ValueError("no clock measures that")  # and a rate per second would be infinite
+    return value
+
+
+def _corpora(names: tuple[str, ...]) -> tuple[str, ...]:
+    if fault := corpora_fault(names):
+        raise ValueError(fault)
+    return names
+
+
+def _manifest(entries: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    json.dumps(entries, allow_nan=False)
+    return entries
+
+
+_FileName: TypeAlias = Annotated[str, AfterValidator(_file_name)]
+_Label: TypeAlias = Annotated[LabelText, AfterValidator(_label)]
+# Texts that tables show are made printable.
+_Text: TypeAlias = Annotated[str, AfterValidator(printable)]
+_Line: TypeAlias = Annotated[str, AfterValidator(one_line)]
+_Measured: TypeAlias = Annotated[float, Interval(ge=0.0, le=1e15), AfterValidator(_seconds)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Record:
     """The result of one trial: a detector with its parameters, a data set, a protocol, a seed, a number of threads.
 
@@ -55,7 +83,7 @@ class Record:
     schema
         Version of this layout.
     trial
-        Hash of the scoring identity and the protocol's label; the name of the trial's folder.
+        Hash of the scoring identity and the protocol's label; the name of its file.
     detector, label, family, parameters
         Registered name; name with the parameters that differ from their defaults; kind of method; all parameters.
     floor
@@ -93,7 +121,7 @@ class Record:
         Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
         threshold that a floor brings.
     smoothing
-        Over how many rows the scores were averaged before they were judged; 1 in every record that is kept.
+        Over how many rows the scores were averaged before they were judged; 1 in every kept record.
     training
         What the detector stated about its fits, for each episode in which it did.
     protocol_version
@@ -113,43 +141,49 @@ class Record:
         Versions, platform, hashes, command, times: what is needed to repeat the trial.
     """
 
-    schema: int
-    trial: str
-    detector: str
-    label: str
-    family: str
+    schema: Literal[2]
+    trial: _FileName
+    detector: LabelText
+    label: _Label
+    family: _Text
     parameters: Mapping[str, JsonValue]
-    floor: bool
-    look_ahead: int
-    dataset: str
-    protocol: str
-    notes: tuple[str, ...]
-    seed: int
-    threads: int
+    floor: bool = False
+    look_ahead: Count
+    dataset: Annotated[_FileName, AfterValidator(_dataset)]
+    protocol: Annotated[LabelText, AfterValidator(_protocol)]
+    notes: tuple[_Text, ...] = ()
+    seed: Count
+    threads: Count
     status: Status
-    reason: str | None
-    splits: Mapping[str, SplitJudgement]
+    reason: _Line | None = None
+    splits: Mapping[LabelText, SplitJudgement]
     thresholds: tuple[EpisodeThreshold, ...]
-    fit_seconds: float | None
-    score_seconds: float | None
-    peak_memory_mib: float | None
-    manifest: Mapping[str, JsonValue]
-    fit_cpu_seconds: float | None = None
-    score_cpu_seconds: float | None = None
-    rows_scored: int | None = None
-    protocol_notes: tuple[str, ...] = ()
-    leaky: str = ""
-    note: str = ""
-    scoring: str
-    judging: str
+    fit_seconds: _Measured | None = None
+    score_seconds: _Measured | None = None
+    peak_memory_mib: _Measured | None = None
+    manifest: Annotated[Mapping[str, JsonValue], AfterValidator(_manifest)]
+    fit_cpu_seconds: _Measured | None = None
+    score_cpu_seconds: _Measured | None = None
+    rows_scored: Count | None = None
+    protocol_notes: tuple[_Text, ...] = ()
+    leaky: _Text = ""
+    note: _Text = ""
+    scoring: _FileName
+    judging: LabelText
     training: tuple[EpisodeTraining, ...] = ()
-    smoothing: int = 1
-    protocol_version: int = 1
+    smoothing: Count = 1
+    protocol_version: Count = 1
     seal: Seal = "guarded"
-    seal_reason: str = ""
+    seal_reason: _Text = ""
     replay: Replay | None = None
-    dataset_version: int = 1
-    pretrained_on: tuple[str, ...] = ()
+    dataset_version: Count = 1
+    pretrained_on: Annotated[tuple[str, ...], AfterValidator(_corpora)] = ()
+
+    @model_validator(mode="after")
+    def _judged_if_ok(self) -> Record:
+        if self.status == "ok" and not (self.splits and self.thresholds):
+            raise ValueError(f"its status is ok, yet it has no {'thresholds' if self.splits else 'splits'}")
+        return self
 
     @property
     def rules(self) -> str:
@@ -162,21 +196,9 @@ class Record:
         return self.rows_scored / self.score_seconds if self.rows_scored and self.score_seconds else None
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the record as JSON; on one line if ``indent`` is None."""
-        usual = [one.name for one in fields(self) if one.name in _USUAL and getattr(self, one.name) == one.default]
-        if (self.seal, self.seal_reason) == ("guarded", ""):
-            usual += ["seal", "seal_reason"]
-        one_model = {name: {"entities"} for name, split in self.splits.items() if not split.entities}
-        left_out: dict[str, bool | dict[str, set[str]]] = {**dict.fromkeys(usual, True), "splits": one_model}
-        return _adapter().dump_json(self, indent=indent, exclude=left_out).decode() + ("" if indent is None else "\n")
-
-    @property
-    def checksum(self) -> str:
-        """Hash of what the trial's run put into the record, for its manifest: an edit of it is found, a forgery not."""
-        content = json.loads(self.to_json())
-        manifest = {name: value for name, value in content["manifest"].items() if name not in _FOUND_ANEW_IN_MANIFEST}
-        made = {name: value for name, value in content.items() if name not in _FOUND_ANEW} | {"manifest": manifest}
-        return hashlib.sha256(json.dumps(_known(made), sort_keys=True).encode()).hexdigest()[:24]
+        """Return the record as JSON without what has its default; on one line if ``indent`` is None."""
+        text = _adapter().dump_json(self, indent=indent, exclude_defaults=True).decode()
+        return text if indent is None else f"{text}\n"
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
@@ -187,123 +209,36 @@ class Record:
         text
             JSON.
         origin
-            What messages call it, for instance the file.
+            The file, for messages.
 
         Raises
         ------
         BrokenTrialError
-            If it is not JSON, of another schema, or not a record.
+            If it is not a record of this schema.
         """
-        from pydantic import ValidationError
-        from pydantic_core import from_json
-
         try:
-            content = from_json(text, allow_inf_nan=False)
-            json.dumps(content, allow_nan=False)  # 1e999 is a number of JSON, and infinite in Python
-        except ValueError as error:
-            raise BrokenTrialError(f"{origin}: not a record ({error}); remove that trial and run it again") from error
-        schema = content.get("schema") if isinstance(content, dict) else None
-        if schema != SCHEMA:
-            raise BrokenTrialError(
-                f"{origin}: expected a record of schema {SCHEMA}, found {schema!r:.40}; it was written by another "
-                f"version of tsadbench: use that version, or another --out"
-            )
-        try:
-            record = _adapter().validate_python(content)
+            return _adapter().validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise BrokenTrialError(
-                f"{origin}: not a record ({where:.200}: {first['msg']}); remove that trial and run it again"
-            ) from error
-        if fault := next(_faults(record), None):
-            raise BrokenTrialError(f"{origin}: not a record ({fault}); remove that trial and run it again")
-        return _shown(record)
+            fault = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(map(str, fault["loc"]))
+            what = fault["msg"].removeprefix("Value error, ")
+            if where:
+                what = f"{where:.200}: {what}" + ("" if "found" in what else f", found {fault['input']!r:.60}")
+            raise BrokenTrialError(f"{origin}: not a record ({one_line(what)}); run that trial again") from error
 
 
-def _faults(record: Record) -> Iterator[str]:
-    """Yield what is wrong with the fields of a record, whose types are right."""
-    names: dict[str, Iterable[str]] = {
-        "trial": (record.trial,),
-        "dataset": (record.dataset,),
-        "protocol": (record.protocol.partition("[")[0],),
-    }
-    labels: dict[str, Iterable[str]] = {
-        "detector": (record.detector,),
-        "label": (record.label,),
-        "protocol": (record.protocol,),
-        "splits": record.splits,
-        "metrics": {name for split in record.splits.values() for name in split.metrics},
-        "entities": {name for split in record.splits.values() for name in split.entities},
-        "thresholds": (entry.episode for entry in record.thresholds),
-        "training": (entry.episode for entry in record.training),
-    }
-    for field, texts in names.items():
-        yield from (f"{field}: {fault}" for text in texts if (fault := name_fault(text)))
-    for field, texts in labels.items():
-        yield from (f"{field}: {fault}" for text in texts if (fault := label_fault(text)))
-    for field, text in (("label", record.label), ("protocol", record.protocol)):
-        try:
-            parse_label(text)
-        except UsageError as error:
-            yield f"{field}: {error}"
-    yield from _impossible_numbers(record)
-    if fault := corpora_fault(record.pretrained_on):
-        yield f"pretrained_on: {fault}"
-    if record.dataset.endswith(CARD_ENDING):
-        yield "dataset: it is the path of a card"
-    if record.status == "ok" and not (record.splits and record.thresholds):
-        yield f"its status is ok, yet it has no {'thresholds' if record.splits else 'splits'}"
+def read_records(file: Path | Traversable) -> tuple[Record, ...]:
+    """Return the records of a file with one a line; a BrokenTrialError if a line is not a record."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return tuple(Record.from_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
 
 
-def _impossible_numbers(record: Record) -> Iterator[str]:
-    """Yield which numbers nobody can have counted or measured; they would end a sum or a division."""
-    splits, thresholds = record.splits.values(), [entry.threshold for entry in record.thresholds]
-    counts: dict[str, Iterable[int | None]] = {
-        **{name: (getattr(record, name),) for name in _COUNTS},
-        "n_rows": [split.n_rows for split in splits],
-        "n_anomalous": [split.n_anomalous for split in splits],
-        "n": [threshold.n for threshold in thresholds],
-        "excesses": [threshold.excesses for threshold in thresholds],
-    }
-    for name, found in counts.items():
-        if any(count is not None and not 0 <= count <= _LARGEST for count in found):
-            yield f"{name}: expected a number from 0 to {_LARGEST:g}"
-    for name in _MEASURED:
-        value = getattr(record, name)
-        if value and not _SMALLEST <= value <= _LARGEST:
-            yield f"{name}: {value:g}, expected 0, or {_SMALLEST:g} to {_LARGEST:g}"
-    if any(not 0.0 <= split.coverage <= 1.0 for split in splits):
-        yield "coverage: expected a share from 0 to 1"
-    values = [value for split in splits for one in (split.metrics, *split.entities.values()) for value in one.values()]
-    if any(value is not None and abs(value) > _LARGEST for value in values):
-        yield f"metrics: expected at most {_LARGEST:g}"
-
-
-def _shown(record: Record) -> Record:
-    """Return the record with its texts fit to be shown: whoever sent it may have written anything into them."""
-    return replace(
-        record,
-        family=printable(record.family),
-        reason=None if record.reason is None else one_line(record.reason),
-        notes=tuple(map(printable, record.notes)),
-        protocol_notes=tuple(map(printable, record.protocol_notes)),
-        leaky=printable(record.leaky),
-        note=printable(record.note),
-        seal_reason=printable(record.seal_reason),
-    )
-
-
-def _known(value: JsonValue) -> JsonValue:
-    """Return a value without fields that are empty or False, at any depth."""
-    if not isinstance(value, dict):
-        return value
-    known = {name: _known(item) for name, item in value.items()}
-    return {name: item for name, item in known.items() if item not in (None, "", [], {}) and item is not False}
+def committed_records(folder: Path | None, dataset: str, protocol: str) -> tuple[Record, ...]:
+    """Return the records of a table below a folder that `tsadbench run --write` writes to; none if it has none."""
+    file = None if folder is None else folder / dataset / protocol / RECORDS
+    return read_records(file) if file is not None and file.is_file() else ()
 
 
 @cache
 def _adapter() -> TypeAdapter[Record]:
-    from pydantic import TypeAdapter
-
     return TypeAdapter(Record)

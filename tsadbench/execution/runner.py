@@ -13,13 +13,12 @@ from typing import Self, TypeAlias, get_args
 from tsadbench.base.status import Status
 from tsadbench.errors import BrokenTrialError, StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
+from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
 from tsadbench.execution.observer import Observer, Silent
 from tsadbench.execution.plan import Plan, Trial, shared_fits
 from tsadbench.execution.provenance import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.record import Record
-from tsadbench.execution.rejudging import judged_again
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import contribution_shapes, score_shapes, scored_episodes
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trials
 from tsadbench.utils.grouping import grouped
 
@@ -210,8 +209,8 @@ class _Held:
         """Whether all arrays of a trial can be read, to their checksums."""
         episodes = self._plan.episodes
         try:
-            scored_episodes(self._store.scores(record.trial, score_shapes(episodes)), episodes, None)
-            self._store.contributions(record.trial, contribution_shapes(episodes))
+            scored_episodes(self._store.scores(record, score_shapes(episodes)), episodes, None)
+            self._store.contributions(record, contribution_shapes(episodes))
         except BrokenTrialError:
             return False
         return True
@@ -219,22 +218,22 @@ class _Held:
     @cached_property
     def _by_scoring(self) -> dict[str, tuple[str, ...]]:
         """Names of trials that are ok, oldest first, by what determines their scores."""
-        listed, _ = self._store.listed()
-        ok = grouped([one for one in listed if one.status == "ok"], lambda one: one.scoring)
+        ok = grouped([one for one in self._store.read()[0] if one.status == "ok"], lambda one: one.scoring)
         return {scoring: tuple(one.trial for one in trials) for scoring, trials in ok.items()}
 
     def _judged(self, record: Record, trial: Trial, names: Identity) -> Record:
         plan = self._plan
         renamed = replace(record, protocol=plan.protocol_label)
-        fixed_threshold = trial.contender.traits.fixed_threshold
-        judged = judged_again(renamed, self._store, plan.protocol, plan.episodes, plan.data.labels, fixed_threshold)
+        threshold = trial.contender.traits.fixed_threshold
+        rules = plan.protocol, plan.episodes, plan.data.labels, threshold, names.judging
+        judged = judge_again(renamed, self._store, *rules)
         if record.trial != names.trial:
             manifest = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
             judged = replace(judged, trial=names.trial, manifest={**manifest, **asked_by(plan)})
-        self._store.replace_record(judged, record.trial)
+        self._store.put(judged)
         return judged
 
 
 def _lacks_contributions(trial: Trial, record: Record, store: Store) -> bool:
     offered = trial.contender.description.offers_contributions
-    return record.status == "ok" and offered and not store.has_contributions(record.trial)
+    return record.status == "ok" and offered and not store.has_contributions(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,10 +14,10 @@ from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
+from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.provenance import identity, manifest
-from tsadbench.execution.record import CHECKSUM, SCHEMA, Record
-from tsadbench.execution.score_arrays import arrays_hash, contribution_name, named_scores
+from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
 from tsadbench.sandbox.replay import Audit, Copies, combined, may_fork
@@ -253,5 +253,4 @@ def _outcome(
         seal_reason=seal_reason,
         dataset_version=plan.data.dataset.version,
     )
-    record = replace(record, manifest={**made, CHECKSUM: record.checksum})
     return Outcome(record, scores, contributions, partial.log + (failure.traceback if failure else ""))

@@ -18,8 +18,7 @@ from tsadbench.execution.checks import (
     shipped_reports,
     write_reports,
 )
-from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, committed_records
+from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
 from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex

@@ -10,8 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, Summary, by_label
 from tsadbench.leaderboard.throughput import cost_of

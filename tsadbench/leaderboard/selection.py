@@ -11,7 +11,7 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.parameters import nearest, normal_label
@@ -204,7 +204,7 @@ def select(
 
 def all_records(store: Store) -> Sequence[Record]:
     """Return a store's records; a `BrokenTrialWarning` tells of each that cannot be read, a UsageError if none can."""
-    records = store.readable()
+    records = store.records()
     if not records:
         raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
     return records

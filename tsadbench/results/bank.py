@@ -18,9 +18,9 @@ import requests
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
+from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.stored_files import Shapes, open_regular
+from tsadbench.execution.store import Store, open_regular
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.atomic_files import require_own_folder, write_file
 from tsadbench.utils.digests import digest
@@ -75,16 +75,16 @@ class BankFolder:
         """Return a trial's record; a BrokenTrialError if its file cannot be used."""
         return self._read(trial)[0]
 
-    def has_scores(self, trial: str) -> bool:
+    def has_scores(self, record: Record) -> bool:
         """Whether a trial's file is here."""
-        return trial in self._sha256
+        return record.trial in self._sha256
 
-    def scores(self, trial: str, shapes: Shapes | None = None) -> dict[str, FloatArray]:
+    def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``; errors as for `record`."""
-        found = self._read(trial)[1]
+        found = self._read(record.trial)[1]
         return {name: found[name] for name in (found if shapes is None else shapes) if name in found}
 
-    def contributions(self, trial: str, shapes: Shapes | None = None) -> dict[str, Float32Array]:  # noqa: ARG002
+    def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:  # noqa: ARG002
         """Return nothing: the bank has no contributions."""
         return {}
 
@@ -123,8 +123,8 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
     found = {
         record.trial: (record, store)
         for store in stores
-        for record in store.readable()
-        if record.status == "ok" and store.has_scores(record.trial)
+        for record in store.records()
+        if record.status == "ok" and store.has_scores(record)
     }
     if not found:
         raise UsageError("there is nothing to build: none of the stores has a trial with scores")
@@ -132,7 +132,7 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
     for done, (trial, (record, store)) in enumerate(found.items()):
         progress(done, len(found), record.label)
         try:
-            write_file(out / f"{trial}.parquet", file_bytes(record, store.scores(trial)))
+            write_file(out / f"{trial}.parquet", file_bytes(record, store.scores(record)))
         except StoreError as error:
             left_out[trial] = str(error)
     write_registry(out)

@@ -1,4 +1,4 @@
-"""Whether a record says what its trial's run wrote: its checksums and identities, and what its detector is."""
+"""Whether a record says what its trial's run wrote: its identities, and what its detector is."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from tsadbench.base.dataset import Dataset
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import Contender, contender_from_label
 from tsadbench.execution.provenance import scoring_identity, trial_name
-from tsadbench.execution.record import CHECKSUM, Record
+from tsadbench.execution.record import Record
 from tsadbench.utils.parameters import JsonValue, parse_label
 
 
 def edits(record: Record) -> Iterator[str]:
     """Yield what shows that a record was edited, by itself alone."""
-    if record.manifest.get(CHECKSUM) != record.checksum:
-        yield "it was edited: its checksum is not that of what its run wrote"
     if record.trial != trial_name(record.scoring, record.protocol):
         yield "its name is not that of its scoring identity and protocol"
     if parse_label(record.label).target != record.detector:

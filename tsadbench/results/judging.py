@@ -10,11 +10,10 @@ from typing import Literal, TypeAlias
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError
+from tsadbench.execution.judging import StoredScores, judge_again
 from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
-from tsadbench.execution.rejudging import judged_again
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.stored_files import StoredScores
+from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import fixed_threshold_of, protocol_of
 from tsadbench.utils.progress import progress
 
@@ -84,10 +83,7 @@ class Judge:
             return False
         if record.protocol_version != self._protocol(record).version:
             return True
-        key = record.protocol, str(record.manifest.get("labels_hash")), fixed_threshold_of(record)
-        if key not in self._judging:
-            self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
-        return record.judging != self._judging[key]
+        return record.judging != self._judging_of(record, str(record.manifest.get("labels_hash")))
 
     def again(self, record: Record, store: StoredScores, smoothing: int = 1) -> Record:
         """Return a record by today's rules, its scores averaged over ``smoothing`` rows; the store is left as it is.
@@ -100,8 +96,10 @@ class Judge:
         data = self.data(record.dataset)
         if record.manifest.get("data_hash") != data.dataset.content_hash:
             raise StoreError(f"the data of {record.dataset} here are not those it was scored on")
-        protocol, threshold = self._protocol(record), fixed_threshold_of(record)
-        return judged_again(record, store, protocol, self.episodes(record), data.labels, threshold, smoothing)
+        judging = self._judging_of(record, data.labels.content_hash)
+        threshold = fixed_threshold_of(record)
+        rules = self._protocol(record), self.episodes(record), data.labels, threshold, judging
+        return judge_again(record, store, *rules, smoothing)
 
     def episodes(self, record: Record) -> tuple[Episode, ...]:
         """Return what the protocol of a record yields on its data set."""
@@ -109,6 +107,12 @@ class Judge:
         if key not in self._episodes:
             self._episodes[key] = tuple(self._protocol(record).episodes(self.data(record.dataset).dataset))
         return self._episodes[key]
+
+    def _judging_of(self, record: Record, labels_hash: str) -> str:
+        key = record.protocol, labels_hash, fixed_threshold_of(record)
+        if key not in self._judging:
+            self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
+        return self._judging[key]
 
     def _protocol(self, record: Record) -> Protocol:
         if record.protocol not in self._protocols:
@@ -137,7 +141,7 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
         except StoreError as error:
             yield Judged(trial, None, "cannot be judged", str(error))
             continue
-        if not may_be_judged(record, store):
+        if not may_be_judged(record):
             continue
         try:
             now = judge.again(record, store)
@@ -146,7 +150,7 @@ def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterato
             continue
         changed = _found(now) != _found(record)
         if changed or (now.judging, now.rows_scored) != (record.judging, record.rows_scored):
-            store.replace_record(now, record.trial)
+            store.put(now)
         yield Judged(trial, now, "changed" if changed else "same")
 
 
@@ -176,7 +180,7 @@ def judge_outdated(
         try:
             if judge.outdated(record):
                 again = judge.again(record, store)
-                store.replace_record(again, record.trial)
+                store.put(again)
                 record = again
         except TsadbenchError:
             n_left += 1
@@ -212,7 +216,7 @@ def judge_smoothed(
     for done, record in enumerate(records):
         progress(done, len(records))
         try:
-            again = may_be_judged(record, store)
+            again = may_be_judged(record)
             found.append(judge.again(record, store, rows) if again else replace(record, smoothing=rows))
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
@@ -222,9 +226,9 @@ def judge_smoothed(
     return kept, {f"{label} ({dataset}, {protocol})": why for (dataset, protocol, label), why in left_out.items()}
 
 
-def may_be_judged(record: Record, store: StoredScores) -> bool:
+def may_be_judged(record: Record) -> bool:
     """Whether a trial has scores: it is ok, or the judge called it invalid."""
-    return record.status == "ok" or (record.status == "invalid" and store.has_scores(record.trial))
+    return record.status == "ok" or (record.status == "invalid" and "scores_hash" in record.manifest)
 
 
 def _row(record: Record) -> tuple[str, str, str]:

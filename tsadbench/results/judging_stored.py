@@ -8,11 +8,11 @@ from dataclasses import replace
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Protocol
 from tsadbench.errors import StoreError, TsadbenchError
+from tsadbench.execution.judging import StoredScores
 from tsadbench.execution.plan import episodes_hash
 from tsadbench.execution.record import Record
-from tsadbench.execution.stored_files import StoredScores
 from tsadbench.results.judging import Judge, Judged, may_be_judged
-from tsadbench.results.verification import judged_faults
+from tsadbench.results.verification import metric_faults
 from tsadbench.utils.progress import progress
 
 # What tables show: three digits of a metric.
@@ -43,8 +43,7 @@ def judge_bank(bank: StoredScores, load: Callable[[str], LabelledDataset]) -> It
             yield Judged(trial, found, "cannot be judged", str(error))
             continue
         # A threshold that matters shows in the metrics; how its tail was fitted is no result.
-        before, after = replace(found, thresholds=()), replace(now, thresholds=())
-        fault = next(judged_faults(before, after, SINGLE_PRECISION), "")
+        fault = next(metric_faults(found, now, SINGLE_PRECISION), "")
         yield Judged(trial, now, "changed" if fault else "same", fault, _largest_changes(found, now))
 
 
@@ -105,5 +104,5 @@ def _records(source: StoredScores) -> Iterator[tuple[str, Record | TsadbenchErro
         except StoreError as error:
             yield trial, error
             continue
-        if may_be_judged(record, source):
+        if may_be_judged(record):
             yield trial, record

@@ -12,12 +12,12 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
+from tsadbench.execution.judging import score_shapes, scored_episodes
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.provenance import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import score_shapes, scored_episodes
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 from tsadbench.results.admission import require_admitted
 from tsadbench.results.trial_result import data_faults
@@ -70,7 +70,7 @@ def drawn(store: Store, n: int | None) -> tuple[Record, ...]:
     UsageError
         If the store has no trial with scores.
     """
-    with_scores = [record for record in store.readable() if record.status == "ok"]
+    with_scores = [record for record in store.records() if record.status == "ok"]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
     if n is None or n >= len(with_scores):
@@ -113,8 +113,8 @@ def repeat(
             data = load(record.dataset)
             if faults := data_faults(record, data):
                 raise UsageError("; ".join(faults))
-            trial, plan = _planned(record, data, timeout, memory, contributions=store.has_contributions(record.trial))
-            recorded = dict(store.scores(record.trial, score_shapes(plan.episodes)))
+            trial, plan = _planned(record, data, timeout, memory, contributions=store.has_contributions(record))
+            recorded = dict(store.scores(record, score_shapes(plan.episodes)))
             scored_episodes(recorded, plan.episodes, None)  # none is missing
             crossing = record.manifest.get("crossing")
             outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)

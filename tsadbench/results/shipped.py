@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import Plan
-from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
 from tsadbench.utils.parameters import nearest

@@ -13,11 +13,16 @@ from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
+from tsadbench.execution.judging import (
+    StoredScores,
+    contribution_name,
+    contribution_shapes,
+    score_shapes,
+    scored_episodes,
+)
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import contribution_name, contribution_shapes, score_shapes, scored_episodes
-from tsadbench.execution.stored_files import StoredScores
+from tsadbench.execution.store import Store
 from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
@@ -102,13 +107,13 @@ class TrialResult:
             )
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
-        arrays = store.scores(record.trial, score_shapes(episodes))
+        arrays = store.scores(record, score_shapes(episodes))
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
         if fault := next(_impossible(self.scored), None):
             raise BrokenTrialError(f"trial {record.trial} ({record.label}): its status is ok, yet {fault}")
         if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
             raise BrokenTrialError(f"trial {record.trial} ({record.label}): its thresholds are not of its episodes")
-        self._contributions = store.contributions(record.trial, contribution_shapes(episodes))
+        self._contributions = store.contributions(record, contribution_shapes(episodes))
 
     @cached_property
     def recordings(self) -> Mapping[str, ScoredRecording]:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import StoreError, TsadbenchError
+from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
 from tsadbench.execution.plan import Contender, episodes_hash
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
-from tsadbench.execution.score_arrays import arrays_hash, contribution_shapes, score_shapes
+from tsadbench.execution.store import Store
 from tsadbench.results.admission import refusal
 from tsadbench.results.identities import contender_of, edits, other_detector, scoring_fault
 from tsadbench.results.judging import Judge
@@ -150,8 +150,8 @@ class _Verifier:
         """Yield whether the arrays are those that the run wrote; a StoreError if they cannot be read."""
         episodes = self._judge.episodes(record)
         arrays: dict[str, Mapping[str, NDArray[np.floating]]] = {
-            "scores": self._store.scores(record.trial, score_shapes(episodes)),
-            "contributions": self._store.contributions(record.trial, contribution_shapes(episodes)),
+            "scores": self._store.scores(record, score_shapes(episodes)),
+            "contributions": self._store.contributions(record, contribution_shapes(episodes)),
         }
         for name, found in arrays.items():
             if (found or name == "scores") and arrays_hash(found) != record.manifest.get(f"{name}_hash"):
@@ -163,7 +163,7 @@ class _Verifier:
         if self._judge.outdated(record):
             if now.judging == record.judging:
                 yield f"protocol_version: recorded {record.protocol_version}, expected {now.protocol_version}"
-            self._store.replace_record(now, record.trial)
+            self._store.put(now)
             remarks.append("judged again: the rules have changed since")
             record = now
         yield from _found_again_faults(record, now)
@@ -185,7 +185,7 @@ def _found_again_faults(record: Record, now: Record) -> Iterator[str]:
 def judged_faults(record: Record, now: Record, tolerance: float = TOLERANCE) -> Iterator[str]:
     """Yield the thresholds and metrics of a record that are not those of another one, up to a tolerance."""
     yield from _threshold_faults(record, now, tolerance)
-    yield from _metric_faults(record, now, tolerance)
+    yield from metric_faults(record, now, tolerance)
 
 
 def _threshold_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
@@ -205,7 +205,8 @@ def _threshold_faults(record: Record, now: Record, tolerance: float) -> Iterator
                 yield f"threshold of {episode}{which}: recorded {one}, found {other}"
 
 
-def _metric_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
+def metric_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
+    """Yield the metrics of a record that are not those of another one, up to a tolerance."""
     for split in dict.fromkeys([*record.splits, *now.splits]):
         recorded, here = record.splits.get(split), now.splits.get(split)
         if recorded is None or here is None:

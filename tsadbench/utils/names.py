@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
+from typing import Annotated, TypeAlias
+
+from annotated_types import Len, Predicate
 
 from tsadbench.errors import StoreError
 
@@ -14,6 +17,8 @@ _LONGEST = 200
 _LONGEST_LABEL = 20_000
 _LONGEST_CORPUS = 100
 _MOST_CORPORA = 20
+# A detector's label, or the id of a recording or an episode, as pydantic checks it.
+LabelText: TypeAlias = Annotated[str, Len(1, _LONGEST_LABEL), Predicate(str.isprintable)]
 
 
 def name_fault(name: str) -> str:

@@ -12,7 +12,7 @@ from tests.helpers.flags import FLAGGED
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement, Threshold
 from tsadbench.execution.record import SCHEMA, Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
 
 
@@ -66,9 +66,13 @@ def add(store) -> Callable[..., Record]:
             rows_scored=sum(one.n_rows for one in (*data.dataset.train, *data.dataset.test)) if counted else None,
             peak_memory_mib=1.0,
             protocol_version=2,
-            scoring="",
-            judging="",
-            manifest={"data_hash": data.dataset.content_hash, "labels_hash": data.labels.content_hash},
+            scoring=f"{label}-{seed}",
+            judging="rules",
+            manifest={
+                "data_hash": data.dataset.content_hash,
+                "labels_hash": data.labels.content_hash,
+                **({"contributions_hash": "made by hand"} if contributions else {}),
+            },
         )
         train = {f"train/all/{one.id}": np.zeros(one.n_rows) for one in data.dataset.train}
         kept = {f"all/{name}": values.astype(np.float32) for name, values in (contributions or {}).items()}

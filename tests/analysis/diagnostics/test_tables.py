@@ -55,7 +55,7 @@ def test_metrics_and_order_stay_as_they_are_and_failures_have_none(board):
 
 def test_rows_that_ship_with_the_package_have_none(add, store, data):
     here, elsewhere = add(data), add(data, label="shipped")
-    store.remove(elsewhere.trial)
+    store.remove([elsewhere.trial])
     found = with_diagnostics(Leaderboard.from_records([here], stored=[elsewhere]), store, lambda _: data, GROUPS)
     assert {row.label: bool(row.diagnostics) for row in found.rows} == {"mine": True, "shipped": False}
 

@@ -17,8 +17,8 @@ from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Largest
 from tsadbench import Dataset, Detector, Labels, MissingExtraError, Recording, Traits, UsageError
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 SENSORS = ("flow", "pressure")
 N_ROWS = 120
@@ -88,7 +88,7 @@ class TestNumbers:
         store = Store.open(made)
         expected = {}
         for label in (SEEDED, FIRST):
-            of_seeds = [store.scores(record.trial) for record in store.records() if record.label == label]
+            of_seeds = [store.scores(record) for record in store.records() if record.label == label]
             assert len(of_seeds) == (2 if label == SEEDED else 1)
             for names in [("r0", "r1"), *((name,) for name in PLANT.labels.rows if name != QUIET)]:
                 anomalous = np.concatenate([PLANT.labels.rows[name][30:] for name in names])

@@ -11,8 +11,8 @@ import tsadbench as package
 from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Detector, Labels, Recording, Traits, UsageError
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 SENSORS = ("truth", "opposite", "half")
 HERE = "tests.analysis.significance.test_rank"
@@ -113,7 +113,7 @@ def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
     store = Store.open(runs)
     values: dict[str, list[list[float]]] = {}
     for record in store.records():
-        scores = store.scores(record.trial)
+        scores = store.scores(record)
         of_resamples = []
         for column in drawn.T:
             taken = [name for name, times in zip(names, column, strict=True) for _ in range(int(times))]

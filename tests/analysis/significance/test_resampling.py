@@ -12,8 +12,8 @@ from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Detector, Labels, Recording, Traits
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import TrialResult
 
 SENSORS = ("flow", "pressure")

@@ -15,8 +15,8 @@ from tsadbench import UsageError
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.datasets.suites import SUITES, Suite
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 
 ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
 TWO = {"good": 0.6, "fair": 0.6, "poor": 0.4, "max-z": 0.5}

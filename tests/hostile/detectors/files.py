@@ -209,7 +209,7 @@ class RewritesTheStore(Hostile):
 
     def steal(self):
         for folder in WHERE["stores"]:
-            for path in glob.glob(f"{folder}/*/record.json"):
+            for path in glob.glob(f"{folder}/records/*.json"):
 
                 def rewrite(path=path):
                     record = json.loads(Path(path).read_text())

@@ -19,7 +19,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _audit(event, arguments):
-    if event.startswith(("open", "json")) and arguments and "record.json" in str(arguments[0]):
+    if event.startswith(("open", "json")) and arguments and "records/" in str(arguments[0]):
         os._exit(0)
 
 

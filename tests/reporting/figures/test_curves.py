@@ -18,7 +18,7 @@ def pooled(plant, label, seed=0):
     arrays = plant.arrays(label, seed)
     scores = np.concatenate([arrays[f"test/all/{name}"][WARM_UP:] for name in ("f1", "f2", "h1")])
     truth = np.concatenate([FAULT[WARM_UP:], FAULT[WARM_UP:], np.zeros(240 - WARM_UP, dtype=bool)])
-    return scores, truth, float(arrays["thresholds"][0])
+    return scores, truth, plant.threshold(label, seed)
 
 
 def line(axes, label):

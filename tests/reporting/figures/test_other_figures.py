@@ -33,7 +33,7 @@ class TestDensities:
     def test_each_group_is_a_share_of_its_rows(self, plant, figure):
         axes = density(plant.of(DISTANCE)[0], axes=figure.add_subplot())
         arrays = plant.arrays(DISTANCE)
-        limit = arrays["thresholds"][0]
+        limit = plant.threshold(DISTANCE)
         (line,) = (one for one in axes.lines if one.get_label() == "threshold")
         assert set(line.get_xdata()) == {limit}
         assert set(heights(axes)) == set(GROUPS)

@@ -12,8 +12,8 @@ from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.reporting.figures import contributions, explanation, recording, score
 from tsadbench.reporting.figures.recording import time_axis
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
@@ -49,7 +49,7 @@ def test_label_threshold_and_flags_are_the_trials(plant, figure):
     every = recording([*plant.of(DISTANCE), *plant.of(LARGEST_Z)], "f1", figure=figure)
     assert len(every) == 5, "the sensors, then a score and contributions a detector"
     arrays = plant.arrays(DISTANCE)
-    values, threshold = arrays["test/all/f1"], arrays["thresholds"][0]
+    values, threshold = arrays["test/all/f1"], plant.threshold(DISTANCE)
     panel = every[1]
     # 240 rows, 10 s apart: minutes since the first row.
     assert every[-1].get_xlabel().startswith("minutes ")

@@ -12,7 +12,7 @@ from tests.helpers.hostile import BRACKETS, DETECTORS, LONG, QUOTES, SCRIPT, hos
 from tests.helpers.plans import make_plan
 from tests.helpers.reported import Reported, reported
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 
 

@@ -15,8 +15,8 @@ from tests.helpers.reported import held_content
 from tests.helpers.trials import DISTANCE, LARGEST_Z
 from tsadbench.analysis.curves import tail_of
 from tsadbench.errors import DataError
-from tsadbench.execution.run_store import Store
 from tsadbench.execution.runner import run_plan
+from tsadbench.execution.store import Store
 from tsadbench.reporting.html.build import report_content, write_report
 from tsadbench.reporting.html.curves import densities, ranking_curves, tail
 from tsadbench.results.trial_result import TrialResult

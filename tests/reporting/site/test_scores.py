@@ -82,7 +82,7 @@ def test_thinned_scores_keep_every_peak_and_every_flag(scored_tables, monkeypatc
     threshold = store.record(trial).thresholds[0].threshold.value
     labels = bank.load("pumploop").labels.rows
     for name, recording in found.recordings.items():
-        rows = store.scores(trial)[f"test/all/{name}"]
+        rows = store.scores(store.record(trial))[f"test/all/{name}"]
         one = recording["detectors"]["t2"]
         points = numbers(one["scores"])
         assert len(points) == 60 < len(rows)
@@ -111,7 +111,7 @@ def test_without_the_data_set_scores_stand_without_labels_and_it_is_said(scored_
     (trial,) = [trial for trial in bank.store.trials() if bank.store.record(trial).label == "t2"]
     threshold = bank.store.record(trial).thresholds[0].threshold.value
     for name, recording in found.recordings.items():
-        rows = bank.store.scores(trial)[f"test/all/{name}"]
+        rows = bank.store.scores(bank.store.record(trial))[f"test/all/{name}"]
         one = recording["detectors"]["t2"]
         assert (recording["anomalous"], recording["evaluated"], one["curves"]) == (None, None, None)
         assert one["n_flagged"] == np.count_nonzero(rows > threshold)

@@ -10,7 +10,7 @@ from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row, Summary, summaries
@@ -102,7 +102,7 @@ def _contribution_notes(
         (row.dataset, row.protocol, row.label): row.first
         for row in rows
         if any(by_trial[record.trial][row.split].n_causes for record in row.records)
-        and not all(store.has_contributions(record.trial) for record in row.records)
+        and not all(store.has_contributions(record) for record in row.records)
     }
     reasons = {
         True: "no contributions were kept; `tsadbench run` with these detectors, this --out and "

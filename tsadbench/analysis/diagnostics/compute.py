@@ -20,7 +20,6 @@ from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, RootCause, bl
 from tsadbench.analysis.diagnostics.vus import vus_pr
 from tsadbench.analysis.events import Delay, Event, delays_of, false_alarms_of, recording_events, row_seconds
 from tsadbench.errors import UsageError
-from tsadbench.execution.score_arrays import rows_scored
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.parameters import nearest
@@ -133,7 +132,7 @@ def of_splits(
     parts = {
         name: _of_recording(scored, result, groups) for name, scored in result.recordings.items() if name in chosen
     }
-    speed = _rows_per_second(result)
+    speed = result.record.rows_per_second
     return {
         split: _pooled([parts[name] for name in members[split] if name in parts], speed, groups) for split in splits
     }
@@ -231,10 +230,6 @@ def _normal_hours(parts: Sequence[_OfRecording]) -> float | None:
             return None
         hours += part.n_normal * (part.row_seconds or 0.0) / 3600
     return hours
-
-
-def _rows_per_second(result: TrialResult) -> float | None:
-    return _ratio(rows_scored(result.scored), result.record.score_seconds)
 
 
 def _ratio(part: float, whole: float | None) -> float | None:

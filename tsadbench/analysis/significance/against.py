@@ -9,7 +9,7 @@ from pathlib import Path
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import by_label, ranked_rows
 from tsadbench.leaderboard.selection import Selection, records_of_one, select
 from tsadbench.results.shipped import stored_records

@@ -16,7 +16,7 @@ from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.base.sessions import sessions_of
 from tsadbench.errors import UsageError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.selection import select
 from tsadbench.results.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of

@@ -13,7 +13,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode, SplitJudgement
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row, failures_json, summaries
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.results.unit_values import DECIMALS, UnitValues

@@ -23,7 +23,7 @@ from tsadbench.base.sessions import sessions_of
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError
 from tsadbench.execution.request import DEFAULT_PROTOCOL
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.cells import about_entities
 from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.ranking import Row, ranked_rows, splits_of

@@ -11,9 +11,8 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, read_records
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.record import RECORDS, Record, read_records
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import Selection, all_records, select
 from tsadbench.results.trial_result import TrialResult, protocol_of

@@ -11,7 +11,7 @@ from tsadbench.analysis.diagnostics import with_diagnostics
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.reporting.html import comparisons, detectors, page, tables
@@ -84,7 +84,7 @@ def report_content(
     stability: bool = False,
 ) -> dict[str, JsonValue]:
     """Return what the page holds, as JSON; parameters and errors as for `write_report`."""
-    records = store.readable()
+    records = store.records()
     if not records:
         raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
     labels = _labels(labels, records)

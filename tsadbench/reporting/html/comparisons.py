@@ -10,7 +10,7 @@ from tsadbench.analysis.significance.rank import rank
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import SHOWN

@@ -12,7 +12,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.record import Record
-from tsadbench.execution.run_store import Store
+from tsadbench.execution.store import Store
 from tsadbench.reporting.html import curves, series
 from tsadbench.reporting.html.compact import packed
 from tsadbench.reporting.html.extent import SEEDS
@@ -34,7 +34,7 @@ def detectors(
     """
     episodes = tuple(protocol_of(records[0]).episodes(data.dataset))
     of_labels = grouped([one for one in records if one.status == "ok"], lambda one: one.label)
-    n_maps = sum(store.has_contributions(of_label[0].trial) for of_label in of_labels.values())
+    n_maps = sum(store.has_contributions(of_label[0]) for of_label in of_labels.values())
     recordings = series.Series(data, len(of_labels), n_maps, share)
     found: list[JsonValue] = []
     graphs: list[JsonValue] = []

@@ -15,8 +15,8 @@ from tsadbench.base.protocol import Episode
 from tsadbench.datasets.by_name import loader
 from tsadbench.datasets.location import place
 from tsadbench.errors import BrokenTrialError, TsadbenchError
+from tsadbench.execution.judging import StoredScores
 from tsadbench.execution.record import Record
-from tsadbench.execution.stored_files import StoredScores
 from tsadbench.leaderboard.cells import best_floors, metrics_of, ranked_means
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.html.compact import Buckets, packed, packed_flags
@@ -199,7 +199,7 @@ class _AtHand:
             for one in (found[name] for name in names if name in found):
                 yield _Scored(one.recording.id, one.scores, one.threshold, one)
             return
-        scores = store.scores(record.trial)
+        scores = store.scores(record)
         for name in names:
             for fit in record.thresholds:
                 if (array := scores.get(f"test/{fit.episode}/{name}")) is not None:

@@ -10,8 +10,7 @@ from pathlib import Path
 from tsadbench.analysis.significance.rank import rank
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import Record
-from tsadbench.execution.records_file import RECORDS, read_records
+from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary

@@ -1,0 +1,167 @@
+"""A trial's scores as named arrays, and as a protocol's judge takes them.
+
+Scores are ``<role>/<episode>/<recording>``, the role "train", "calibration" or "test"; contributions
+``<episode>/<recording>``, of test recordings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol as Structural
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsadbench.base.dataset import Labels
+from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored
+from tsadbench.base.recording import Recording
+from tsadbench.base.smoothing import trailing_mean
+from tsadbench.errors import BrokenTrialError, ContractError, DataError
+from tsadbench.execution.record import Record
+from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.names import label_fault
+
+# By the name of each array.
+Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+
+
+class StoredScores(Structural):
+    """Trials with their scores: a run store, or a folder of the score bank."""
+
+    path: Path
+
+    def trials(self) -> list[str]:
+        """Return the names of all trials."""
+
+    def record(self, trial: str) -> Record:
+        """Return a trial's record; a BrokenTrialError if it cannot be read."""
+
+    def has_scores(self, record: Record) -> bool:
+        """Whether a trial's scores are here."""
+
+    def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``<role>/<episode>/<recording>``; a BrokenTrialError if they cannot be read."""
+
+    def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:
+        """Return a trial's contributions by ``<episode>/<recording>``; empty if there are none."""
+
+
+def contribution_name(episode: Episode, recording: Recording) -> str:
+    """Return the name of the array that holds the contributions to the scores of a test recording."""
+    return f"{episode.id}/{recording.id}"
+
+
+def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
+    """Return the scores of all episodes by name, [n_rows] each."""
+    return {
+        name: scores
+        for one in scored
+        for (name, _), scores in zip(_names(one.episode), (*one.train, *one.calibration, *one.test), strict=True)
+    }
+
+
+def arrays_hash(arrays: Mapping[str, NDArray[np.floating]]) -> str:
+    """Return the hash of arrays, their names, types and shapes, whatever their order."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def score_shapes(episodes: Iterable[Episode]) -> Shapes:
+    """Return the shapes of episodes' scores by name; a DataError if two have one name, or one cannot be printed."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for episode in episodes:
+        for name, n_rows in _names(episode):
+            if fault := "two arrays have it" if name in shapes else label_fault(episode.id) or label_fault(name):
+                raise DataError(
+                    f"the scores of {name!r:.200} cannot be kept under this name: {fault}; rename its entity"
+                )
+            shapes[name] = (n_rows,)
+    return shapes
+
+
+def contribution_shapes(episodes: Iterable[Episode]) -> Shapes:
+    """Return the shapes of the contributions to the scores of episodes' test recordings, by name."""
+    return {
+        contribution_name(episode, one): (one.n_rows, one.n_sensors) for episode in episodes for one in episode.test
+    }
+
+
+def scored_episodes(
+    arrays: Mapping[str, FloatArray],
+    episodes: Iterable[Episode],
+    fixed_threshold: float | None,
+    smoothing: int = 1,
+) -> tuple[Scored, ...]:
+    """Return named scores as a protocol's judge takes them; a BrokenTrialError if one is missing or of another length.
+
+    With ``smoothing``, each is a trailing mean over as many rows of its recording; a row without a score stays without
+    one. ``fixed_threshold`` is that of a floor.
+    """
+    scored = []
+    for episode in episodes:
+        scores = []
+        for name, n_rows in _names(episode):
+            if name not in arrays or arrays[name].shape != (n_rows,):
+                shape = list(arrays[name].shape) if name in arrays else "none"
+                raise BrokenTrialError(f"scores {name}: expected [{n_rows}], found {shape}")
+            scores.append(arrays[name] if smoothing == 1 else trailing_mean(arrays[name], smoothing))
+        first, last = len(episode.train), len(episode.train) + len(episode.calibration)
+        train, calibration, test = tuple(scores[:first]), tuple(scores[first:last]), tuple(scores[last:])
+        scored.append(Scored(episode, train, test, fixed_threshold, calibration))
+    return tuple(scored)
+
+
+def judge_again(
+    record: Record,
+    store: StoredScores,
+    protocol: Protocol,
+    episodes: Sequence[Episode],
+    labels: Labels,
+    fixed_threshold: float | None,
+    judging: str,
+    smoothing: int = 1,
+) -> Record:
+    """Return a trial's record by today's rules, whose identity is ``judging``.
+
+    A StoreError if its scores cannot be read, or are of other episodes.
+    """
+    arrays = store.scores(record, score_shapes(episodes))
+    scored = scored_episodes(arrays, episodes, fixed_threshold, smoothing)
+    judgement, reason = Judgement((), {}), None
+    try:
+        judgement = protocol.judge(scored, labels)
+    except ContractError as error:
+        reason = str(error)
+    return replace(
+        record,
+        status="ok" if reason is None else "invalid",
+        reason=reason,
+        splits=judgement.splits,
+        thresholds=judgement.thresholds,
+        protocol_notes=judgement.notes,
+        protocol_version=protocol.version,
+        judging=judging,
+        rows_scored=sum(map(len, arrays.values())),
+        smoothing=smoothing,
+        manifest={
+            **record.manifest,
+            "labels_hash": labels.content_hash,
+            "judged": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+    )
+
+
+def _names(episode: Episode) -> Iterator[tuple[str, int]]:
+    """Yield the name and the length of each array: training, calibration, then test recordings."""
+    roles = ("train", episode.train), ("calibration", episode.calibration), ("test", episode.test)
+    for role, recordings in roles:
+        for recording in recordings:
+            yield f"{role}/{episode.id}/{recording.id}", recording.n_rows

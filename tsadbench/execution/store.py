@@ -1,0 +1,337 @@
+"""The run store: a folder of files, each written next to its place and then moved there.
+
+| file | holds |
+|---|---|
+| `store.json` | the version of this layout |
+| `records/<trial>.json` | a trial's record; written last, so a trial is complete or absent |
+| `scores/<scoring identity>.npz` | its scores, which trials that differ in judging alone share |
+| `contributions/<scoring identity>.npz` | its contributions, if they were asked for |
+| `logs/<trial>.txt` | what its detector printed, and its traceback if it failed |
+| `checks/*.json` | reports of `tsadbench check` |
+
+Several processes may write a store at once, without locks. A store may come from a stranger: it is read within limits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+import stat
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import psutil
+from numpy.lib import format as npy
+
+from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
+from tsadbench.execution.judging import Shapes
+from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.trial import Outcome
+from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.atomic_files import require_own_folder
+from tsadbench.utils.names import label_fault, name_fault
+from tsadbench.utils.text import printable
+
+CHECKS = "checks"
+_MARKER = "store.json"
+_FOLDERS = (_RECORDS, _SCORES, _CONTRIBUTIONS, _LOGS) = ("records", "scores", "contributions", "logs")
+# Followed by the machine and the process that writes it.
+_UNFINISHED = ".unfinished-"
+# Records have some ten thousand bytes, logs what a detector printed; the scores of 10^8 rows fit.
+_MOST_RECORD_BYTES, _MOST_LOG_BYTES, _MOST_ARRAY_BYTES = 2**24, 2**26, 2**31
+# The header of an array of floats has 128 bytes.
+_LONGEST_HEADER = 1000
+
+
+class Store:
+    """A run store. `create` and `open` return one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # Why trials that were passed over cannot be used, by their names.
+        self.broken: dict[str, str] = {}
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """Return the store at this path, created if there is none.
+
+        Raises a UsageError if the path cannot be written to or is a folder of something else, a StoreError if it is a
+        store of another schema.
+        """
+        store = cls(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            require_own_folder(path, _MARKER, "a run store")
+            if not (path / _MARKER).exists():
+                store._write(path / _MARKER, lambda stream: stream.write(json.dumps({"schema": SCHEMA}).encode()))
+            store._check()
+            for name in _FOLDERS:
+                (path / name).mkdir(exist_ok=True)
+            with tempfile.TemporaryFile(dir=path / _RECORDS):
+                store._remove_unfinished()
+        except OSError as error:
+            raise UsageError(f"--out {path}: cannot be written to ({error.strerror}); choose another folder") from error
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Return the store at this path; a UsageError if there is none, a StoreError if it is of another schema."""
+        if not is_store(path):
+            raise UsageError(f"{path} is not a run store: expected a folder that `tsadbench run --out` has written")
+        store = cls(path)
+        store._check()
+        return store
+
+    def add(self, outcome: Outcome) -> None:
+        """Write a trial; one of the same identity is replaced. A StoreError if it cannot be written (a full disk)."""
+        record = outcome.record
+        log = self.path / _LOGS / f"{record.trial}.txt"
+        with self._reported("a trial cannot be written"):
+            for arrays, folder in ((outcome.scores, _SCORES), (outcome.contributions, _CONTRIBUTIONS)):
+                if arrays:
+                    self._write(self._arrays_file(record, folder), partial(np.savez, **dict[str, Any](arrays)))
+            if outcome.log:
+                self._write(log, lambda stream: stream.write(outcome.log.encode(errors="replace")))
+            else:
+                log.unlink(missing_ok=True)
+        self.put(record)
+
+    def put(self, record: Record) -> None:
+        """Write a record, for instance of scores that were judged again. A StoreError if it cannot be written."""
+        with self._reported("a trial cannot be written"):
+            self._write(self._record_file(record.trial), lambda stream: stream.write(record.to_json().encode()))
+
+    def trials(self) -> list[str]:
+        """Return the names of all trials, sorted; no record is read."""
+        try:
+            names = os.listdir(self.path / _RECORDS)
+        except FileNotFoundError:
+            return []
+        return sorted(name.removesuffix(".json") for name in names if not name.startswith("."))
+
+    def record(self, trial: str) -> Record:
+        """Return a trial's record; a BrokenTrialError if there is none, or it cannot be read."""
+        file = os.path.join(self.path, _RECORDS, f"{trial}.json")  # making a Path takes as long as reading the file
+        try:
+            with open_regular(file, _MOST_RECORD_BYTES) as stream:
+                text = stream.read()
+        except OSError as error:
+            reason = f"cannot be read ({error.strerror or error})"
+            raise BrokenTrialError(f"{file}: {reason}; remove that trial and run it again") from error
+        record = Record.from_json(text, file)
+        if record.trial != trial:
+            raise BrokenTrialError(f"{file}: it is the record of another trial, {record.trial}; remove this file")
+        return record
+
+    def read(self) -> tuple[tuple[Record, ...], dict[str, str]]:
+        """Return the records that can be read, oldest first, and by name why other trials cannot."""
+        records, broken = [], {}
+        for trial in self.trials():
+            try:
+                records.append(self.record(trial))
+            except BrokenTrialError as error:
+                broken[trial] = str(error)
+        return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial))), broken
+
+    def records(self) -> tuple[Record, ...]:
+        """Return the records that can be read, oldest first; a `BrokenTrialWarning` tells of each of the others."""
+        records, broken = self.read()
+        for trial, reason in broken.items():
+            self.pass_over(trial, reason)
+        return records
+
+    def find(self, trial: str) -> Record | None:
+        """Return the record of the trial of this identity; None if it is absent or broken, and must be run."""
+        try:
+            record = self.record(trial)
+        except BrokenTrialError:
+            return None
+        return record if record.status != "ok" or self.has_scores(record) else None
+
+    def pass_over(self, trial: str, reason: object) -> None:
+        """Note that a trial is broken and is left out; a `BrokenTrialWarning` tells of it, once."""
+        if trial not in self.broken:
+            self.broken[trial] = str(reason) if trial in str(reason) else f"trial {trial}: {reason}"
+            warnings.warn(BrokenTrialWarning(self.broken[trial]), stacklevel=3)
+
+    def remove(self, trials: Iterable[str]) -> None:
+        """Remove trials, and scores that no other trial has. A StoreError if one is not here or cannot be removed."""
+        scorings = set()
+        for trial in trials:
+            if record := self.find(trial):
+                scorings.add(record.scoring)
+            with self._reported(f"trial {trial} cannot be removed"):
+                _remove(self._record_file(trial))
+                (self.path / _LOGS / f"{trial}.txt").unlink(missing_ok=True)
+        if scorings:
+            scorings -= {record.scoring for record in self.read()[0]}
+        for scoring in scorings:
+            for folder in (_SCORES, _CONTRIBUTIONS):
+                with contextlib.suppress(OSError):
+                    _remove(self.path / folder / f"{scoring}.npz")
+
+    def log(self, trial: str) -> str:
+        """Return what a trial's detector printed, and its traceback if it failed; printable, empty if there is none."""
+        try:
+            with open_regular(self.path / _LOGS / f"{trial}.txt", _MOST_LOG_BYTES) as stream:
+                return printable(stream.read().decode(errors="replace"), lines=True)
+        except OSError:
+            return ""
+
+    def has_scores(self, record: Record) -> bool:
+        """Whether a trial's scores were kept."""
+        return os.path.lexists(self._arrays_file(record, _SCORES))
+
+    def has_contributions(self, record: Record) -> bool:
+        """Whether a trial's contributions were kept."""
+        return "contributions_hash" in record.manifest and os.path.lexists(self._arrays_file(record, _CONTRIBUTIONS))
+
+    def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
+        """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test.
+
+        ``shapes`` are those of the arrays to read; None reads all. A BrokenTrialError if they cannot be read, or are
+        not of these shapes.
+        """
+        return self._arrays(record, _SCORES, shapes)
+
+    def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:
+        """Return a trial's contributions by ``<episode>/<recording>``; empty if none were kept. As for `scores`."""
+        return self._arrays(record, _CONTRIBUTIONS, shapes) if self.has_contributions(record) else {}
+
+    def _arrays(self, record: Record, folder: str, shapes: Shapes | None) -> dict[str, Any]:
+        file = self._arrays_file(record, folder)
+        try:
+            with open_regular(file, _MOST_ARRAY_BYTES) as stream:
+                return read_arrays(stream, shapes)
+        except Exception as error:  # corrupt files can raise anything here
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise BrokenTrialError(
+                f"trial {record.trial}: {file}: cannot be read ({reason}); run that trial again"
+            ) from error
+
+    def _record_file(self, trial: str) -> Path:
+        if fault := name_fault(trial):
+            raise StoreError(f"{trial[:100]!r} cannot be the name of a trial: {fault}")
+        return self.path / _RECORDS / f"{trial}.json"
+
+    def _arrays_file(self, record: Record, folder: str) -> Path:
+        return self.path / folder / f"{record.scoring}.npz"
+
+    def _write(self, file: Path, write: Callable[[IO[bytes]], object]) -> None:
+        """Write a file next to its place, flush it to the disk, and move it there."""
+        unfinished = file.with_name(f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}")
+        try:
+            with unfinished.open("xb") as stream:
+                write(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if file.is_dir():  # in a damaged store; a file cannot be moved over it
+                _remove(file)
+            unfinished.replace(file)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # after a power cut, the name could be missing otherwise
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _reported(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"{self.path}: {what} ({error.strerror or error})") from error
+
+    def _remove_unfinished(self) -> None:
+        """Remove the unfinished files of processes of this machine that no longer exist."""
+        ours = re.compile(re.escape(f"{_UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
+        for file in (*self.path.glob(f"{_UNFINISHED}*"), *self.path.glob(f"*/{_UNFINISHED}*")):
+            writer = ours.match(file.name)
+            if writer and not psutil.pid_exists(int(writer[1])):
+                file.unlink(missing_ok=True)
+
+    def _check(self) -> None:
+        marker = self.path / _MARKER
+        try:
+            with open_regular(marker, _MOST_RECORD_BYTES) as stream:
+                schema = json.loads(stream.read())["schema"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise StoreError(f"{marker}: cannot be read ({error}); choose another --out") from error
+        if schema != SCHEMA:
+            raise StoreError(
+                f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r:.40}; choose another --out"
+            )
+        for name in _FOLDERS:
+            if (self.path / name).is_symlink():
+                raise StoreError(f"{self.path / name}: it is a link, and could lead anywhere; remove it")
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder says of itself that it is a run store."""
+    return (path / _MARKER).is_file()
+
+
+def require_outside_stores(folder: Path) -> None:
+    """Raise a UsageError if tables would be written into a run store, whose files they would mix with."""
+    found = next((one for one in (folder, *folder.resolve().parents) if is_store(one)), None)
+    if found is not None:
+        raise UsageError(f"--write {folder}: {found} is a run store; choose a folder of its own for tables")
+
+
+def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:
+    """Open a file that is neither a link nor a pipe or device, and not larger than ``most_bytes``; else an OSError."""
+    if os.path.islink(file):
+        raise OSError(0, "it is a link, and could lead anywhere")
+    # Without O_NONBLOCK opening a pipe would wait for its writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(file, flags)
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    large = f"it has {found.st_size} bytes, expected at most {most_bytes}"
+    raise OSError(0, large if stat.S_ISREG(found.st_mode) else "it is not a file")
+
+
+def read_arrays(stream: IO[bytes], shapes: Shapes | None = None) -> dict[str, Any]:
+    """Return the arrays of a file that `numpy.savez` wrote, float64 or float32.
+
+    ``shapes`` are those of the arrays to read; None reads all. Not more memory is filled than the file has bytes. Any
+    exception may mean that it is not such a file.
+    """
+    with zipfile.ZipFile(stream) as archive:
+        members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+        if sum(one.file_size for one in archive.infolist()) > os.fstat(stream.fileno()).st_size:
+            raise ValueError("its arrays are larger than the file: expected them uncompressed")
+        arrays = {}
+        for name in members if shapes is None else [name for name in shapes if name in members]:
+            if fault := label_fault(name):
+                raise ValueError(f"the name of an array: {fault}")
+            with archive.open(members[name]) as member:
+                array = npy.read_array(member, allow_pickle=False, max_header_size=_LONGEST_HEADER)
+            if array.dtype not in (np.float64, np.float32):
+                raise ValueError(f"{name}: expected floating-point numbers, found {array.dtype}")
+            if shapes is not None and array.shape != shapes[name]:
+                raise ValueError(f"{name}: expected {list(shapes[name])}, found {list(array.shape)}")
+            arrays[name] = array
+    return arrays
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
