@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.checks import FILE, empty_report, read_reports, write_reports
+from tsadbench.execution.provenance import code_of
 from tsadbench.execution.record import RECORDS
 from tsadbench.testing import all_checks, check_detector
 
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def committed(tables: Path) -> set[tuple[str, str]]:
     """Return label and code hash of every row of the committed tables."""
     lines = (json.loads(line) for file in tables.rglob(RECORDS) for line in file.read_text("utf-8").splitlines())
-    return {(record["label"], record["manifest"].get("code_hash", "")) for record in lines}
+    return {(record["label"], code_of(record["manifest"])) for record in lines}
 
 
 if __name__ == "__main__":

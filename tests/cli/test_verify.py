@@ -19,7 +19,7 @@ from tests.helpers.trials import DISTANCE
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.judging import arrays_hash, judge_again
-from tsadbench.execution.provenance import scoring_identity, trial_name
+from tsadbench.execution.provenance import code_of, scoring_identity, trial_name
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
@@ -63,7 +63,7 @@ def renamed(record: Record) -> Record:
     scoring = scoring_identity(
         label=record.label,
         priors=manifest["priors"],
-        code=manifest["code_hash"],
+        code=code_of(manifest),
         libraries={**versions, **manifest["adapted"], **manifest["imported"]},
         dataset=record.dataset,
         data=manifest["data_hash"],
@@ -178,7 +178,8 @@ def test_a_redo_runs_no_code_that_is_not_trusted_and_passes_over_what_is_broken(
 def test_other_versions_and_code_are_named_as_possible_causes(made, runs, tsadbench):
     record = changed_scores(made, runs, lambda _, values: values * 1.5, forged=True)
     versions = {**record.manifest["versions"], "numpy": "1.0"}
-    write(runs, record, replace(record, manifest={**record.manifest, "versions": versions, "code_hash": "0" * 24}))
+    others = {**record.manifest, "versions": versions, "sources": {"mine": "0" * 24}}
+    write(runs, record, replace(record, manifest=others))
     redone = tsadbench("verify", runs, "--redo", "all")
     assert redone.code == 1
     assert f"numpy 1.0, here {np.__version__}" in redone.out

@@ -166,7 +166,7 @@ def test_records_hold_what_is_needed_to_do_it_again(small: Plant, tsadbench):
         assert isinstance(manifest["command"], list)
         assert manifest["command"][1:3] == ["run", "-d"]
         assert {"python", "numpy", "tsadbench"} <= set(manifest["versions"])  # type: ignore[arg-type]
-        assert {"started", "ended", "platform", "cpu_count", "data_hash", "labels_hash", "code_hash"} <= set(manifest)
+        assert {"started", "ended", "platform", "cpu_count", "data_hash", "labels_hash", "sources"} <= set(manifest)
         assert record.parameters == {"seconds": 0.0, "power": 1.0}
         assert record.fit_seconds is not None
         assert record.fit_cpu_seconds is not None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tsadbench.execution.provenance import code_of
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.registry import locate
 from tsadbench.sandbox import describe
@@ -28,9 +29,9 @@ def test_every_committed_trial_was_made_by_the_code_that_is_here():
     older = [
         f"{folder.relative_to(LEADERBOARDS)}: {record.label}, seed {record.seed}"
         for target, trials in of_target.items()
-        for code in [describe(locate(target)).code_hash]
+        for code in [describe(locate(target)).sources.digest]
         for folder, record in trials
-        if record.manifest["code_hash"] != code
+        if code_of(record.manifest) != code
     ]
     assert older == []
 

@@ -21,8 +21,8 @@ from tsadbench.sandbox import Construction, Description, ask, asking, describe
 from tsadbench.sandbox.construction import source_of
 from tsadbench.sandbox.description import described
 from tsadbench.utils.atomic_files import cache_folder
-from tsadbench.utils.code_fingerprint import code_fingerprint, imported_packages
 from tsadbench.utils.parameters import as_json, parameters_of
+from tsadbench.utils.source_digest import source_of as sources
 
 PLAIN = """
 import numpy as np
@@ -65,8 +65,7 @@ def file(tmp_path) -> Path:
 @pytest.mark.parametrize("name", ["multiview", "dprgm", "max-z", "pyod:KNN"])
 def test_a_box_tells_what_an_import_does(name):
     cls, told = load_detector(name), describe(name)
-    assert told.code_hash == code_fingerprint(cls)
-    assert set(told.imported) == imported_packages(cls)
+    assert told.sources == sources(cls)
     assert told.traits == cls.traits
     assert told.search_space.keys() == cls.search_space().keys()
     assert list(map(repr, told.search_space.values())) == list(map(repr, cls.search_space().values()))
@@ -105,7 +104,7 @@ class TestAnswersAreRemembered:
         assert len(kept) == 1
         assert describe(f"{file}:Mine") == first
         file.write_text(PLAIN.replace("max(axis=1)", "min(axis=1)"))
-        assert describe(f"{file}:Mine").code_hash != first.code_hash
+        assert describe(f"{file}:Mine").sources.modules["mine.py"] != first.sources.modules["mine.py"]
 
     def test_a_package_under_the_same_name_in_another_folder_is_another(self, tmp_path, monkeypatch):
         hashes = []
@@ -113,7 +112,7 @@ class TestAnswersAreRemembered:
             write_package(tmp_path / folder, "mine_pkg", "[tsadbench.detectors]\nmine = mine_pkg:Mine\n", text)
             with monkeypatch.context() as patch:
                 patch.syspath_prepend(tmp_path / folder)
-                hashes.append(describe("mine").code_hash)
+                hashes.append(describe("mine").sources.digest)
         assert hashes[0] != hashes[1]
 
     def test_a_damaged_one_is_none(self, file, cache):
@@ -168,11 +167,11 @@ class TestHostilePlugins:
     def test_one_owner_cannot_change_what_is_told_of_another(self, file):
         file.write_text(
             "import tsadbench.sandbox.description as description\n"
-            f"description.code_fingerprint = lambda cls: 'forged'\n{PLAIN}"
+            f"description.source_of = lambda cls: description.Sources({{'forged': ''}}, (), ())\n{PLAIN}"
         )
         with asking():
-            assert describe(f"{file}:Mine").code_hash == "forged"  # it may lie about itself
-            assert describe("max-z").code_hash == code_fingerprint(load_detector("max-z"))
+            assert describe(f"{file}:Mine").sources.modules.keys() == {"forged"}  # it may lie about itself
+            assert describe("max-z").sources == sources(load_detector("max-z"))
 
     def test_a_missing_extra_and_wrong_usage_keep_their_kinds(self, file):
         file.write_text("from tsadbench.base import extra\nwith extra('mine', 'deep'): import no_such_package\n")

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.status import CHECKS_VERSION, CheckStatus
 from tsadbench.errors import PluginError, StoreError
-from tsadbench.execution.provenance import determining_versions
+from tsadbench.execution.provenance import code_of, determining_versions
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
@@ -76,7 +76,7 @@ class CheckReport(BaseModel):
 
     def vouches_for(self, record: Record) -> bool:
         """Whether it is about the detector of a trial: its label, its code, and the libraries that both name."""
-        if (self.label, self.code_hash) != (record.label, record.manifest.get("code_hash")):
+        if (self.label, self.code_hash) != (record.label, code_of(record.manifest)):
             return False
         of_trial = _versions_of(record)
         return all(of_trial[name] == version for name, version in self.versions.items() if name in of_trial)
@@ -103,7 +103,7 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
             changed = {name: str(text) for name, text in sorted(own.given.items())}
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
-        code_hash=description.code_hash,
+        code_hash=description.sources.digest,
         versions=_texts(determining_versions(description)),
         checks=CHECKS_VERSION,
         full=full,
@@ -140,7 +140,7 @@ class CheckReports:
     def verdict(self, records: Sequence[Record]) -> Verdict:
         """Return what the reports say of the trials of one row."""
         by_trial = {
-            (record.label, str(record.manifest.get("code_hash")), *sorted(_versions_of(record).items())): tuple(
+            (record.label, code_of(record.manifest), *sorted(_versions_of(record).items())): tuple(
                 one for one in self._by_label.get(record.label, ()) if one.vouches_for(record)
             )
             for record in records

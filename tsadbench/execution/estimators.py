@@ -15,7 +15,7 @@ from tsadbench.errors import UsageError
 from tsadbench.registry import Source, entries, load_library, locate
 from tsadbench.sandbox import Construction, describe
 from tsadbench.sandbox.construction import pickled
-from tsadbench.utils.code_fingerprint import code_fingerprint
+from tsadbench.utils.source_digest import source_of
 
 # What the harness decides, whatever an object says: seeds, threads, thresholds, output.
 _DECIDED = frozenset(
@@ -129,7 +129,7 @@ def _content(estimator: Any, classes: list[type]) -> str:
         raise UsageError(f"{type(estimator).__name__} cannot be sent to a box ({reason})") from None
     for cls in classes:  # a library's code counts by its version
         if not _distributions([cls]):
-            digest.update(code_fingerprint(cls).encode())
+            digest.update(source_of(cls).digest.encode())
     return digest.hexdigest()
 
 

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from typing import cast
 
 from tsadbench._version import __version__
-from tsadbench.base import scores
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Contender, Plan, Trial
 from tsadbench.sandbox.description import Description
-from tsadbench.utils.code_fingerprint import code_fingerprint, module_fingerprint
 from tsadbench.utils.distributions import installed_version, versions_of
 from tsadbench.utils.names import command_without_folders
 from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.source_digest import digest_of, source_of
 from tsadbench.utils.threads import loaded_blas
 
 # Another release of one of these may change a score's last digits, or more.
@@ -54,7 +54,7 @@ def identity(trial: Trial, plan: Plan) -> Identity:
     scoring = scoring_identity(
         label=trial.contender.label,
         priors=prior_hashes(trial.contender),
-        code=description.code_hash,
+        code=description.sources.digest,
         libraries=determining_versions(description),
         dataset=plan.data.dataset.name,
         data=plan.data.dataset.content_hash,
@@ -140,9 +140,7 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
         {
             "protocol": label,
             "version": protocol.version,
-            "code": code_fingerprint(type(protocol)),
-            # The core's, which a protocol's fingerprint names and does not follow: what a missing score counts as.
-            "ranking": _ranking(),
+            "code": source_of(type(protocol)).digest,
             "labels": labels_hash,
             "fixed_threshold": fixed_threshold,
         }
@@ -181,9 +179,9 @@ def manifest(
         "versions": {"python": platform.python_version(), **library_versions()},
         "adapted": dict(adapted_versions(contender.description.libraries)),
         "blas": list(loaded_blas()),
-        "imported": dict(imported_versions(contender.description.imported)),
+        "imported": dict(imported_versions(contender.description.sources.packages)),
         "priors": dict(prior_hashes(contender)),
-        "code_hash": contender.description.code_hash,
+        "sources": dict(contender.description.sources.modules),
         "data_hash": plan.data.dataset.content_hash,
         "episodes_hash": plan.episodes_hash,
         "labels_hash": plan.data.labels.content_hash,
@@ -191,6 +189,12 @@ def manifest(
         **({} if crossing is None else {"crossing": crossing}),
         **asked_by(plan),
     }
+
+
+def code_of(manifest: Mapping[str, JsonValue]) -> str:
+    """Return the digest of the code that made a record; of a record from before there were `Sources`, its own hash."""
+    sources = manifest.get("sources")
+    return digest_of(cast("dict[str, str]", sources)) if isinstance(sources, dict) else str(manifest.get("code_hash"))
 
 
 # What records keep of the run that made them, none of it part of their identity.
@@ -214,7 +218,7 @@ def determining_versions(description: Description) -> dict[str, JsonValue]:
     return {
         **library_versions(),
         **adapted_versions(description.libraries),
-        **imported_versions(description.imported),
+        **imported_versions(description.sources.packages),
     }
 
 
@@ -224,18 +228,12 @@ def adapted_versions(libraries: Iterable[str]) -> dict[str, JsonValue]:
 
 
 @cache
-def _ranking() -> str:
-    """Return the fingerprint of the core's rule for missing scores; cached, as every record of a store asks for it."""
-    return module_fingerprint(scores)
-
-
-@cache
-def imported_versions(imported: tuple[str, ...]) -> dict[str, JsonValue]:
+def imported_versions(imported: frozenset[str]) -> dict[str, JsonValue]:
     """Return the versions of other distributions that hold packages which a detector's own files import.
 
     As for `versions_of`: what is installed from its source folder, or belongs to no distribution, counts by its code.
     """
-    return dict(versions_of(frozenset(imported) - _LIBRARY_PACKAGES))
+    return dict(versions_of(imported - _LIBRARY_PACKAGES))
 
 
 def _hash(determinants: Mapping[str, JsonValue]) -> str:

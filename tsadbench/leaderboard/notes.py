@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tsadbench.base.training_facts import LEVELLED, STILL_FALLING, share_note
 from tsadbench.errors import PluginError, UsageError
+from tsadbench.execution.provenance import code_of
 from tsadbench.execution.record import Record
 from tsadbench.registry import load_protocol
 from tsadbench.utils.grouping import grouped
@@ -85,7 +86,7 @@ def older_rules(records: Sequence[Record]) -> Iterator[Note]:
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     """Yield in what the records of one data set differ although their rows are compared."""
-    codes = {(record.label, str(record.manifest.get("code_hash"))) for record in records}
+    codes = {(record.label, code_of(record.manifest)) for record in records}
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"
     origins: dict[str, Iterable[object]] = {

@@ -8,7 +8,7 @@ from typing import cast
 from tsadbench.base.dataset import Dataset
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import Contender, contender_from_label
-from tsadbench.execution.provenance import scoring_identity, trial_name
+from tsadbench.execution.provenance import code_of, scoring_identity, trial_name
 from tsadbench.execution.record import Record
 from tsadbench.utils.parameters import JsonValue, parse_label
 
@@ -62,7 +62,7 @@ def scoring_fault(record: Record, episodes: str) -> str:
     found = scoring_identity(
         label=record.label,
         priors=cast("Mapping[str, str]", _mapping(record, "priors")),
-        code=str(record.manifest.get("code_hash")),
+        code=code_of(record.manifest),
         libraries={**versions, **_mapping(record, "adapted"), **_mapping(record, "imported")},
         dataset=record.dataset,
         data=str(record.manifest.get("data_hash")),

@@ -14,7 +14,7 @@ from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
 from tsadbench.execution.judging import score_shapes, scored_episodes
 from tsadbench.execution.plan import Plan, Trial, make_plan
-from tsadbench.execution.provenance import identity
+from tsadbench.execution.provenance import code_of, identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.store import Store
@@ -196,7 +196,7 @@ def _largest_difference(recorded: Mapping[str, FloatArray], again: Mapping[str, 
 def _other_circumstances(record: Record, again: Record, trial: Trial, plan: Plan) -> Iterator[str]:
     """Yield what is not as it was, and may be the cause of a difference."""
     then, here = record.manifest, again.manifest
-    if here["code_hash"] != then.get("code_hash"):
+    if code_of(here) != code_of(then):
         yield f"the code of {record.detector} here is not what made it"
     others = [
         f"{name} {versions.get(name)}, here {version}"

@@ -19,6 +19,7 @@ from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import StoreError, TsadbenchError
 from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
 from tsadbench.execution.plan import Contender, episodes_hash
+from tsadbench.execution.provenance import code_of
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.results.admission import refusal
@@ -135,7 +136,7 @@ class _Verifier:
         if isinstance(contender, str):
             remarks.append(f"the detector {record.label} was not compared: {contender}")
             return None
-        if contender.description.code_hash != record.manifest.get("code_hash"):
+        if contender.description.sources.digest != code_of(record.manifest):
             remarks.append(f"the code of {record.detector} here is not what made it")
             return None
         return contender

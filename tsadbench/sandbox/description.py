@@ -13,7 +13,6 @@ import inspect
 import json
 import os
 import platform
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,13 +37,6 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.launch import default_launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.utils.atomic_files import cache_folder, write_file
-from tsadbench.utils.code_fingerprint import (
-    code_fingerprint,
-    fingerprinted_files,
-    imported_modules,
-    imported_packages,
-    source_is_known,
-)
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.names import corpora_fault, without_folders
 from tsadbench.utils.parameters import (
@@ -56,6 +48,7 @@ from tsadbench.utils.parameters import (
     parameters_of,
     parse_value,
 )
+from tsadbench.utils.source_digest import Sources, source_of
 from tsadbench.utils.text import one_line, printable, printable_values
 
 # What a parameter's text names: nothing but its value, a file that holds a prior, or a path.
@@ -106,10 +99,8 @@ class Description:
         What it offers.
     scores_training_itself
         Whether it overrides how training rows are scored.
-    code_hash
-        Fingerprint of what its code does.
-    imported
-        Top-level packages that its own files import.
+    sources
+        The source that it is made of.
     libraries
         Distributions that it names in a class attribute ``libraries``, because its own files do not import them.
     note
@@ -118,10 +109,6 @@ class Description:
         Texts of parameters by name, for each variant that runs add.
     search_space
         What ``tsadbench tune`` may try, by parameter.
-    files
-        On which all this depends, besides the versions of libraries.
-    modules
-        Modules of other packages that it imports, or that its bases are in.
     changed
         The arguments that differ from their defaults, as texts, without the seed; empty for a class.
     values
@@ -138,14 +125,11 @@ class Description:
     offers_held_out_loss: bool
     offers_sensor_graph: bool
     scores_training_itself: bool
-    code_hash: str
-    imported: tuple[str, ...]
+    sources: Sources
     libraries: tuple[str, ...]
     note: str
     floor_variants: tuple[dict[str, str], ...]
     search_space: dict[str, Space]
-    files: tuple[str, ...]
-    modules: tuple[str, ...]
     changed: dict[str, str]
     values: dict[str, JsonValue]
     declared: Traits
@@ -213,7 +197,7 @@ def describe(
         found = ask(what, described, Description, *asked)
         if key is not None:
             _remember(found, key)
-    default_launcher().preload(found.modules)
+    default_launcher().preload(found.sources.imports)
     return found
 
 
@@ -345,6 +329,7 @@ def _of_class(source: Source) -> Description:
     if not isinstance(cls.traits, Traits):
         found = type(cls.traits).__name__
         raise PluginError(f"detector {source.target!r}: its traits are no tsadbench.Traits, found {found}")
+    sources = source_of(cls)
     return Description(
         class_name=cls.__qualname__,
         doc=inspect.getdoc(cls) or "",
@@ -363,14 +348,11 @@ def _of_class(source: Source) -> Description:
         offers_held_out_loss=cls.offers_held_out_loss(),
         offers_sensor_graph=callable(getattr(cls, "sensor_graph", None)),
         scores_training_itself=cls._training_scores is not Detector._training_scores,
-        code_hash=code_fingerprint(cls),
-        imported=tuple(sorted(imported_packages(cls))),
+        sources=sources,
         libraries=_libraries(source.target, cls),
-        note=" ".join(_notes(cls)),
+        note=" ".join(_notes(cls, sources)),
         floor_variants=tuple(_variant(source.target, cls, variant) for variant in cls.floor_variants()),
         search_space=dict(cls.search_space()),
-        files=_files(cls),
-        modules=tuple(sorted(imported_modules(cls) | {base.__module__ for base in cls.__mro__})),
         changed={},
         values={},
         declared=cls.traits,
@@ -433,19 +415,11 @@ def _libraries(name: str, cls: type[Detector]) -> tuple[str, ...]:
     )
 
 
-def _notes(cls: type[Detector]) -> Iterator[str]:
+def _notes(cls: type[Detector], sources: Sources) -> Iterator[str]:
     if issubclass(cls, AdaptedDetector) and cls.note:
         yield cls.note
-    if not source_is_known(cls):
+    if not sources.known:
         yield UNKNOWN_SOURCE
-
-
-def _files(cls: type[Detector]) -> tuple[str, ...]:
-    """Return the files that decide what a class is; empty if its source is not known."""
-    files = {str(file) for file in fingerprinted_files(cls)}
-    modules = (sys.modules.get(base.__module__) for base in cls.__mro__) if files else ()
-    bases = {str(file) for module in modules if (file := getattr(module, "__file__", None)) is not None}
-    return tuple(sorted(files | bases))
 
 
 # --- The cache on disk
@@ -473,8 +447,8 @@ def _remembered(file: Path) -> Description | None:
 def _remember(answer: Description, file: Path) -> None:
     # A cache that cannot be written to is none; a source that is not known may be another one next time.
     with contextlib.suppress(OSError, TsadbenchError):
-        if answer.files:
-            write_file(file, to_json([{name: _state(name) for name in answer.files}, to_json(answer).decode()]))
+        if answer.sources.files:
+            write_file(file, to_json([{name: _state(name) for name in answer.sources.files}, to_json(answer).decode()]))
             kept = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
             for old in kept[:-_MOST_KEPT]:
                 old.unlink(missing_ok=True)

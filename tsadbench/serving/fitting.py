@@ -117,7 +117,7 @@ def fit_model(
         detector=trial.contender.name,
         label=trial.contender.label,
         class_name=trial.contender.description.class_name,
-        code_hash=trial.contender.description.code_hash,
+        code_hash=trial.contender.description.sources.digest,
         sensors=plan.data.dataset.sensors,
         threshold=threshold,
         protocol=plan.protocol_label,

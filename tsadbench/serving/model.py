@@ -26,8 +26,8 @@ from tsadbench.execution.provenance import adapted_versions, library_versions
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.bounded_files import read_bytes
-from tsadbench.utils.code_fingerprint import code_fingerprint
 from tsadbench.utils.parameters import JsonValue, parameters_of
+from tsadbench.utils.source_digest import source_of
 from tsadbench.utils.threads import limited_threads
 from tsadbench.utils.toml import dotted, fault_text
 
@@ -281,7 +281,7 @@ def _detector_class(card: ModelCard, reference: str | None) -> type[Detector]:
 
 def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
     """Return what has changed in the detector's code or in the library that does its work; empty if nothing has."""
-    if code_fingerprint(cls) != card.code_hash:
+    if source_of(cls).digest != card.code_hash:
         return f"the code of {card.detector} has changed since it was fitted"
     other = _other_versions(
         card, "adapted", adapted_versions(cls.libraries if issubclass(cls, AdaptedDetector) else ())

@@ -103,7 +103,7 @@ def libraries(trials: Trials) -> None:
     """The libraries that a fit loads are those that its files import or its class declares."""
     importers, description = trials.boxed[1], trials.description
     own = {package_of(module) for module in trials.cheap.source.modules}
-    named = {name for package in description.imported for name in distributions_of(package)}
+    named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = {OWN, *required_by_core(), *requirements([*named, *description.libraries], extras=True)}
     of_package = {
         package: {normalised(name): name for name in distributions_of(package)} for package in importers.keys() - own

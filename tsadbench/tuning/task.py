@@ -21,8 +21,8 @@ from tsadbench.tuning import faults, folds, objective
 from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
 from tsadbench.tuning.ranges import FORMS, NEVER_SEARCHED, read_ranges
-from tsadbench.utils.code_fingerprint import module_fingerprint
 from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.source_digest import module_digest
 
 # A point's value depends on what these do.
 _CODE = (faults, folds, objective)
@@ -303,7 +303,7 @@ def _study_name(
     determinants = {
         "label": contender.label,
         "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
-        "code": [contender.description.code_hash, *map(module_fingerprint, _CODE)],
+        "code": [contender.description.sources.digest, *map(module_digest, _CODE)],
         "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
         "train": training_hash([recording for part in parts for recording in part]),

@@ -12,6 +12,8 @@ from types import ModuleType
 
 # By the file's absolute path: whoever wants to read the source of a module asks here first.
 imported_texts: dict[str, bytes] = {}
+# Begins the names of these modules.
+FILE_PREFIX = "_tsadbench_file_"
 
 
 class _TextLoader(SourceLoader):
@@ -39,7 +41,7 @@ def import_text(path: str, text: bytes) -> ModuleType:
     text
         Its contents.
     """
-    name = f"_tsadbench_file_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
+    name = f"{FILE_PREFIX}{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
     if name in sys.modules and imported_texts[path] == text:
         return sys.modules[name]
     loader = _TextLoader(path, text)

@@ -1,0 +1,284 @@
+"""The source that a class is made of, as one digest a module: what a trial's identity knows of a detector's code.
+
+The class's own module counts, and the modules of its package (of a lone file: those in its folder) and of
+`tsadbench.base` that it imports, at any depth; each by its name and its syntax without comments, formatting and
+docstrings. A class of a notebook, or of a script's ``__main__``, counts by its definition and by what this names there:
+functions and classes by their definitions, variables by their present values.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import linecache
+import os
+import pickle
+import sys
+import types
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from uuid import uuid4
+
+from tsadbench.utils.import_text import FILE_PREFIX, imported_texts
+
+# A lone module in one of these folders has no neighbours of its own.
+LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
+_CORE = "tsadbench"
+_BASE = "tsadbench.base"
+_BASE_FILE = Path(__file__).parents[1] / "base" / "__init__.py"
+# `type_params` is new in Python 3.12; `kind` is the u of u"text".
+_IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_params"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The source that a class is made of.
+
+    Parameters
+    ----------
+    modules
+        The digest of each module that counts, by its name; a module that was given by its path has the file's name.
+    imports
+        Modules of other packages that those outside `tsadbench.base` import, besides the standard library's; and numpy.
+    files
+        The files of all these modules, and of the class's bases.
+    known
+        Whether the source is known. If not, the digest is another one each time.
+    """
+
+    modules: dict[str, str]
+    imports: tuple[str, ...]
+    files: tuple[str, ...]
+    known: bool = True
+
+    @property
+    def digest(self) -> str:
+        """Hash of all modules, 64 hex digits."""
+        return digest_of(self.modules)
+
+    @property
+    def packages(self) -> frozenset[str]:
+        """Top-level packages that the modules import."""
+        return frozenset(name.partition(".")[0] for name in self.imports)
+
+
+class _UnknownSourceError(Exception):
+    """Python does not know the source of a class, or of something that it uses."""
+
+
+def source_of(cls: type) -> Sources:
+    """Return the source that a class is made of.
+
+    The source is not known if Python does not keep it (``python -``, ``exec``). A class that a function makes counts by
+    its attribute ``content`` as well, a hash of what it captures; without that attribute its source is not known.
+    """
+    try:
+        return _source_of(cls)
+    except _UnknownSourceError:
+        return Sources({cls.__qualname__: uuid4().hex}, (), (), known=False)
+
+
+def digest_of(modules: Mapping[str, str]) -> str:
+    """Return the hash of modules and their digests, 64 hex digits."""
+    return _hash(json.dumps(dict(modules), sort_keys=True))
+
+
+def module_digest(module: types.ModuleType) -> str:
+    """Return the digest of one module's syntax."""
+    return _read(Path(str(module.__file__)).read_bytes())[0]
+
+
+def _source_of(cls: type) -> Sources:
+    module = sys.modules.get(cls.__module__)
+    if module is None:
+        raise _UnknownSourceError
+    digests: dict[str, str] = {}
+    waiting = {base.__module__ for base in cls.__mro__}
+    files = {file for name in waiting if (file := _file(sys.modules.get(name))) is not None}
+    imports: dict[str, set[str]] = {}
+    own_file = None if cls.__module__ == "__main__" else _file(module)
+    if "<locals>" in cls.__qualname__:
+        if not isinstance(content := vars(cls).get("content"), str):
+            raise _UnknownSourceError
+        digests[cls.__qualname__] = content
+    elif own_file is None or _text(own_file) is None:
+        own_file = None
+        imports[cls.__module__] = _definitions(cls, module, digests)
+        waiting |= imports[cls.__module__]
+    folders, seen = _own_folders(module), set(imports)
+    while new := waiting - seen:
+        name = new.pop()
+        seen.add(name)
+        file = own_file if name == cls.__module__ else _own_file(name, folders)
+        if file is None or (text := _text(file)) is None:
+            continue
+        files.add(file)
+        digests[file.name if name.startswith(FILE_PREFIX) else name], statements = _read(text)
+        above = name.rpartition(".")[0]
+        package = name if file.name == "__init__.py" else above
+        imports[name] = {one for each in statements for one in _imported(*each, package, folders)}
+        waiting |= imports[name] | ({above} - {_BASE})
+    # The libraries of tsadbench.base do its input and output; with numpy it computes.
+    others = {one for name, names in imports.items() if not f"{name}.".startswith(f"{_BASE}.") for one in names}
+    known = imports.keys() | folders.keys() | sys.stdlib_module_names | {_CORE, "__main__", ""}
+    foreign = {"numpy", *(one for one in others - imports.keys() if one.partition(".")[0] not in known)}
+    return Sources(digests, tuple(sorted(foreign)), tuple(sorted(map(str, files))))
+
+
+def _own_folders(module: types.ModuleType) -> dict[str, list[Path]]:
+    """Return the folders of the packages whose modules count, by name; "" is that of a lone file or a notebook."""
+    top = module.__name__.partition(".")[0]
+    folders = {_BASE: [_BASE_FILE.parent]}
+    if (places := getattr(sys.modules.get(top), "__path__", None)) is not None:
+        return folders if top == _CORE else {top: list(map(Path, places)), **folders}
+    file = _file(module)
+    folder = Path.cwd() if file is None else file.parent
+    return folders if folder.name in LIBRARY_FOLDERS else {"": [folder], **folders}
+
+
+def _own_file(name: str, folders: Mapping[str, list[Path]]) -> Path | None:
+    """Return the file of a module that counts."""
+    for package, places in folders.items():
+        if name == package or name.startswith(f"{package}." if package else ""):
+            parts = name.removeprefix(package).strip(".").split(".")
+            ends = [f"{'/'.join(parts)}.py", "/".join([*parts, "__init__.py"])]
+            found = (place / end.lstrip("/") for place in places for end in ends)
+            if name.partition(".")[0] != _CORE or package == _BASE:
+                return next((file for file in found if os.path.isfile(file)), None)
+    return None
+
+
+def _imported(level: int, origin: str, attribute: str, package: str, folders: Mapping[str, list[Path]]) -> set[str]:
+    """Return the modules that ``from ..origin import attribute`` in a package imports."""
+    if level:
+        parts = package.split(".")
+        origin = ".".join([*parts[: len(parts) - level + 1], *([origin] if origin else [])])
+    if origin == _BASE and attribute:  # it imports all of its modules, and is asked for those that define the names
+        return {{name: module for _, module, name in _read(_BASE_FILE.read_bytes())[1]}.get(attribute, _BASE)}
+    below = f"{origin}.{attribute}"
+    return {origin, below} if attribute and _own_file(below, folders) else {origin}
+
+
+def _definitions(cls: type, module: types.ModuleType, digests: dict[str, str]) -> set[str]:
+    """Add the definition of a notebook's class and all that it names there; return the modules that these import."""
+    names = vars(module)
+    waiting: list[type | types.FunctionType] = [cls]
+    imported = set()
+    for item in waiting:  # grows
+        node = _definition(item)
+        digests[item.__name__] = _hash(_syntax(node))
+        imported |= {origin for _, origin, _ in _imports(node)}
+        for name in sorted({one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & names.keys()):
+            value = names[name]
+            if isinstance(value, types.ModuleType):
+                imported.add(value.__name__)
+            elif not isinstance(value, type | types.FunctionType):
+                digests[name] = _hash_of_value(value, module.__name__)
+                imported.add(type(value).__module__)
+            elif value.__module__ != module.__name__:
+                imported.add(value.__module__)
+            elif value not in waiting:
+                waiting.append(value)
+    return imported
+
+
+def _definition(item: type | types.FunctionType) -> ast.AST:
+    """Return the definition of a class or function from the cell that was run."""
+    functions = [item] if isinstance(item, types.FunctionType) else vars(item).values()
+    codes = [getattr(getattr(one, "__func__", one), "__code__", None) for one in functions]
+    for code in (one for one in codes if one is not None):
+        for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == item.__name__:
+                first = min(one.lineno for one in (node, *node.decorator_list))
+                if first <= code.co_firstlineno <= (node.end_lineno or 0):
+                    return node
+    raise _UnknownSourceError
+
+
+def _hash_of_value(value: object, module: str) -> str:
+    try:
+        pickled = pickle.dumps(value, protocol=4)
+    except Exception as error:  # objects may raise anything here
+        raise _UnknownSourceError from error
+    if module.encode() in pickled:  # of a class of this notebook, which a pickle does not hold
+        raise _UnknownSourceError
+    return hashlib.sha256(pickled).hexdigest()
+
+
+@lru_cache(maxsize=500)
+def _read(text: bytes) -> tuple[str, tuple[tuple[int, str, str], ...]]:
+    """Return the digest of a module's syntax and what it imports; what is not Python counts by its bytes."""
+    try:
+        tree = _parsed(text)
+        return _hash(_syntax(tree)), tuple(_imports(tree))
+    except (SyntaxError, ValueError, RecursionError):
+        return hashlib.sha256(text).hexdigest(), ()
+
+
+def _imports(node: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Yield the level, module and name of all that code imports, but for type checkers; of a module, the name is ""."""
+    if isinstance(node, ast.Import):
+        yield from ((0, alias.name, "") for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ((node.level, node.module or "", alias.name) for alias in node.names)
+    else:
+        checked = isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for child in ast.iter_child_nodes(node):
+            if not (checked and child in node.body):  # type: ignore[attr-defined]
+                yield from _imports(child)
+
+
+def _syntax(node: object) -> str:
+    """Return syntax as text, equal in all versions of Python: without positions, docstrings and empty fields."""
+    if isinstance(node, list):
+        return f"[{','.join(_syntax(item) for item in node if not _does_nothing(item))}]"
+    if not isinstance(node, ast.AST):
+        return ascii(node)
+    fields = {name: getattr(node, name, None) for name in node._fields if name not in _IGNORED_FIELDS}
+    if isinstance(node, ast.JoinedStr):
+        fields["values"] = _joined(node.values)
+    texts = {name: _syntax(value) for name, value in fields.items() if value is not None}
+    return f"{type(node).__name__}({','.join(f'{name}={text}' for name, text in texts.items() if text != '[]')})"
+
+
+def _does_nothing(node: object) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _joined(parts: list[ast.expr]) -> list[object]:
+    """Return the parts of an f-string with its texts in one piece: versions of Python cut them differently."""
+    joined: list[object] = []
+    for part in parts:
+        text = str(part.value) if isinstance(part, ast.Constant) else None
+        if text and joined and isinstance(joined[-1], str):
+            joined[-1] += text
+        elif text != "":
+            joined.append(part if text is None else text)
+    return joined
+
+
+def _parsed(text: str | bytes) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about invalid escapes
+        return ast.parse(text)
+
+
+def _file(module: types.ModuleType | None) -> Path | None:
+    file = getattr(module, "__file__", None)
+    return None if file is None else Path(file)
+
+
+def _text(file: Path) -> bytes | None:
+    """Return a file's contents, or those that a box was given; None if there is no such file."""
+    try:
+        return imported_texts.get(str(file)) or file.read_bytes()
+    except OSError:
+        return None
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
