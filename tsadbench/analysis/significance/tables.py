@@ -30,7 +30,7 @@ class Committed(Store):
         Their folder.
     """
 
-    def readable(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
         return self._records
 
