@@ -192,31 +192,23 @@ class TestHostilePlugins:
         assert describe(f"{file}:Mine").parameters[0].meaning == r"Of \u202eno use."
 
 
-class TestClassesOfTheCaller:
-    def test_are_described_where_they_are(self):
-        class Local(Detector):
-            """Made in a function."""
+def test_a_class_of_the_caller_is_described_where_it_is_and_refused_if_it_cannot_be_made_again():
+    lock = threading.Lock()
 
-            def _fit(self, recordings):
-                pass
+    class Local(Detector):
+        """Made in a function."""
 
-            def _score(self, recording):
-                return np.zeros(recording.n_rows)
+        def _fit(self, recordings):
+            pass
 
-        source = source_of(Local)
-        assert source.imported
-        assert describe(source).doc == "Made in a function."
-        assert source_of(Distance).imported
+        def _score(self, recording):
+            return np.zeros(recording.n_rows)
 
-    def test_that_cannot_be_made_again_are_refused_in_one_line(self):
-        lock = threading.Lock()
+    class Locked(Local):
+        def _fit(self, recordings):
+            lock.acquire()
 
-        class Local(Detector):
-            def _fit(self, recordings):
-                lock.acquire()
-
-            def _score(self, recording):
-                return np.zeros(recording.n_rows)
-
-        with pytest.raises(UsageError, match="Local"):
-            source_of(Local)
+    assert source_of(Distance).imported
+    assert describe(source_of(Local)).doc == "Made in a function."
+    with pytest.raises(UsageError, match="Locked"):
+        source_of(Locked)

@@ -25,33 +25,13 @@ from tsadbench.base.score_checks import checked_scores
 from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError
+from tsadbench.sandbox import wire
 from tsadbench.sandbox.construction import Construction, pickled
 from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.launch import Launcher, Process, default_launcher, import_path
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.meter import Meter
 from tsadbench.sandbox.walls import plan_walls
-from tsadbench.sandbox.wire import (
-    MAX_REPLY_BYTES,
-    Answered,
-    Array,
-    BrokenFrameError,
-    Constructed,
-    Done,
-    Failure,
-    Fitted,
-    Header,
-    HeldOutLoss,
-    Imported,
-    Learned,
-    Progress,
-    Reply,
-    packed,
-    read_reply,
-    receive_arrays,
-    receive_header,
-    send,
-)
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.import_lookup import package_of
 from tsadbench.utils.progress import Listener
@@ -98,24 +78,9 @@ class Box:
     Used as a context manager; leaving it ends the process. Every call raises `BoxFailure` if the detector breaks its
     contract, raises an error, dies, or exceeds a limit.
 
-    Parameters
-    ----------
-    construction
-        The detector to be constructed inside.
-    threads
-        Number of threads that its libraries may use.
-    crossing
-        The disguise of what enters; None: a new one, in which sensors keep their names.
-    limits
-        The trial's limits.
-    listener
-        Receives the detector's progress reports.
-    forbidden
-        Folders in which it may open nothing.
-    launcher
-        Starts the process; None: this system's default.
-    construct
-        Whether to construct the detector. A box without one answers questions (`answer`) and nothing else.
+    ``crossing`` disguises what enters (None: a new one, in which sensors keep their names), ``listener`` receives the
+    detector's progress reports, in ``forbidden`` folders it may open nothing. A box that does not ``construct`` the
+    detector answers questions (`answer`) and nothing else.
     """
 
     def __init__(
@@ -148,7 +113,7 @@ class Box:
             memory_mib=self._limits.memory_mib,
         )
         # Sent with the first request.
-        self._surroundings: Header = {
+        self._surroundings: wire.Header = {
             "threads": threads,
             "path": import_path(),
             "forbidden": list(walls.hidden),
@@ -164,7 +129,7 @@ class Box:
             self._watch = self._limits.watch(self._process.pid, self._log, self._process.keeper)
             self._meter = Meter(self._process.pid, self._process.keeper)
             if construct:
-                reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)], expected=Constructed)
+                reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)], expected=wire.Constructed)
                 self.offers_contributions = reply.offers_contributions
                 self.scores_training_itself = reply.scores_training_itself
         except BaseException:
@@ -213,7 +178,7 @@ class Box:
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
         self._train = recordings
         opaque = [self._crossing.recording(recording, "train") for recording in recordings]
-        reply, _ = self._ask(*packed("fit", opaque), expected=Fitted)
+        reply, _ = self._ask(*wire.packed("fit", opaque), expected=wire.Fitted)
         self.costs.fit_seconds += self._seconds
         self.costs.fit_cpu_seconds += self._cpu_seconds
         with _contract():
@@ -221,14 +186,14 @@ class Box:
 
     def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
         """Change parameters that the fit does not depend on to the construction's; scoring costs start again at 0."""
-        header: Header = {"kind": "set_parameters", "parameters": list(names)}
-        self._ask(header, [self._disguised(construction)], expected=Done)
+        header: wire.Header = {"kind": "set_parameters", "parameters": list(names)}
+        self._ask(header, [self._disguised(construction)], expected=wire.Done)
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
         shapes = [(recording.n_rows,) for recording in self._train]
-        _, scores = self._ask({"kind": "training_scores"}, expected=Done, shapes=shapes)
+        _, scores = self._ask({"kind": "training_scores"}, expected=wire.Done, shapes=shapes)
         self._count_scoring(sum(recording.n_rows for recording in self._train))
         return tuple(self._checked(one, shape, "training_scores") for one, shape in zip(scores, shapes, strict=True))
 
@@ -241,27 +206,27 @@ class Box:
     def score_again(self, recording: Recording, purpose: str, start: int = 0, stop: int | None = None) -> FloatArray:
         """Return the scores of some rows, under an id and a clock for this purpose; they count as no costs."""
         opaque = self._crossing.recording(recording, purpose, start, stop)
-        _, scores = self._ask(*packed("score", [opaque]), expected=Done, shapes=[(opaque.n_rows,)])
+        _, scores = self._ask(*wire.packed("score", [opaque]), expected=wire.Done, shapes=[(opaque.n_rows,)])
         return self._checked(scores[0], (opaque.n_rows,), "score")
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
         opaque = self._crossing.recording(recording, "score")
         shape = recording.values.shape
-        _, arrays = self._ask(*packed("contributions", [opaque]), expected=Done, shapes=[shape])
+        _, arrays = self._ask(*wire.packed("contributions", [opaque]), expected=wire.Done, shapes=[shape])
         return self._checked(arrays[0], shape, "contributions")
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
-        header, arrays = packed("held_out_loss", [self._crossing.recording(one, "held out") for one in recordings])
-        return self._ask({**header, "first": first}, arrays, expected=HeldOutLoss)[0].loss
+        header, arrays = wire.packed("held_out_loss", [self._crossing.recording(one, "held out") for one in recordings])
+        return self._ask({**header, "first": first}, arrays, expected=wire.HeldOutLoss)[0].loss
 
     def imported(self) -> dict[str, frozenset[str]]:
         """Return the top-level packages that its process has loaded by itself, and for each the packages that did so.
 
         What the server had loaded from which it was forked, and the standard library, are left out.
         """
-        reply, _ = self._ask({"kind": "imported"}, expected=Imported)
+        reply, _ = self._ask({"kind": "imported"}, expected=wire.Imported)
         found: dict[str, set[str]] = {}
         for module, importers in reply.importers.items():
             found.setdefault(package := package_of(module), set()).update(map(package_of, importers))
@@ -273,7 +238,7 @@ class Box:
 
         ``estimators`` says whether it may hold scikit-learn's estimators, which take seconds to write.
         """
-        reply, contents = self._ask({"kind": "learned", "estimators": estimators}, expected=Learned)
+        reply, contents = self._ask({"kind": "learned", "estimators": estimators}, expected=wire.Learned)
         if reply.refused is not None:
             raise ModelFileError(one_line(reply.refused))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
@@ -281,13 +246,13 @@ class Box:
     def restore(self, parts: Mapping[str, bytes]) -> None:
         """Restore what another box of the same construction had `learned`."""
         contents = [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
-        self._ask({"kind": "restore", "parts": list(parts)}, contents, expected=Done)
+        self._ask({"kind": "restore", "parts": list(parts)}, contents, expected=wire.Done)
 
-    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> Answered:
+    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Answered:
         """Return the answer of a function that runs beside the detector's code, under limits of its own."""
         self._watch = limits.watch(self._process.pid, self._log, self._process.keeper)
         content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
-        return self._ask({"kind": "question"}, [content], expected=Answered)[0]
+        return self._ask({"kind": "question"}, [content], expected=wire.Answered)[0]
 
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's; only on Linux.
@@ -300,7 +265,7 @@ class Box:
         # The kernel adds to what arrives which process sent it, by its id out here.
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         with theirs:
-            self._ask({"kind": "fork"}, expected=Done, passed=theirs.fileno())
+            self._ask({"kind": "fork"}, expected=wire.Done, passed=theirs.fileno())
         forked = copy.copy(self)
         forked.costs, forked._listener, forked._forked = Costs(), None, True
         forked._process = replace(self._process, pid=self._sender(ours), sock=ours)
@@ -308,8 +273,8 @@ class Box:
         forked._watch = self._limits.watch(forked._process.pid, forked._log)
         forked._meter = Meter(forked._process.pid)
         self._watch.forked.add(forked._process.pid)
-        try:
-            receive_header(ours, forked._watch, max_bytes=MAX_REPLY_BYTES)  # it answers the request for it too
+        try:  # it answers the request for it too
+            wire.receive_header(ours, forked._watch, max_bytes=wire.MAX_REPLY_BYTES)
         except (OSError, EOFError) as error:
             forked.close()
             raise BoxFailure("error", f"{self._name}: a fork of its process does not answer") from error
@@ -319,13 +284,13 @@ class Box:
 
     def _ask(
         self,
-        header: Header,
-        arrays: Sequence[Array] = (),
+        header: wire.Header,
+        arrays: Sequence[wire.Array] = (),
         *,
-        expected: type[Reply],
+        expected: type[wire.Reply],
         shapes: Sequence[tuple[int, ...]] = (),
         passed: int | None = None,
-    ) -> tuple[Reply, list[Array]]:
+    ) -> tuple[wire.Reply, list[wire.Array]]:
         """Send a request, and a file descriptor if one is to be passed; return the answer.
 
         Whatever else the box does is a `BoxFailure`.
@@ -336,7 +301,7 @@ class Box:
         # Work can begin before the last byte has arrived: CPU time counts from the first.
         cpu_start = self._meter.cpu_seconds()
         try:
-            send(self._process.sock, header, arrays, self._watch)
+            wire.send(self._process.sock, header, arrays, self._watch)
             if passed is not None:
                 socket.send_fds(self._process.sock, [b"f"], [passed])
             start = time.perf_counter()
@@ -344,7 +309,7 @@ class Box:
             # The whole answer counts: a header that is sent early saves nothing.
             self._seconds = time.perf_counter() - start
             self._cpu_seconds = self._meter.cpu_seconds() - cpu_start
-        except BrokenFrameError as error:
+        except wire.BrokenFrameError as error:
             raise BoxFailure("error", f"{self._name} wrote into the box's channel: {error}") from error
         except (OSError, EOFError) as error:
             raise self._death() from error
@@ -353,24 +318,26 @@ class Box:
             self.costs.peak_memory_mib = max(peaks)
         return reply, results
 
-    def _reply(self, expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]]) -> tuple[Reply, list[Array]]:
+    def _reply(
+        self, expected: type[wire.Reply], mark: str, shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[wire.Reply, list[wire.Array]]:
         """Receive the answer to a request, and pass on the progress before it."""
         sock, unseen = self._process.sock, None
         while True:
-            header, kinds = receive_header(sock, self._watch, max_bytes=MAX_REPLY_BYTES)
-            reply = read_reply(expected, mark, shapes, header, kinds)
-            if isinstance(reply, Failure):
+            header, kinds = wire.receive_header(sock, self._watch, max_bytes=wire.MAX_REPLY_BYTES)
+            reply = wire.read_reply(expected, mark, shapes, header, kinds)
+            if isinstance(reply, wire.Failure):
                 restored = self._crossing.restored
                 raise BoxFailure(reply.status, restored(reply.reason), restored(reply.traceback))
-            if not isinstance(reply, Progress):
+            if not isinstance(reply, wire.Progress):
                 self._report(unseen)
-                return reply, receive_arrays(sock, kinds, self._watch)
+                return reply, wire.receive_arrays(sock, kinds, self._watch)
             unseen = reply
             if time.monotonic() >= self._next_report:
                 self._report(reply)
                 unseen = None
 
-    def _report(self, progress: Progress | None) -> None:
+    def _report(self, progress: wire.Progress | None) -> None:
         self._next_report = time.monotonic() + _REPORT_SECONDS
         if progress is not None and self._listener is not None:
             self._listener(progress.done, progress.total, one_line(self._crossing.restored(progress.note)))
@@ -403,7 +370,7 @@ class Box:
                 pid, _, _ = _CREDENTIALS.unpack(ancillary[0][2])
                 return int(pid)
 
-    def _disguised(self, construction: Construction) -> Array:
+    def _disguised(self, construction: Construction) -> wire.Array:
         """Return a construction as bytes, its sensors renamed."""
         texts = {name: str(text) for name, text in self._crossing.arguments(construction.texts).items()}
         disguised = replace(construction, texts=texts, arguments=self._crossing.arguments(construction.arguments))
@@ -414,7 +381,7 @@ class Box:
         self.costs.score_cpu_seconds += self._cpu_seconds
         self.costs.rows_scored += n_rows
 
-    def _checked(self, array: Array, shape: tuple[int, ...], call: str) -> FloatArray:
+    def _checked(self, array: wire.Array, shape: tuple[int, ...], call: str) -> FloatArray:
         with _contract():
             return checked_scores(array.astype(np.float64, copy=False), shape, f"{self._name}.{call}")
 

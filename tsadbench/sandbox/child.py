@@ -17,7 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from pydantic_core import to_json
@@ -39,6 +39,7 @@ from tsadbench.utils.text import one_line, printable
 from tsadbench.utils.threads import limit_threads
 
 T = TypeVar("T")
+Answer: TypeAlias = tuple[Header, list[Array]]
 
 _REPORT_SECONDS = 0.1
 # What a detector's author writes, by the request that calls it.
@@ -77,7 +78,7 @@ class _Inside:
             _flush()
             self._send({"kind": "done", "request": header["request"], **reply}, results)
 
-    def on_question(self, _: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_question(self, _: Header, arrays: list[Array]) -> Answer:
         question, arguments = pickle.loads(arrays[0].tobytes())  # the parent wrote it
         try:
             answer = question(*arguments)
@@ -86,7 +87,7 @@ class _Inside:
             return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}, []
         return {"answer": to_json(answer, inf_nan_mode="constants").decode()}, []
 
-    def on_construct(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_construct(self, header: Header, arrays: list[Array]) -> Answer:
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         construction = Construction.loads(arrays[0].tobytes())
         cls = construction.source.load()
@@ -96,49 +97,48 @@ class _Inside:
         own_rule = cls._training_scores is not Detector._training_scores
         return {"offers_contributions": cls.offers_contributions(), "scores_training_itself": own_rule}, []
 
-    def on_set_parameters(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_set_parameters(self, header: Header, arrays: list[Array]) -> Answer:
         cls = type(self._detector)
         values = Construction.loads(arrays[0].tobytes()).values(cls)
         defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
         self._detector.set_params(**{name: values.get(name, defaults[name]) for name in header["parameters"]})
         return {}, []
 
-    def on_fit(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_fit(self, header: Header, arrays: list[Array]) -> Answer:
         self._train = unpacked(header, arrays)
         self._working(lambda: self._detector.fit(self._train))
         return {"training_facts": self._detector.training_facts()}, []
 
-    def on_training_scores(self, _: Header, __: list[Array]) -> tuple[Header, list[Array]]:
+    def on_training_scores(self, _: Header, __: list[Array]) -> Answer:
         return {}, _contiguous(self._working(lambda: self._detector.training_scores(self._train)))
 
-    def on_score(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_score(self, header: Header, arrays: list[Array]) -> Answer:
         (recording,) = unpacked(header, arrays)
-        return {}, _contiguous([self._working(lambda: self._detector.score(recording))])
+        work = self._detector.score if header["kind"] == "score" else self._detector.contributions
+        return {}, _contiguous([self._working(lambda: work(recording))])
 
-    def on_contributions(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
-        (recording,) = unpacked(header, arrays)
-        return {}, _contiguous([self._working(lambda: self._detector.contributions(recording))])
+    on_contributions = on_score
 
-    def on_held_out_loss(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_held_out_loss(self, header: Header, arrays: list[Array]) -> Answer:
         limit_threads(self._threads)
         return {"loss": self._detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
 
-    def on_imported(self, _: Header, __: list[Array]) -> tuple[Header, list[Array]]:
+    def on_imported(self, _: Header, __: list[Array]) -> Answer:
         return {"importers": self._imports.importers()}, []
 
-    def on_learned(self, header: Header, _: list[Array]) -> tuple[Header, list[Array]]:
+    def on_learned(self, header: Header, _: list[Array]) -> Answer:
         try:
             parts = to_parts(self._detector, estimators=header["estimators"])
         except TsadbenchError as error:
             return {"refused": one_line(str(error))}, []
         return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
-    def on_restore(self, header: Header, arrays: list[Array]) -> tuple[Header, list[Array]]:
+    def on_restore(self, header: Header, arrays: list[Array]) -> Answer:
         parts = {name: content.tobytes() for name, content in zip(header["parts"], arrays, strict=True)}
         self._detector = from_parts(type(self._detector), parts, {})
         return {}, []
 
-    def on_fork(self, _: Header, __: list[Array]) -> tuple[Header, list[Array]]:
+    def on_fork(self, _: Header, __: list[Array]) -> Answer:
         """Leave a copy of this process, which answers over the socket that follows the request; both answer it."""
         (fd,) = socket.recv_fds(self._sock, 1, 1)[1]
         box = os.getpid()

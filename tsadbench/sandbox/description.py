@@ -219,15 +219,15 @@ _scope = threading.local()
 
 
 @contextlib.contextmanager
-def asking() -> Iterator[None]:
+def asking() -> Iterator[dict[object, Box]]:
     """Keep boxes until the end of the block, so that what one has imported serves all questions about its owner."""
-    if getattr(_scope, "boxes", None) is not None:
-        yield
+    boxes: dict[object, Box] | None = getattr(_scope, "boxes", None)
+    if boxes is not None:
+        yield boxes
         return
-    boxes: dict[object, Box] = {}
-    _scope.boxes = boxes
+    _scope.boxes = boxes = {}
     try:
-        yield
+        yield boxes
     finally:
         _scope.boxes = None
         for box in boxes.values():
@@ -242,32 +242,15 @@ def ask(
     *arguments: object,
     seconds: float = _SECONDS,
 ) -> _Answer:
-    """Return what a function of tsadbench returns beside a detector's code, in a box.
+    """Return what a function of tsadbench returns in a box, beside the code of a detector or a library.
 
-    Parameters
-    ----------
-    what
-        Where the code is; a construction that asks for a GPU gets one.
-    question
-        The function.
-    returns
-        The type of its answer: JSON, and dataclasses of it.
-    arguments
-        Its arguments; they are pickled.
-    seconds
-        How long it may take.
-
-    Raises
-    ------
-    TsadbenchError
-        What the function raises on purpose.
-    PluginError
-        If it fails otherwise, ends or blocks its process, or its answer is not of that type.
+    Its arguments are pickled; the answer is JSON, and dataclasses of it. A construction that asks for a GPU gets one.
+    What the function raises on purpose, a TsadbenchError, is raised here; a PluginError if it fails otherwise, ends or
+    blocks its process, or its answer is not of the type that it returns.
     """
     construction = what if isinstance(what, Construction) else Construction(what)
     source = construction.source
-    with asking():
-        boxes = _scope.boxes
+    with asking() as boxes:
         who = source.owner, tuple(name.partition(".")[0] for name in source.modules), construction.on_gpu
         if who not in boxes:
             boxes[who] = Box(construction, construct=False)
@@ -286,13 +269,11 @@ def ask(
         clean = json.dumps(printable_values(from_json(answered.answer)))  # its docstrings are printed, for instance
         return TypeAdapter(returns).validate_json(clean, strict=True)
     except ValueError as error:
-        fault = _first(error) if isinstance(error, ValidationError) else one_line(str(error), 200)
-        raise PluginError(f"{source.target} cannot be used: it gave no valid answer ({fault})") from error
-
-
-def _first(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    return one_line(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}", 200)
+        fault = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]
+            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise PluginError(f"{source.target} cannot be used: no valid answer ({one_line(fault, 200)})") from error
 
 
 def _refusal(name: str, text: str) -> TsadbenchError:
