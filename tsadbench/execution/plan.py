@@ -33,40 +33,47 @@ from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
 
 # Values [rows x sensors] of contributions that a trial may keep.
-MAX_CONTRIBUTIONS = 10**7
+_MAX_CONTRIBUTIONS = 10**7
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contender:
     """A detector with its parameters, checked against the data's sensors.
 
     Parameters
     ----------
-    name, label
-        As registered; with the parameters that differ from their defaults.
+    name
+        As records have it: of a detector's file, without its folder.
     construction
         How to construct it, without a seed.
     description
-        What a box told about its class.
-    parameters
-        All its parameters but the seed, as JSON knows them.
-    traits
-        What it promises with these parameters.
-    fit_label
-        The label without the parameters that training does not depend on (`Traits.scoring_parameters`): contenders of
-        one such label, class and prior are the same until they score.
-    imported
-        Whether the process that plans runs code of its owner (`Source.runs_here`): no box can seal it then.
+        What a box told about its class, and about the detector with these parameters.
     """
 
     name: str
-    label: str
     construction: Construction
     description: Description
-    parameters: Mapping[str, JsonValue]
-    traits: Traits
-    fit_label: str
-    imported: bool = False
+
+    @cached_property
+    def label(self) -> str:
+        """The name with the parameters that differ from their defaults."""
+        return str(Label(self.name, self.description.changed))
+
+    @cached_property
+    def fit_label(self) -> str:
+        """The label without parameters that training does not depend on: equal for contenders that share a fit."""
+        scoring = self.traits.scoring_parameters
+        return str(Label(self.name, {key: one for key, one in self.description.changed.items() if key not in scoring}))
+
+    @property
+    def parameters(self) -> Mapping[str, JsonValue]:
+        """All its parameters but the seed."""
+        return self.description.values
+
+    @property
+    def traits(self) -> Traits:
+        """What it promises with these parameters."""
+        return self.description.declared
 
     @property
     def floor(self) -> bool:
@@ -74,9 +81,20 @@ class Contender:
         return self.traits.floor
 
     @property
+    def imported(self) -> bool:
+        """Whether the process that plans runs code of its owner: no box can seal it then."""
+        return self.construction.source.runs_here
+
+    @property
     def device(self) -> str:
         """The device that it asks for."""
         return str(self.construction.given.get("device", "cpu"))
+
+    @property
+    def prior_hashes(self) -> dict[str, str]:
+        """Content hashes of its priors, by parameter."""
+        arguments = self.construction.arguments.items()
+        return {name: value.content_hash for name, value in arguments if isinstance(value, Prior)}
 
     def seeded(self, seed: int) -> Construction:
         """Return its construction with this seed, if it takes one."""
@@ -93,17 +111,21 @@ class Trial:
     seed: int
     threads: int
 
-    @property
-    def fit_key(self) -> tuple[object, ...]:
-        """Equal for trials that one fit serves: they differ in parameters that training does not depend on."""
-        fitted = self.contender.construction
-        priors = tuple(value.content_hash for value in fitted.arguments.values() if isinstance(value, Prior))
-        return fitted.source, self.contender.fit_label, priors, self.seed, self.threads
+
+def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
+    """Return the trials in groups that one fit serves, in the order of each group's first."""
+
+    def fit(trial: Trial) -> tuple[object, ...]:
+        contender = trial.contender
+        priors = tuple(contender.prior_hashes.items())
+        return contender.construction.source, contender.fit_label, priors, trial.seed, trial.threads
+
+    return list(grouped(trials, fit).values())
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does.
+    """What a run does on one data set under one protocol.
 
     Parameters
     ----------
@@ -129,10 +151,9 @@ class Plan:
         The name of the data set, or its card, and where to look for its files; None for data given in Python.
     store
         Where results are kept, if anywhere: a detector must not see earlier ones.
-    config_hash, tuning
-        SHA-256 of the configuration file, if any, and how ``tsadbench tune`` came to its settings; records keep both.
-    suite
-        Name and version of the suite that the data set is run as a part of, if any; records keep it.
+    config_hash, tuning, suite
+        SHA-256 of the configuration file, how ``tsadbench tune`` came to its settings, and the suite with its version,
+        if any; records keep them.
     """
 
     data: LabelledDataset
@@ -158,13 +179,7 @@ class Plan:
         return episodes_hash(self.episodes)
 
     def one_episode(self, entity: str | None = None) -> Episode:
-        """Return the only episode, or that of an entity.
-
-        Raises
-        ------
-        UsageError
-            If there are several and no entity is named, or there is no such entity.
-        """
+        """Return the only episode, or that of an entity; a UsageError if there is no such one."""
         data, episodes = self.data.dataset, {episode.id: episode for episode in self.episodes}
         models = tuple(episodes) if len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys() else ()
         if entity is not None and entity not in models:
@@ -183,30 +198,21 @@ class Plan:
         return not self.require_seal or record.seal == "sealed"
 
 
-def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
-    """Return the trials in groups that one fit serves, in the order of each group's first."""
-    return list(grouped(trials, lambda trial: trial.fit_key).values())
-
-
 def episodes_hash(episodes: Iterable[Episode]) -> str:
     """Return the hash of episodes, as `Plan.episodes_hash` does."""
-    contents = cache(_content_hash)  # episodes share recordings
-    hashed = [(episode.id, *([*map(contents, part)] for part in _hashed(episode))) for episode in episodes]
-    return hashlib.sha256(repr(hashed).encode()).hexdigest()
 
+    @cache  # episodes share recordings
+    def content_hash(recording: Recording) -> str:
+        digest = hashlib.sha256()
+        for part in hashed_parts(recording):
+            digest.update(part)
+        return digest.hexdigest()
 
-def _hashed(episode: Episode) -> Iterator[tuple[Recording, ...]]:
-    yield episode.train
-    yield episode.test
-    if episode.calibration:
-        yield episode.calibration
+    def parts(episode: Episode) -> Iterator[list[str]]:
+        for recordings in (episode.train, episode.test, *([episode.calibration] if episode.calibration else ())):
+            yield [content_hash(recording) for recording in recordings]
 
-
-def _content_hash(recording: Recording) -> str:
-    digest = hashlib.sha256()
-    for part in hashed_parts(recording):
-        digest.update(part)
-    return digest.hexdigest()
+    return hashlib.sha256(repr([(episode.id, *parts(episode)) for episode in episodes]).encode()).hexdigest()
 
 
 def make_plan(request: RunRequest, *, judged: bool = True) -> Plan:
@@ -239,93 +245,79 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     """
     if request.require_seal:
         with about_setting("require_seal"):
-            refuse_unsealed(request.detectors, elsewhere=request.elsewhere)
+            refuse_unsealed(elsewhere=request.elsewhere)
     settings = _parse_settings(request.settings)
-    # With --against, the floors are among the stored rows.
-    with_floors = request.floors and request.against is None
     with asking():
-        names = [*request.detectors, *(floor_labels() if with_floors else ())]
+        # With --against, the floors are among the stored rows.
+        added = floor_labels() if request.floors and request.against is None else ()
         with about_setting("detectors"):
-            detectors = [_resolved(detector, settings) for detector in names]
+            detectors = [_resolved(detector, settings) for detector in (*request.detectors, *added)]
         with about_setting("protocols" if request.against is None else "against"):
-            protocols = [_protocol(name, settings.get(name, {})) for name in _protocol_names(request)]
-        known = tuple(dict.fromkeys(name for name, *_ in (*detectors, *protocols)))
+            protocols = {name: _protocol(name, settings.get(name, {})) for name in _protocol_names(request)}
+        known = tuple(dict.fromkeys([*(one.source.target for one in detectors), *protocols]))
         for name in settings:
             if name not in known:
                 raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}", setting="settings")
-        return _plans(request, detectors, protocols, judged=judged)
-
-
-def _plans(
-    request: RunRequest,
-    detectors: Sequence[tuple[str, Construction, Description]],
-    protocols: Sequence[tuple[str, Protocol, str]],
-    *,
-    judged: bool,
-) -> tuple[Plan, ...]:
-    datasets = _loaded(request)
-    for dataset, data in datasets if judged else ():
-        with about_setting("datasets"):
-            require_judgeable(data, dataset)
-    plans = []
-    for dataset, data in datasets:
-        splits = _own_splits(request, dataset, data.dataset)
-        for protocol_name, protocol, protocol_label in protocols:
-            try:
-                rules = protocol.episodes(data.dataset) if judged else fitting_episodes(protocol, data.dataset)
-                episodes = tuple(rules)
-                score_shapes(episodes)  # raises an error unless they can be stored
-                with about_setting("detectors"):
-                    contenders = [_contender(*one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
-                    _refuse_false_floors(contenders)
-                    _refuse_one_label_for_two(contenders)
-                if request.require_seal:
-                    with about_setting("require_seal"):
-                        _refuse_imported([contender.name for contender in contenders if contender.imported])
-            except UsageError as error:
-                if len(datasets) > 1 or len(protocols) > 1:
-                    error.args = (f"data set {dataset}, protocol {protocol_name}: {error}",)
-                raise
-            n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
-            plans.append(
-                Plan(
-                    data=data,
-                    protocol=protocol,
-                    protocol_label=protocol_label,
-                    episodes=episodes,
-                    trials=_trials(contenders, request),
-                    splits=splits,
-                    named=frozenset(contender.label for contender in contenders[: len(request.detectors)]),
-                    timeout=request.timeout,
-                    memory_mib=request.memory,
-                    contributions=request.contributions and n_values <= MAX_CONTRIBUTIONS,
-                    require_seal=request.require_seal,
-                    source=(dataset, request.data_options) if dataset in request.datasets else None,
-                    config_hash=request.config_hash,
-                    tuning=to_jsonable_python(request.tuned),
-                    suite="" if request.suite is None else str(suite_named(request.suite)),
-                )
-            )
+        datasets = _loaded(request)
+        for dataset, data in datasets if judged else ():
+            with about_setting("datasets"):
+                require_judgeable(data, dataset)
+        plans = []
+        for dataset, data in datasets:
+            for name, protocol in protocols.items():
+                try:
+                    plans.append(_plan(request, dataset, data, *protocol, detectors, judged=judged))
+                except UsageError as error:
+                    if len(datasets) > 1 or len(protocols) > 1:
+                        error.args = (f"data set {dataset}, protocol {name}: {error}",)
+                    raise
     return tuple(plans)
 
 
-def refuse_unsealed(detectors: Iterable[DetectorSpec] = (), *, elsewhere: bool = False) -> None:
-    """Refuse what ``--require-seal`` cannot have.
+def _plan(
+    request: RunRequest,
+    called: str,
+    data: LabelledDataset,
+    protocol: Protocol,
+    protocol_label: str,
+    detectors: Sequence[Construction],
+    *,
+    judged: bool,
+) -> Plan:
+    episodes = tuple(protocol.episodes(data.dataset) if judged else fitting_episodes(protocol, data.dataset))
+    score_shapes(episodes)  # raises an error unless they can be stored
+    with about_setting("detectors"):
+        contenders = [_contender(one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
+        _refuse_one_label_for_two(contenders)
+    imported = [one.construction.source.class_name for one in contenders if one.imported]
+    if request.require_seal and imported:
+        raise UsageError(
+            f"--require-seal: the calling program has imported the code of {imported[0]}, so that it could reach "
+            "labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its package",
+            setting="require_seal",
+        )
+    n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
+    return Plan(
+        data=data,
+        protocol=protocol,
+        protocol_label=protocol_label,
+        episodes=episodes,
+        trials=_trials(contenders, request),
+        splits=_own_splits(request, called, data.dataset),
+        named=frozenset(contender.label for contender in contenders[: len(request.detectors)]),
+        timeout=request.timeout,
+        memory_mib=request.memory,
+        contributions=request.contributions and n_values <= _MAX_CONTRIBUTIONS,
+        require_seal=request.require_seal,
+        source=(called, request.data_options) if called in request.datasets else None,
+        config_hash=request.config_hash,
+        tuning=to_jsonable_python(request.tuned),
+        suite="" if request.suite is None else str(suite_named(request.suite)),
+    )
 
-    Parameters
-    ----------
-    detectors
-        What is to run.
-    elsewhere
-        Whether other machines run it: each of them answers for its own boxes.
 
-    Raises
-    ------
-    UsageError
-        If the kernel of this machine seals no box, or the calling program has imported a detector's code.
-    """
-    objects = [detector for detector in detectors if not isinstance(detector, str | Construction)]
-    _refuse_imported([(one if isinstance(one, type) else type(one)).__name__ for one in objects])
+def refuse_unsealed(*, elsewhere: bool = False) -> None:
+    """Raise a UsageError if the kernel of this machine seals no box; other machines answer for their own boxes."""
     status = seal_status()
     if status.seal != "sealed" and not elsewhere:
         raise UsageError(
@@ -334,43 +326,13 @@ def refuse_unsealed(detectors: Iterable[DetectorSpec] = (), *, elsewhere: bool =
         )
 
 
-def _refuse_imported(names: Sequence[str]) -> None:
-    if names:
-        raise UsageError(
-            f"--require-seal: the calling program has imported the code of {names[0]}, so that it could reach labels; "
-            "name it instead, package.module:Class or path/file.py:Class, and import nothing of its package"
-        )
-
-
 def floor_labels() -> tuple[str, ...]:
-    """Return the floors that every run adds, by label: what is registered, and the variants that it declares.
-
-    Raises
-    ------
-    PluginError, MissingExtraError
-        If a floor cannot be imported, or a variant has a parameter that it does not take.
-    """
-    labels = []
-    for name in floors():
-        labels += [str(Label(name, variant)) for variant in ({}, *describe(name).floor_variants)]
-    return tuple(labels)
+    """Return the labels of the floors that every run adds: what is registered, and the variants that it declares."""
+    return tuple(str(Label(name, variant)) for name in floors() for variant in ({}, *describe(name).floor_variants))
 
 
 def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
-    """Return a checked protocol and its label.
-
-    Parameters
-    ----------
-    name
-        As registered.
-    texts
-        Its parameters as a user writes them.
-
-    Raises
-    ------
-    UsageError
-        If there is no such protocol or parameter, or a value is out of range.
-    """
+    """Return a checked protocol and its label; a UsageError if a name or a value is wrong."""
     cls = load_protocol(name)
     arguments = parse_arguments(cls, texts, name)
     protocol = cls(**arguments)
@@ -408,11 +370,8 @@ def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
     return parsed
 
 
-def _resolved(
-    detector: DetectorSpec,
-    settings: Mapping[str, Mapping[str, str]],
-) -> tuple[str, Construction, Description]:
-    """Return a detector's name, construction and description; its own arguments win over the settings of its name."""
+def _resolved(detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]]) -> Construction:
+    """Return how to construct a detector; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
         label = parse_label(detector)
         construction = Construction(locate(label.target), label.arguments)
@@ -421,24 +380,21 @@ def _resolved(
     elif isinstance(detector, type):
         construction = Construction.of(detector)
     elif isinstance(detector, Detector):
-        construction = Construction.of(type(detector), detector.get_params(deep=False))
+        construction = Construction.of(type(detector), dict(detector.get_params(deep=False)))
     else:
         construction = construction_of(cast("Estimator", detector))
-    name = construction.source.target
-    texts = {**settings.get(name, {}), **construction.texts}
+    texts = {**settings.get(construction.source.target, {}), **construction.texts}
     about = "settings" if texts and not construction.texts else "detectors"
-    construction = replace(construction, texts=texts)
-    description = describe(construction.source)
+    describe(construction.source)  # that it cannot be loaded is no fault of the settings
     with about_setting(about):
-        construction = with_files_read(construction)
+        construction = with_files_read(replace(construction, texts=texts))
         describe(construction)  # report what is wrong for any data set before reading one
-    return name, construction, description
+    return construction
 
 
-def _protocol(name: str, texts: Mapping[str, str]) -> tuple[str, Protocol, str]:
-    """Return a protocol's name, the protocol and its label."""
+def _protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
     with about_setting("settings") if texts and is_registered(name, "protocols") else nullcontext():
-        return name, *make_protocol(name, texts)
+        return make_protocol(name, texts)
 
 
 def _protocol_names(request: RunRequest) -> tuple[str, ...]:
@@ -504,87 +460,58 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
     )
 
 
-def _contender(
-    name: str,
-    construction: Construction,
-    description: Description,
-    dataset: Dataset,
-    *,
-    elsewhere: bool,
-) -> Contender:
-    name = without_folders(name)  # a detector's file: records hold its name, not where it lies
-    prior = dataset.prior if description.traits.needs_prior else None
-    configured = describe(construction, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere)
+def _contender(construction: Construction, dataset: Dataset, *, elsewhere: bool) -> Contender:
+    name = without_folders(construction.source.target)  # records hold a file's name, not where it lies
+    prior = dataset.prior if describe(construction.source).traits.needs_prior else None
+    description = describe(construction, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere)
     if prior is not None and construction.arguments.get("prior") is None:
         construction = replace(construction, arguments={**construction.arguments, "prior": prior})
-    traits = configured.declared
-    if unknown := configured.changed.keys() - description.defaults.keys():
-        raise PluginError(f"{name} cannot be used: it names parameters that it does not have, {sorted(unknown)[0]!r}")
-    if name in floors() and not traits.floor:
-        raise PluginError(f"{name}: an entry point of tsadbench.floors must declare it, traits = Traits(floor=True)")
-    if traits.fixed_threshold is not None and not traits.floor:
-        raise UsageError(
-            f"{name}: only floors may bring a threshold of their own (traits.fixed_threshold); leave it out"
-        )
-    # The box that checks parameters is told the sensors' names: it must not choose what the box that fits is told.
-    if traits.scoring_parameters != description.traits.scoring_parameters:
-        raise UsageError(
-            f"{name}: declared_traits() changes scoring_parameters, {list(description.traits.scoring_parameters)}, to "
-            f"{list(traits.scoring_parameters)}; they must be the same whatever the parameters"
-        )
-    for parameter in traits.scoring_parameters:
-        if parameter not in description.defaults:
-            raise UsageError(
-                f"{name}: traits.scoring_parameters names {parameter!r}, which its constructor does not take"
-            )
-    changed = dict(configured.changed)
-    fitted = {key: text for key, text in changed.items() if key not in traits.scoring_parameters}
-    return Contender(
-        name,
-        str(Label(name, changed)),
-        construction,
-        description,
-        configured.values,
-        traits,
-        fit_label=str(Label(name, fitted)),
-        imported=construction.source.runs_here,
+    contender = Contender(name, construction, description)
+    for refused, message in _refusals(contender):
+        if refused:
+            raise UsageError(f"{name}: {message}")
+    return contender
+
+
+def _refusals(contender: Contender) -> Iterator[tuple[bool, str]]:
+    """Yield what a detector may not claim: whether it does, and a message."""
+    traits, of_class, takes = contender.traits, contender.description.traits, contender.description.defaults
+    unknown = sorted(contender.description.changed.keys() - takes.keys())
+    yield bool(unknown), f"it names parameters that it does not have: {', '.join(unknown)}"
+    if contender.name in floors() and not traits.floor:  # the package's fault, not the user's
+        raise PluginError(f"{contender.name}: an entry point of tsadbench.floors must declare Traits(floor=True)")
+    yield (
+        traits.fixed_threshold is not None and not traits.floor,
+        "only floors may bring a threshold of their own (traits.fixed_threshold); leave it out",
     )
-
-
-def _refuse_false_floors(contenders: Iterable[Contender]) -> None:
-    """Refuse what calls itself a floor and is not registered: it would be compared with no floor, nor be marked."""
-    for contender in contenders:
-        if contender.floor and not (is_registered(contender.construction.source.target) or contender.imported):
-            raise UsageError(
-                f"{contender.name}: only a detector that an installed package registers may be a floor; leave "
-                "traits.floor and traits.fixed_threshold out, or register it (entry points tsadbench.floors)"
-            )
+    # It would be compared with no floor, nor be marked.
+    yield (
+        traits.floor and not (is_registered(contender.construction.source.target) or contender.imported),
+        "only a detector that an installed package registers may be a floor; leave traits.floor and "
+        "traits.fixed_threshold out, or register it (entry points tsadbench.floors)",
+    )
+    # The box that checks parameters knows the sensors' names: it must not choose what the box that fits is told.
+    yield (
+        traits.scoring_parameters != of_class.scoring_parameters,
+        f"declared_traits() changes scoring_parameters, {list(of_class.scoring_parameters)}, to "
+        f"{list(traits.scoring_parameters)}; they must be the same whatever the parameters",
+    )
+    missing = [name for name in traits.scoring_parameters if name not in takes]
+    yield bool(missing), f"traits.scoring_parameters names {missing}, which its constructor does not take"
 
 
 def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:
     """Refuse two detectors or priors that would have one label: a label names a file without its folder."""
     found: dict[str, object] = {}
     for contender in contenders:
-        arguments = contender.construction.arguments.values()
-        priors = [value.content_hash for value in arguments if isinstance(value, Prior)]
-        what = contender.construction.source.reference, priors
+        what = contender.construction.source.reference, contender.prior_hashes
         if found.setdefault(contender.label, what) != what:
             raise UsageError(f"two detectors or priors would both be called {contender.label}: rename a file")
 
 
 def contender_from_label(label: str, dataset: Dataset) -> Contender:
-    """Return the contender that a label names, checked against a data set; no protocol takes part.
+    """Return the contender that a label of a record or a table names, checked against a data set.
 
-    Parameters
-    ----------
-    label
-        As records and tables hold it. Nothing runs: it may name a device that this machine lacks.
-    dataset
-        Its sensors are checked, its prior is the default.
-
-    Raises
-    ------
-    UsageError, DataError, PluginError, MissingExtraError
-        If the detector cannot be loaded, or a prior that the label names cannot be read.
+    Nothing runs: it may name a device that this machine lacks. The data set's prior is the default.
     """
-    return _contender(*_resolved(label, {}), dataset, elsewhere=True)
+    return _contender(_resolved(label, {}), dataset, elsewhere=True)
