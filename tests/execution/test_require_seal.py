@@ -14,7 +14,7 @@ from tsadbench import UsageError
 from tsadbench.execution.runner import kept_records, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.sandbox import SealStatus
-from tsadbench.sandbox.launch import PlainLauncher
+from tsadbench.sandbox.server import Server
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 GUARDED = SealStatus("guarded", "the kernel has no Landlock", ())
@@ -28,9 +28,11 @@ def unsealed_machine(monkeypatch):
 @pytest.fixture
 def guarded_boxes(monkeypatch):
     """A machine that is said to seal, and whose boxes are guarded: as of a cluster's worker, or beside odd folders."""
-    launcher = PlainLauncher()
+    server = Server(seal=False)
     monkeypatch.setattr("tsadbench.execution.plan.seal_status", lambda: SealStatus("sealed", "", ()))
-    monkeypatch.setattr("tsadbench.sandbox.box.default_launcher", lambda: launcher)
+    monkeypatch.setattr("tsadbench.sandbox.box.default_server", lambda: server)
+    yield
+    server.stop()
 
 
 @pytest.mark.parametrize(

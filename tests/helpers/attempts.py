@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import fcntl
 import json
 import mmap
 import os
@@ -14,11 +15,12 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from multiprocessing import shared_memory
 from pathlib import Path
 
 import numpy as np
@@ -281,6 +283,11 @@ def mounts(_):
     _in_a_child(lambda: LIBC.unshare(0x1002_0000) or LIBC.mount(b"none", folder, b"tmpfs", 0, None))
 
 
+def hides_from_measurement(_):
+    if LIBC.prctl(4, 0, 0, 0, 0):  # PR_SET_DUMPABLE
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
 def _in_a_child(call):
     pid = os.fork()
     if not pid:
@@ -293,34 +300,33 @@ def _in_a_child(call):
 # Things left for somebody else.
 
 
-def leaves_shared_memory(name):
-    kept = shared_memory.SharedMemory(name, create=True, size=10)
-    kept.buf[:4] = b"left"
-    return bytes(kept.buf[:4])
+def makes_a_segment(_):
+    return kernel(194 if AARCH else 29, 0x7ADB, ctypes.c_size_t(100), 0o1666) >= 0
 
 
-def finds_shared_memory(name):
-    return bytes(shared_memory.SharedMemory(name).buf[:4])
+def leaves_a_file(place):
+    folder = place if place.startswith("/") else tempfile.gettempdir()
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="left-behind", delete=place.startswith("/")) as file:
+        file.write(b"left")
 
 
-def leaves_a_segment(key):
-    place = kernel(194 if AARCH else 29, int(key), ctypes.c_size_t(100), 0o1666)
-    return place >= 0
+def finds_a_file(_):
+    return [name for folder in (tempfile.gettempdir(), os.path.expanduser("~"), ".") for name in os.listdir(folder)]
 
 
-def finds_a_segment(key):
-    return kernel(194 if AARCH else 29, int(key), ctypes.c_size_t(100), 0o666) >= 0
+def leaves_what_is_hard_to_remove(_):
+    os.mkdir("unreadable", 0o300)
+    Path("unreadable/file").write_text("x")
+    here = os.getcwd()
+    for _depth in range(3000):
+        os.mkdir("deep")
+        os.chdir("deep")
+    os.chdir(here)
 
 
-def leaves_a_file(name):
-    for folder in (tempfile.gettempdir(), "/dev/shm", os.path.expanduser("~"), "."):
-        Path(folder, name).write_text("left")
-    return Path(tempfile.gettempdir(), name).read_text()
-
-
-def finds_a_file(name):
-    folders = (tempfile.gettempdir(), "/dev/shm", os.path.expanduser("~"), ".")
-    return [folder for folder in folders if name in os.listdir(folder)]
+def changes_flags(path):
+    with open(path) as file:
+        fcntl.ioctl(file, 0x40086602, struct.pack("l", 0x40))  # FS_IOC_SETFLAGS: no dump
 
 
 def leaves_a_daemon(name):
@@ -339,41 +345,47 @@ def leaves_a_daemon(name):
     return "daemon"
 
 
+def runs_away(name):
+    if os.fork() == 0:
+        LIBC.prctl(15, name.encode(), 0, 0, 0)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+
+
 # What honest code does.
 
 
 def knows_itself(_):
     lines = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines())
     rights = {name: lines[name].strip() for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")}
-    return json.dumps({**rights, "uid": os.getuid(), "gid": os.getgid(), "host": socket.gethostname()})
+    return json.dumps(rights)
 
 
 def lists_descriptors(_):
     kept = {}
     for number in range(1000):
         with contextlib.suppress(OSError):
+            if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_PATH:
+                continue  # it stands for a file of /proc, and can do nothing
             kept[number] = stat.S_IFMT(os.fstat(number).st_mode)
     return kept
 
 
 def works_honestly(_):
-    import threading
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
     from zoneinfo import ZoneInfo
 
     import joblib
     import psutil
+    import sklearn.cluster
     import sklearn.ensemble
 
     done = []
     thread = threading.Thread(target=done.append, args=("thread",))
     thread.start()
     thread.join()
-    with get_context("fork").Pool(2) as pool:
-        done.append(sum(pool.map(abs, [-1, -2, -3])))
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        done.append(sum(pool.map(abs, [-1, -2, -3])))
     done.append(sum(joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-n) for n in (1, 2, 3))))
     with tempfile.NamedTemporaryFile("w+") as file:
         file.write("kept")
@@ -384,11 +396,10 @@ def works_honestly(_):
     os.chmod("here.txt", 0o600)
     shutil.copy2("here.txt", Path.home() / "copy.txt")
     sklearn.ensemble.IsolationForest(n_estimators=2, random_state=0).fit(np.eye(3))
-    shared = shared_memory.SharedMemory(create=True, size=10)
-    shared.close()
-    shared.unlink()
+    sklearn.cluster.KMeans(2, n_init=1).fit(np.eye(3))  # limits threads by what /proc/self/maps says
     subprocess.run([sys.executable, "-c", "import numpy, ssl, sqlite3"], check=True)
     done += [ZoneInfo("Europe/Berlin").key, psutil.virtual_memory().total > 0, (os.cpu_count() or 0) > 0]
+    done.append(psutil.Process().memory_info().rss > 0)
     done.append(len(os.urandom(4)) + open(os.devnull, "w").write("x"))  # noqa: SIM115
     a, b = socket.socketpair()
     a.send(b"pair")
@@ -396,14 +407,11 @@ def works_honestly(_):
 
 
 def looks_around(package):
-    """Return what lies beside a package, in it and in its data, and whether files can be found by their names."""
+    """Return what lies beside a package, and in it."""
     folder = Path(__import__(package).__file__).parent
-    # Names are built and folders are opened natively: the guard would end the process before the kernel answers.
-    found = [(folder.parent / "-".join(("labels", "12", "18.csv"))).exists()]
-    found.append((folder / "data" / "-".join(("labels", "35", "52.csv"))).exists())
-    handles = [LIBC.open(str(one).encode(), os.O_RDONLY) for one in (folder.parent, folder, folder / "data")]
-    seen = ["denied" if one < 0 else sorted(set(os.listdir(one)) - {"__pycache__"}) for one in handles]
-    return (*seen, *found)
+    # Folders are opened natively: the guard would end the process before the kernel answers.
+    handles = [LIBC.open(str(one).encode(), os.O_RDONLY) for one in (folder.parent, folder)]
+    return tuple("denied" if one < 0 else sorted(set(os.listdir(one)) - {"__pycache__"}) for one in handles)
 
 
 def swells_as_an_orphan(_):
@@ -417,7 +425,26 @@ def swells_as_an_orphan(_):
 
 
 def fills_its_folder(_):
-    block = bytes(2**20)
-    with tempfile.NamedTemporaryFile() as file:
-        for _ in range(800):
-            file.write(block)
+    for number in range(2):
+        Path(str(number)).write_bytes(bytes(300 * 2**20))
+    time.sleep(60)
+
+
+def fills_files_without_names(_):
+    files = [os.memfd_create("hoard") for _ in range(2)]
+    for file in files:
+        os.write(file, bytes(300 * 2**20))
+    time.sleep(60)
+
+
+def digs(_):
+    for _depth in range(100):
+        os.mkdir("d" * 100)
+        os.chdir("d" * 100)
+    time.sleep(60)
+
+
+def makes_threads(_):
+    for _number in range(5000):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    time.sleep(60)

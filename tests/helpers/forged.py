@@ -16,22 +16,14 @@ import numpy as np
 
 from tests.helpers.boxed import Sums
 from tsadbench.sandbox import Box, Construction, Limits
-from tsadbench.sandbox.closing import ClosedBox
-from tsadbench.sandbox.launch import Launcher, Process
-from tsadbench.sandbox.walls import Walls
+from tsadbench.sandbox.seal.walls import Walls
+from tsadbench.sandbox.server import Process, Server
 from tsadbench.sandbox.wire import Header, receive, send
 
 Answer = Callable[[socket.socket, Header, list], None]
 
 
-class _Played(Process):
-    """Has no process of its own that could be killed."""
-
-    def kill(self) -> None:
-        pass
-
-
-class PlayedLauncher(Launcher):
+class PlayedServer(Server):
     """The inside is a thread that passes every request to a function, and hangs up after the last."""
 
     def __init__(self, answer: Answer) -> None:
@@ -41,15 +33,22 @@ class PlayedLauncher(Launcher):
     def start(self, log: int, walls: Walls) -> Process:
         ours, theirs = socket.socketpair()
         threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
-        return _Played(os.getpid(), ours, self, ClosedBox("guarded", "it is no process"))
+        return _Played(os.getpid(), ours, "guarded", "it is no process", "/nonexistent", self)
 
-    def end(self, pid: int) -> int:
+    def end(self, process: Process) -> int:
         return 0
 
     def _serve(self, sock: socket.socket) -> None:
         with sock, contextlib.suppress(OSError, EOFError):
             while True:
                 self._answer(sock, *receive(sock))
+
+
+class _Played(Process):
+    """Has no process of its own that could be killed."""
+
+    def kill(self) -> None:
+        pass
 
 
 def raw_frame(header: object, payload: bytes = b"") -> bytes:
@@ -79,9 +78,7 @@ def honest(sock: socket.socket, header: Header, arrays: list) -> None:
 def played(answer: Answer, *, timeout: float = 30.0, listener=None) -> Box:
     """Return a box with this inside."""
     construction = Construction.of(Sums, {})
-    return Box(
-        construction, threads=1, limits=Limits(timeout=timeout), listener=listener, launcher=PlayedLauncher(answer)
-    )
+    return Box(construction, threads=1, limits=Limits(timeout=timeout), listener=listener, server=PlayedServer(answer))
 
 
 class WritesFrames(Sums):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tsadbench.sandbox.launch import ForkServer
+from tsadbench.sandbox.server import Server
 
 _SLOW = {"torch", "torch_geometric", "pyod"}
 
@@ -26,9 +26,9 @@ def without_networks() -> Iterator[None]:
 
 
 @contextmanager
-def lean_server(*, seal: bool = True) -> Iterator[ForkServer]:
+def lean_server(*, seal: bool = True) -> Iterator[Server]:
     """Start a server that preloads none of the networks' libraries."""
-    server = ForkServer(seal=seal)
+    server = Server(seal=seal)
     with without_networks():
         server.warm()
     try:

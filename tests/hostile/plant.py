@@ -56,8 +56,8 @@ label = "fault"
 
 # Where the kernel can seal boxes, a user cannot ask for less: the table of what the guard alone lets through can.
 _UNSEALED = """\
-from tsadbench.sandbox.launch import ForkServer
-ForkServer.__init__.__kwdefaults__["seal"] = False
+from tsadbench.sandbox.server import Server
+Server.__init__.__kwdefaults__["seal"] = False
 from tsadbench.cli import main
 main()
 """

@@ -17,8 +17,8 @@ from tests.helpers.boxed import Farewell, Misbehaves, Sums, Tells, Threads
 from tests.helpers.processes import is_alive
 from tests.helpers.servers import lean_server, without_networks
 from tsadbench import Recording
-from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
-from tsadbench.sandbox.launch import ForkServer, PlainLauncher
+from tsadbench.sandbox import Box, BoxFailure, Construction, Limits, default_server
+from tsadbench.sandbox.server import Server
 
 pytestmark = pytest.mark.processes
 
@@ -26,9 +26,11 @@ ROWS = Recording("secret name", np.arange(12.0).reshape(6, 2), ("a", "b"), time=
 
 
 @pytest.fixture(scope="module", params=["server", "plain"])
-def launcher(request):
+def server(request):
     if request.param == "plain":
-        yield PlainLauncher()
+        server = Server(forks=False)
+        yield server
+        server.stop()
     else:
         with lean_server() as server:
             yield server
@@ -40,13 +42,13 @@ def unsealed():
         yield server
 
 
-def boxed(cls, launcher=None, limits=None, threads=1, listener=None, forbidden=(), **arguments) -> Box:
+def boxed(cls, server=None, limits=None, threads=1, listener=None, forbidden=(), **arguments) -> Box:
     construction = Construction.of(cls, arguments)
-    return Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden, launcher=launcher)
+    return Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden, server=server)
 
 
-def failure(how, limits=None, forbidden=(), path="", launcher=None) -> BoxFailure:
-    with boxed(Misbehaves, launcher, limits, forbidden=forbidden, how=how, path=str(path)) as box:
+def failure(how, limits=None, forbidden=(), path="", server=None) -> BoxFailure:
+    with boxed(Misbehaves, server, limits, forbidden=forbidden, how=how, path=str(path)) as box:
         with pytest.raises(BoxFailure) as caught:
             box.fit((ROWS,))
         return caught.value
@@ -61,8 +63,8 @@ def gone(pid: int) -> bool:
     return False
 
 
-def test_a_scored_recording_is_gone_before_the_next_one_is_sent(launcher):
-    with boxed(Farewell, launcher) as box:
+def test_a_scored_recording_is_gone_before_the_next_one_is_sent(server):
+    with boxed(Farewell, server) as box:
         box.fit((ROWS,))
         box.score(ROWS)
         deadline = time.monotonic() + 60
@@ -71,9 +73,9 @@ def test_a_scored_recording_is_gone_before_the_next_one_is_sent(launcher):
         assert "gone" in box.log()
 
 
-def test_scores_contributions_progress_and_costs_come_out(launcher):
+def test_scores_contributions_progress_and_costs_come_out(server):
     reports = []
-    with boxed(Sums, launcher, listener=lambda *report: reports.append(report)) as box:
+    with boxed(Sums, server, listener=lambda *report: reports.append(report)) as box:
         box.fit((ROWS, ROWS.rows(0, 2)))
         first, second = box.training_scores()
         assert_array_equal(first, ROWS.values.sum(axis=1))
@@ -89,10 +91,10 @@ def test_scores_contributions_progress_and_costs_come_out(launcher):
     assert box.costs.rows_scored == ROWS.n_rows + 2 + ROWS.n_rows
 
 
-def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch):
+def test_inside_there_is_no_secret_and_no_file_and_no_name(server, monkeypatch):
     for name in ("TSADBENCH_DATA", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "secret")
-    fresh = lean_server() if isinstance(launcher, ForkServer) else nullcontext(launcher)
+    fresh = lean_server() if server._forks else nullcontext(server)
     with fresh as started, boxed(Tells, started) as box:
         box.fit((ROWS,))
         log = box.log()
@@ -116,8 +118,8 @@ def test_inside_there_is_no_secret_and_no_file_and_no_name(launcher, monkeypatch
         ("leave", "error", "SystemExit: leaving"),
     ],
 )
-def test_every_end_has_its_status(launcher, how, status, reason):
-    found = failure(how, launcher=launcher)
+def test_every_end_has_its_status(server, how, status, reason):
+    found = failure(how, server=server)
     assert (found.status, reason in found.reason) == (status, True), found.reason
 
 
@@ -137,7 +139,7 @@ def test_a_reader_that_looks_first_is_seen_where_the_kernel_closes_nothing(tmp_p
     data = tmp_path / "data"
     data.mkdir()
     (data / "labels.csv").write_text("1\n")
-    found = failure("numpy", forbidden=(data,), path=data / "labels.csv", launcher=unsealed)
+    found = failure("numpy", forbidden=(data,), path=data / "labels.csv", server=unsealed)
     assert (found.status, "the data's folder" in found.reason) == ("invalid", True), found.reason
 
 
@@ -156,8 +158,8 @@ def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
     assert (found.status, "MiB to its log" in found.reason) == ("error", True)
 
 
-def test_what_a_detector_started_ends_with_its_box(launcher):
-    with boxed(Misbehaves, launcher, Limits(timeout=2), how="fork") as box:
+def test_what_a_detector_started_ends_with_its_box(server):
+    with boxed(Misbehaves, server, Limits(timeout=2), how="fork") as box:
         with pytest.raises(BoxFailure):
             box.fit((ROWS,))
         pid = box._process.pid
@@ -169,6 +171,7 @@ def test_what_a_detector_started_ends_with_its_box(launcher):
 
 def test_threads_are_limited_in_libraries_that_were_preloaded():
     pytest.importorskip("torch")
+    default_server().preload(["torch"])
     with boxed(Threads, threads=2) as box:
         box.fit((ROWS,))
         torch_threads, blas_threads = box.score(ROWS)[:2]
@@ -188,7 +191,7 @@ def test_a_server_that_was_killed_is_started_again():
     with lean_server() as server, without_networks():
         with boxed(Sums, server) as box:
             box.fit((ROWS,))
-            server._server.kill()
+            next(iter(server._programs.values())).kill()
             assert gone(box._process.pid)
             with pytest.raises(BoxFailure, match="SIGKILL"):
                 box.score(ROWS)

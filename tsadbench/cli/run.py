@@ -159,9 +159,9 @@ def run(
     Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
     data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
     """
-    from tsadbench.sandbox.launch import default_launcher
+    from tsadbench.sandbox.server import default_server
 
-    default_launcher().warm()  # its server imports while this process does
+    default_server().warm()  # its server imports while this process does
     from tsadbench.execution.request import requested
     from tsadbench.leaderboard.columns import groups_of
 

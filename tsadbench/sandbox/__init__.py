@@ -8,12 +8,12 @@ the kernel refuses, an audit hook guards against mistakes and lazy cheating.
 from __future__ import annotations
 
 from tsadbench.sandbox.box import Box, Costs
-from tsadbench.sandbox.closing import SealStatus
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.crossing import Crossing
 from tsadbench.sandbox.description import Description, ask, asking, describe
-from tsadbench.sandbox.launch import default_launcher, seal_status
 from tsadbench.sandbox.limits import BoxFailure, Limits
+from tsadbench.sandbox.seal.closing import SealStatus
+from tsadbench.sandbox.server import default_server, seal_status
 
 __all__ = [
     "Box",
@@ -26,7 +26,7 @@ __all__ = [
     "SealStatus",
     "ask",
     "asking",
-    "default_launcher",
+    "default_server",
     "describe",
     "seal_status",
 ]

@@ -28,10 +28,9 @@ from tsadbench.errors import ContractError, ModelFileError
 from tsadbench.sandbox import wire
 from tsadbench.sandbox.construction import Construction, pickled
 from tsadbench.sandbox.crossing import Crossing
-from tsadbench.sandbox.launch import Launcher, Process, default_launcher, import_path
-from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.sandbox.meter import Meter
-from tsadbench.sandbox.walls import plan_walls
+from tsadbench.sandbox.limits import BoxFailure, Limits, Watch
+from tsadbench.sandbox.seal.walls import plan_walls
+from tsadbench.sandbox.server import Process, Server, default_server, import_path
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.import_lookup import package_of
 from tsadbench.utils.progress import Listener
@@ -92,7 +91,7 @@ class Box:
         limits: Limits | None = None,
         listener: Listener | None = None,
         forbidden: Sequence[Path] = (),
-        launcher: Launcher | None = None,
+        server: Server | None = None,
         construct: bool = True,
     ) -> None:
         self.costs = Costs()
@@ -105,29 +104,23 @@ class Box:
         self._seconds = self._cpu_seconds = 0.0
         self._limits = limits or Limits()
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
-        walls = plan_walls(
-            import_path(),
-            forbidden=forbidden,
-            modules=construction.source.modules,
-            gpu=construction.on_gpu,
-            memory_mib=self._limits.memory_mib,
-        )
+        modules, gpu = construction.source.modules, construction.on_gpu
+        walls = plan_walls(import_path(), forbidden=forbidden, modules=modules, gpu=gpu)
         # Sent with the first request.
         self._surroundings: wire.Header = {
             "threads": threads,
             "path": import_path(),
             "forbidden": list(walls.hidden),
-            "allowed": walls.needed_below_hidden(),
+            "allowed": list(walls.readable),
         }
         self._forked = False
-        self._process: Process = (launcher or default_launcher()).start(self._log.fileno(), walls)
+        self._process: Process = (server or default_server()).start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
         try:
             if self._limits.sealed_only and self.seal != "sealed":
                 where = f"its box on {platform.node()} would be guarded, not sealed (--require-seal)"
                 raise BoxFailure("error", f"{where}: {self.seal_reason}")
-            self._watch = self._limits.watch(self._process.pid, self._log, self._process.keeper)
-            self._meter = Meter(self._process.pid, self._process.keeper)
+            self._watch = Watch(self._limits, self._process.pid, self._log, self._process.room)
             if construct:
                 reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)], expected=wire.Constructed)
                 self.offers_contributions = reply.offers_contributions
@@ -154,12 +147,12 @@ class Box:
     @property
     def seal(self) -> Seal:
         """Whether the kernel closes the process off ("sealed") or an audit hook guards it ("guarded")."""
-        return self._process.box.seal
+        return self._process.seal
 
     @property
     def seal_reason(self) -> str:
-        """Why it is guarded only, or how it is sealed without namespaces; empty otherwise."""
-        return self._process.box.reason
+        """Why it is guarded only; empty if it is sealed."""
+        return self._process.reason
 
     def log(self) -> str:
         """Return what the detector wrote to standard output and error, without the middle if it is long."""
@@ -250,7 +243,7 @@ class Box:
 
     def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Answered:
         """Return the answer of a function that runs beside the detector's code, under limits of its own."""
-        self._watch = limits.watch(self._process.pid, self._log, self._process.keeper)
+        self._watch = Watch(limits, self._process.pid, self._log, self._process.room)
         content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
         return self._ask({"kind": "question"}, [content], expected=wire.Answered)[0]
 
@@ -270,9 +263,8 @@ class Box:
         forked.costs, forked._listener, forked._forked = Costs(), None, True
         forked._process = replace(self._process, pid=self._sender(ours), sock=ours)
         forked._log = os.fdopen(os.dup(self._log.fileno()), "rb")
-        forked._watch = self._limits.watch(forked._process.pid, forked._log)
-        forked._meter = Meter(forked._process.pid)
-        self._watch.forked.add(forked._process.pid)
+        forked._watch = Watch(self._limits, forked._process.pid, forked._log, origin=self._process.pid)
+        self._watch.counted_elsewhere.add(forked._process.pid)
         try:  # it answers the request for it too
             wire.receive_header(ours, forked._watch, max_bytes=wire.MAX_REPLY_BYTES)
         except (OSError, EOFError) as error:
@@ -299,7 +291,7 @@ class Box:
         header = {**header, **self._surroundings, "request": mark}
         self._surroundings = {}
         # Work can begin before the last byte has arrived: CPU time counts from the first.
-        cpu_start = self._meter.cpu_seconds()
+        cpu_start = self._watch.cpu_seconds()
         try:
             wire.send(self._process.sock, header, arrays, self._watch)
             if passed is not None:
@@ -308,14 +300,13 @@ class Box:
             reply, results = self._reply(expected, mark, shapes)
             # The whole answer counts: a header that is sent early saves nothing.
             self._seconds = time.perf_counter() - start
-            self._cpu_seconds = self._meter.cpu_seconds() - cpu_start
+            self._cpu_seconds = self._watch.cpu_seconds() - cpu_start
         except wire.BrokenFrameError as error:
             raise BoxFailure("error", f"{self._name} wrote into the box's channel: {error}") from error
         except (OSError, EOFError) as error:
             raise self._death() from error
         finally:
-            peaks = (self.costs.peak_memory_mib, self._watch.peak_memory_mib, self._meter.peak_memory_mib())
-            self.costs.peak_memory_mib = max(peaks)
+            self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, self._watch.read_peak())
         return reply, results
 
     def _reply(

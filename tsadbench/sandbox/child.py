@@ -1,7 +1,7 @@
 """The inside of the box: constructs the detector and answers the parent's requests.
 
-Started by the server's fork or as ``python -m tsadbench.sandbox.child FD ROOM``; standard output and error already lead
-to the trial's log. No label ever comes in, and no test recording before the fit has ended.
+Started by `tsadbench.sandbox.server` in a process that is closed; standard output and error lead to the trial's log. No
+label ever comes in, and no test recording before the fit has ended.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.base.serialization.parts import from_parts, to_parts
 from tsadbench.errors import ContractError, TsadbenchError
-from tsadbench.sandbox.closing import ClosedBox, opened_box
 from tsadbench.sandbox.construction import Construction
-from tsadbench.sandbox.guard import forbid
-from tsadbench.sandbox.room import move_in
+from tsadbench.sandbox.seal.closing import SealStatus
+from tsadbench.sandbox.seal.guard import forbid
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send, unpacked
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.error_place import own_place, place_of, short
@@ -213,14 +212,13 @@ def _name(variables: dict[str, object]) -> str:
     return str(variables.get("__name__"))[:200]
 
 
-def main(fd: int, box: ClosedBox) -> None:
-    """Move into an empty folder and serve the parent; at the end, no exit handler or thread of the detector goes on."""
+def main(fd: int, status: SealStatus) -> None:
+    """Tell the parent how well this process is closed, and serve it; at the end, no exit handler or thread goes on."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
-        move_in(box.room)
         sock = socket.socket(fileno=fd)
-        send(sock, asdict(box))
+        send(sock, asdict(status))
         inside = _Inside(sock)
         with contextlib.suppress(EOFError):
             while True:
@@ -278,7 +276,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), opened_box(sys.argv[2], "only Linux can seal a process", int(sys.argv[1])))

@@ -34,8 +34,8 @@ from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import Kind, Source, import_plugin, locate
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
-from tsadbench.sandbox.launch import default_launcher
 from tsadbench.sandbox.limits import BoxFailure, Limits
+from tsadbench.sandbox.server import default_server
 from tsadbench.utils.atomic_files import cache_folder, write_file
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.names import corpora_fault, without_folders
@@ -197,7 +197,7 @@ def describe(
         found = ask(what, described, Description, *asked)
         if key is not None:
             _remember(found, key)
-    default_launcher().preload(found.sources.imports)
+    default_server().preload(found.sources.imports)
     return found
 
 

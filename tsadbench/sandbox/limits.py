@@ -1,22 +1,34 @@
-"""Resource limits of a trial, and the failure raised when one is exceeded."""
+"""The limits of a trial, and what its boxes use. All is measured from outside, without trust in the detector."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import signal
+import stat
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from glob import glob
+from itertools import islice
+from pathlib import Path
 from typing import BinaryIO
 
+import psutil
+
 from tsadbench.base.status import Status
-from tsadbench.sandbox.process_tree import resident_mib
+from tsadbench.sandbox.seal.walls import LARGEST_FILE
 from tsadbench.utils.text import one_line, printable
 
-# A detector that writes more than this is out of control, and others share the disk.
+# A detector that exceeds one of these is out of control, and others share the machine.
 MAX_LOG_BYTES = 256 * 2**20
-# Measuring memory walks over all processes of the machine: done less often if there is no limit to check.
+_MAX_FILES = 50_000
+_MAX_PROCESSES = 4096
+# To measure memory and files, all processes of the machine are visited: done less often if there is no limit to check.
 _POLL_SECONDS = 0.1
-_MEMORY_SECONDS = 0.5
+_MEASURE_SECONDS = 0.5
 
 
 class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a result
@@ -27,7 +39,7 @@ class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a resu
     status
         The record's status.
     reason
-        One line. What is no printable character of it becomes an escape: the detector may have written it.
+        One line; characters that cannot be printed are escaped, because the detector may have written it.
     traceback
         The detector's, if it raised an error.
     """
@@ -52,7 +64,7 @@ class Limits:
     timeout
         Wall-clock seconds for the whole trial; None: no limit.
     memory_mib
-        Resident size of the box's process tree; None: no limit.
+        Resident size of all processes of the box; None: no limit.
     stop
         Set it to end the trial.
     sealed_only
@@ -65,22 +77,18 @@ class Limits:
     sealed_only: bool = False
     _start: float | None = None
 
-    def watch(self, pid: int, log: BinaryIO, keeper: int = 0) -> Watch:
-        """Return a watch over a process and its log, under these limits."""
-        if self._start is None:
-            self._start = time.monotonic()
-        return Watch(self, pid, log, keeper)
+    def start(self) -> None:
+        """Start the clock, unless it runs."""
+        self._start = self._start or time.monotonic()
 
     @property
     def over_time(self) -> bool:
         """Whether the trial's time is up."""
-        if self.timeout is None or self._start is None:
-            return False
-        return time.monotonic() - self._start > self.timeout
+        return self.timeout is not None and self._start is not None and time.monotonic() - self._start > self.timeout
 
 
 class Watch:
-    """Checks the limits of one box. It may be called often: it measures only now and then.
+    """Measures one box and checks its limits. It may be called often: it measures only now and then.
 
     The parent calls it while it waits for the box, so a limit needs neither a thread nor the detector's cooperation.
 
@@ -89,23 +97,30 @@ class Watch:
     limits
         The trial's limits.
     pid
-        The box's process.
+        The box's process. What it starts stays in its process group, so all of that counts.
     log
         The file that the box writes to.
-    keeper
-        As for `process_tree`.
+    room
+        The folder that it may write to; None: it is another box's.
+    origin
+        The box's process of which this one is a copy.
     """
 
-    def __init__(self, limits: Limits, pid: int, log: BinaryIO, keeper: int = 0) -> None:
+    def __init__(
+        self, limits: Limits, pid: int, log: BinaryIO, room: str | None = None, origin: int | None = None
+    ) -> None:
+        limits.start()
         self.peak_memory_mib = 0.0
-        # Copies of the process, which have watches of their own: the memory that they share would count again.
-        self.forked: set[int] = set()
+        # Copies of a process share memory with it, which would count twice: each counts in its own watch alone.
+        self.counted_elsewhere = set() if origin is None else {origin}
         self._limits = limits
         self._pid = pid
-        self._keeper = keeper
+        self._group = pid if origin is None else origin
         self._log = log
+        self._room = room
+        self._cpu_seconds = 0.0
         self._next = 0.0
-        self._next_memory = time.monotonic() + _MEMORY_SECONDS
+        self._next_measure = time.monotonic() + _MEASURE_SECONDS
 
     def __call__(self) -> None:
         """Check the limits if the polling interval has passed.
@@ -113,7 +128,7 @@ class Watch:
         Raises
         ------
         BoxFailure
-            If the time is up, or the memory or the log too large.
+            If the time is up, or memory, processes, files or the log are too large.
         Interrupted
             If the run was asked to stop.
         """
@@ -127,13 +142,104 @@ class Watch:
             raise BoxFailure("timeout", f"not done after {self._limits.timeout:g} s (--timeout)")
         if os.fstat(self._log.fileno()).st_size > MAX_LOG_BYTES:
             raise BoxFailure("error", f"it wrote more than {MAX_LOG_BYTES // 2**20} MiB to its log")
-        limit = self._limits.memory_mib
-        if limit is not None or now >= self._next_memory:
-            self._next_memory = now + _MEMORY_SECONDS
-            self._check_memory(limit)
+        if self._limits.memory_mib is not None or now >= self._next_measure:
+            self._next_measure = now + _MEASURE_SECONDS
+            self._check_size()
 
-    def _check_memory(self, limit: float | None) -> None:
-        used = resident_mib(self._pid, self._keeper, self.forked)
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds so far: all threads, and all that was started, whether it has ended or not.
+
+        A process that has ended, or that this system does not let be measured, keeps its last reading.
+        """
+        with contextlib.suppress(OSError, psutil.Error):
+            found = psutil.Process(self._pid).cpu_times()
+            own = found.user + found.system
+            if sys.platform == "linux":
+                # A process's CPU clock counts nanoseconds; the times in /proc count hundredths of a second.
+                own = time.clock_gettime((~self._pid << 3) | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)
+            total = own + found.children_user + found.children_system
+            for process in self._members():
+                if process.pid != self._pid:
+                    with contextlib.suppress(psutil.Error):
+                        total += sum(process.cpu_times()[:4])  # user, system, and those of its ended children
+            self._cpu_seconds = max(self._cpu_seconds, total)
+        return self._cpu_seconds
+
+    def read_peak(self) -> float:
+        """Return the largest resident size so far, in MiB, of all processes when polled and of its own at any time."""
+        with contextlib.suppress(OSError, psutil.Error):
+            self.peak_memory_mib = max(self.peak_memory_mib, _peak_mib(self._pid))
+        return self.peak_memory_mib
+
+    def _check_size(self) -> None:
+        memory = processes = 0
+        nameless: dict[tuple[int, int], int] = {}
+        for process in self._members():
+            with contextlib.suppress(OSError, psutil.Error):  # it has just ended
+                memory += process.memory_info().rss
+                processes += process.num_threads()
+                nameless |= _nameless_files(process.pid)
+        log = os.fstat(self._log.fileno())
+        nameless.pop((log.st_dev, log.st_ino), None)
+        files = sum(nameless.values()) + (0 if self._room is None else _bytes_below(self._room))
+        used, limit = memory / 2**20, self._limits.memory_mib
         self.peak_memory_mib = max(self.peak_memory_mib, used)
         if limit is not None and used > limit:
             raise BoxFailure("memory", f"{used:.0f} MiB resident, more than {limit:g} MiB (--memory)")
+        if processes > _MAX_PROCESSES:
+            raise BoxFailure("error", f"it runs more than {_MAX_PROCESSES} processes and threads")
+        if files > LARGEST_FILE:
+            raise BoxFailure("error", f"it keeps more than {LARGEST_FILE // 2**20} MiB in files")
+
+    def _members(self) -> list[psutil.Process]:
+        """Return the processes of the box's group that count here."""
+        found = []
+        for pid in psutil.pids():
+            with contextlib.suppress(OSError, psutil.Error):
+                if os.getpgid(pid) == self._group and pid not in self.counted_elsewhere:
+                    found.append(psutil.Process(pid))
+        return found
+
+
+def kill_group(pid: int) -> None:
+    """Kill a box's process and all that it has started, at once: a fork cannot outrun it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _nameless_files(pid: int) -> dict[tuple[int, int], int]:
+    """Return the sizes of the files in memory and the removed files that a process has open; only Linux tells."""
+    sizes = {}
+    for path in glob(f"/proc/{pid}/fd/*"):
+        with contextlib.suppress(OSError):
+            found = os.stat(path)
+            if stat.S_ISREG(found.st_mode) and not found.st_nlink:
+                sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
+    return sizes
+
+
+def _bytes_below(folder: str) -> float:
+    """Return the size of all files below a folder; infinity if they cannot be counted, so that nothing hides there."""
+    total, n_files, waiting = 0, 0, [folder]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for entry in islice(found, _MAX_FILES):
+                    total += 512 * entry.stat(follow_symlinks=False).st_blocks
+                    n_files += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):  # it has just been removed
+                return float("inf")
+        if n_files >= _MAX_FILES:
+            return float("inf")
+    return total
+
+
+def _peak_mib(pid: int) -> float:
+    if sys.platform != "linux":
+        return psutil.Process(pid).memory_info().rss / 2**20
+    lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
+    # Absent if the process has ended and is not reaped yet.
+    return max((int(line.split()[1]) / 2**10 for line in lines if line.startswith(b"VmHWM:")), default=0.0)

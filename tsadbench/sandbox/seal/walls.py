@@ -1,4 +1,4 @@
-"""What a box may reach: the parent works it out, and it crosses to the server with the request for a box."""
+"""What a box may reach: the harness works it out and sends it to the server with the request for a box."""
 
 from __future__ import annotations
 
@@ -20,52 +20,38 @@ GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/
 _GPU_LIBRARIES = ("/usr/local/cuda*", "/opt/cuda*", "/opt/rocm*")
 # What CUDA and ROCm read about devices, links included.
 _GPU_FACTS = ("/sys/devices", "/sys/module/nvidia*", "/sys/class/kfd", "/sys/class/drm", "/sys/bus/pci")
-_ROOM_MIB = 1024
+# Of what a box writes: a file by the kernel, all of them together by `Watch`.
+LARGEST_FILE = 512 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """What a box may reach beside what every box may.
+    """What a box may reach, in addition to what every box may.
 
     Parameters
     ----------
     readable
-        Files and folders that it may read; programs below them may be started.
+        Files and folders that it may read; programs below them may be started. Without links.
     importable
         Folders of the import path that may not be read whole: for each, its modules and packages by name.
     devices
         Device files of GPUs that it may use.
     hidden
-        Folders of which it sees nothing, not even names: the data's, the run store's. Absolute, without links.
-    room_mib
-        Size of the one folder that it may write to.
+        Folders that it must not read: the data's, the run store's. Without links.
     """
 
     readable: tuple[str, ...] = ()
     importable: dict[str, dict[str, str]] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    room_mib: int = _ROOM_MIB
 
-    def needed_below_hidden(self) -> list[str]:
-        """Return what lies in a hidden folder and may be read all the same, a folder before what lies in it."""
-        readable = {os.path.realpath(path) for path in self.readable if os.path.exists(path)}
-        found = {path for path in readable for folder in self.hidden if is_below(path, folder) and path != folder}
-        return sorted(found, key=len)
-
-    def hidden_below_readable(self) -> str | None:
+    def exposed(self) -> str | None:
         """Return a hidden folder that lies in a readable one, or is one; None if there is none."""
-        readable = [os.path.realpath(path) for path in self.readable]
-        return next((folder for folder in self.hidden if any(is_below(folder, path) for path in readable)), None)
+        return next((folder for folder in self.hidden if any(is_below(folder, path) for path in self.readable)), None)
 
 
 def plan_walls(
-    path: Sequence[str],
-    *,
-    forbidden: Sequence[Path] = (),
-    modules: Sequence[str] = (),
-    gpu: bool = False,
-    memory_mib: float | None = None,
+    path: Sequence[str], *, forbidden: Sequence[Path] = (), modules: Sequence[str] = (), gpu: bool = False
 ) -> Walls:
     """Return the walls of one box.
 
@@ -74,13 +60,11 @@ def plan_walls(
     path
         The import path of the process inside, absolute.
     forbidden
-        Folders that it must not see.
+        Folders that it must not read.
     modules
         Modules or files that hold the detector's code. Their packages may be read whole, even without ``__init__.py``.
     gpu
         Whether it may use GPUs.
-    memory_mib
-        Limit on its memory, which its folder is a part of.
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
     folders = (entry for entry in path if os.path.isdir(entry))
@@ -98,11 +82,10 @@ def plan_walls(
         devices = _existing(GPU_DEVICES)
         readable += _existing(_GPU_LIBRARIES + _GPU_FACTS)
     return Walls(
-        readable=tuple(dict.fromkeys(readable)),
+        readable=tuple(dict.fromkeys(map(os.path.realpath, readable))),
         importable=importable,
         devices=tuple(devices),
         hidden=tuple(str(folder.resolve()) for folder in forbidden),
-        room_mib=int(min(memory_mib or _ROOM_MIB, _ROOM_MIB)),
     )
 
 

@@ -12,27 +12,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 # Audit events whose arguments may name a file that is opened, listed or passed to a program.
-_EVENTS = frozenset(
-    {
-        "open",
-        "os.listdir",
-        "os.scandir",
-        "os.chdir",
-        "os.exec",
-        "os.link",
-        "os.posix_spawn",
-        "os.rename",
-        "os.spawn",
-        "os.startfile",
-        "os.symlink",
-        "os.system",
-        "shutil.copyfile",
-        "shutil.copytree",
-        "shutil.move",
-        "sqlite3.connect",
-        "subprocess.Popen",
-    }
-)
+_EVENTS = frozenset({
+    "open", "os.listdir", "os.scandir", "os.chdir", "os.exec", "os.link", "os.posix_spawn", "os.rename", "os.spawn",
+    "os.startfile", "os.symlink", "os.system", "shutil.copyfile", "shutil.copytree", "shutil.move", "sqlite3.connect",
+    "subprocess.Popen",
+})  # fmt: skip
 
 
 def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Sequence[str] = ()) -> None:
@@ -45,7 +29,8 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Seq
     violated
         Must not return: an exception would reach the detector, which could catch it and go on.
     allowed
-        Libraries below these folders. What is forbidden below one of them stays so.
+        Files and folders, libraries for instance, that may lie below a forbidden folder. What is forbidden below one of
+        them stays so.
     """
     if not folders:
         return

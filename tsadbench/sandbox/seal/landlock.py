@@ -1,7 +1,6 @@
 """Landlock: what a process and all that it starts can do to files, TCP ports and processes outside.
 
-PyPI's ``landlock`` (1.0.0.dev5) is an unfinished release without scopes, TCP or a call for a descriptor that is there
-already; these three system calls are as short as its use would be.
+PyPI's ``landlock`` (1.0.0.dev5) has neither scopes nor TCP; these three system calls are as short as its use would be.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ import stat
 from collections.abc import Iterable
 from functools import cache
 
-from tsadbench.utils.linux.kernel import system_call
+from tsadbench.sandbox.seal.kernel import system_call
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << bit for bit in range(6))
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << bit for bit in range(6))
 _MAKE_DIR, _MAKE_FILE, _MAKE_FIFO, _MAKE_LINK = 1 << 7, 1 << 8, 1 << 10, 1 << 12
-_REFER, _TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 # All rights to files that each version of the interface (ABI) handles: what is handled and not allowed is denied.
 _HANDLED = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _TCP = 0b11  # bind and connect, since version 4
 _SCOPES = 0b11  # abstract sockets, and signals to processes outside, since version 6
 SCOPES_SINCE = 6
 
-READ = READ_FILE | READ_DIR | EXECUTE
-WRITE = READ | WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _MAKE_FIFO | _MAKE_LINK
+READ = _READ_FILE | _READ_DIR | _EXECUTE
+WRITE = READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_FILE | _MAKE_FIFO | _MAKE_LINK
 WRITE |= _REFER | _TRUNCATE
-DEVICE = READ_FILE | WRITE_FILE
-GPU = DEVICE | IOCTL_DEV
-_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | IOCTL_DEV
+DEVICE = _READ_FILE | _WRITE_FILE
+GPU = DEVICE | _IOCTL_DEV
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 
 class _Ruleset(ctypes.Structure):
@@ -45,7 +44,7 @@ class _PathBeneath(ctypes.Structure):
 
 @cache
 def version() -> int:
-    """Return the version of the interface that the kernel has; 0 if it has none, or it is switched off."""
+    """Return the version of the interface (ABI) that the kernel has; 0 if it has none, or it is switched off."""
     try:
         return system_call("landlock_create_ruleset", _CREATE_RULESET, None, 0, _VERSION_FLAG)
     except OSError:
@@ -53,17 +52,9 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[tuple[str, int]]) -> None:
-    """Allow this process what the rules say and nothing else. Needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN.
+    """Allow this process the given rights at or below the given paths and nothing else; a missing path is skipped.
 
-    Parameters
-    ----------
-    rules
-        Paths and the rights to what lies at or below them. A path that does not exist is passed over.
-
-    Raises
-    ------
-    OSError
-        If the kernel refuses. The process may do what it could do before then.
+    Needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. Raises OSError if the kernel refuses; nothing is restricted then.
     """
     handled = max(rights for since, rights in _HANDLED.items() if since <= max(version(), 1))
     size = 8 if version() < 4 else 16 if version() < SCOPES_SINCE else 24

@@ -1,0 +1,138 @@
+"""Closes a box: what its process does to itself before any code of a detector runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import resource
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+
+from tsadbench.base.status import Seal
+from tsadbench.sandbox.seal import landlock
+from tsadbench.sandbox.seal.kernel import close_descriptors, drop_capabilities
+from tsadbench.sandbox.seal.seccomp import filter_calls
+from tsadbench.sandbox.seal.walls import LARGEST_FILE, Walls
+
+# Read by the C library, by libraries that count processors or ask for the memory's limit, and to look up time zones and
+# users.
+_ALWAYS_READABLE = (
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/usr/share/zoneinfo",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/tls/openssl.cnf",
+    "/sys/devices/system",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/sys/fs/cgroup/cpu.max",
+    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+    "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/driver",
+)
+# Of a process itself: threadpoolctl, and with it scikit-learn, looks there for loaded libraries, psutil for memory.
+_OWN = ("/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_MOST_DESCRIPTORS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class SealStatus:
+    """How well a box is closed: "sealed", or "guarded" for a reason; and what the kernel offers, one line each."""
+
+    seal: Seal
+    reason: str
+    details: tuple[str, ...] = ()
+
+
+def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
+    """Close this process off from everything except its libraries, a socket, and its room, where it may write."""
+    exposed = walls.exposed()
+    reasons = [f"{exposed} lies among the libraries, which a box may read"] if exposed else []
+    _limit_resources()
+    close_descriptors(channel)
+    # The kernel forgets which of these files a rule was about, unless they stay open. As paths alone: nothing is read.
+    for path in _OWN:
+        with contextlib.suppress(OSError):
+            os.open(path, os.O_PATH | os.O_CLOEXEC)
+    for entry, found in walls.importable.items():
+        sys.path_importer_cache[entry] = _Importables(found)
+    for name, raise_wall in (
+        ("capabilities", drop_capabilities),
+        ("Landlock", lambda: landlock.restrict(_rules(walls, room))),
+        ("seccomp", filter_calls),
+    ):
+        try:
+            raise_wall()
+        except OSError as error:
+            reasons.append(f"{name}: {error}")
+    version = landlock.version()
+    if version < landlock.SCOPES_SINCE:
+        abi = f"Landlock {version}" if version else "no Landlock"
+        reasons.append(f"Linux {platform.release()} has {abi}; the seal needs Landlock 6 (Linux 6.12)")
+    details = (f"Landlock: version {version}" if version else "Landlock: none",)
+    return SealStatus("guarded" if reasons else "sealed", "; ".join(reasons), details)
+
+
+def move_in(room: str) -> None:
+    """Make a room this process's home, the place of its temporary files, and its working directory, which is empty."""
+    work, temporary, home = (os.path.join(room, name) for name in ("empty", "temporary", "home"))
+    for folder in (work, temporary, home):
+        os.mkdir(folder, 0o700)
+    os.chdir(work)
+    os.environ |= {"HOME": home, "XDG_CACHE_HOME": os.path.join(home, ".cache"), "TMPDIR": temporary}
+    tempfile.tempdir = temporary
+
+
+class _Importables:
+    """Finds the modules of one folder of the import path that may be read, though the folder may not be listed."""
+
+    def __init__(self, found: dict[str, str]) -> None:
+        self._found = found
+
+    def find_spec(self, name: str, target: object = None) -> ModuleSpec | None:  # noqa: ARG002 - the finders' protocol
+        path = self._found.get(name.rpartition(".")[2])
+        if path is None:
+            return None
+        if not os.path.isdir(path):
+            return spec_from_file_location(name, path)
+        start = os.path.join(path, "__init__.py")
+        if os.path.isfile(start):
+            return spec_from_file_location(name, start, submodule_search_locations=[path])
+        namespace = ModuleSpec(name, None, is_package=True)
+        namespace.submodule_search_locations = [path]
+        return namespace
+
+
+def _limit_resources() -> None:
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _MOST_DESCRIPTORS, resource.RLIMIT_FSIZE: LARGEST_FILE}
+    for limit, most in limits.items():
+        hard = resource.getrlimit(limit)[1]
+        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (value, value))
+
+
+def _rules(walls: Walls, room: str) -> Iterator[tuple[str, int]]:
+    for path in (*_ALWAYS_READABLE, *_OWN, *walls.readable):
+        yield path, landlock.READ
+    for path in _DEVICES:
+        yield path, landlock.DEVICE
+    for path in walls.devices:
+        yield path, landlock.GPU
+    yield room, landlock.WRITE
