@@ -15,7 +15,7 @@ from tables import ROOT, rows
 
 from tsadbench.api import Row, number, table_lines
 from tsadbench.base import Traits
-from tsadbench.base.kinds import KINDS
+from tsadbench.base.status import KINDS
 from tsadbench.leaderboard.marks import ALL_BELOW
 from tsadbench.registry import entries, locate
 from tsadbench.sandbox import Construction, Description, asking, describe

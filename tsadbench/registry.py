@@ -54,35 +54,23 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where another process finds a detector's class; `locate` gives it without importing anything.
+    """Where another process finds a detector's class; `locate` returns it without importing anything."""
 
-    Parameters
-    ----------
-    target
-        What messages call the detector: its name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``file.py:Class``.
-    reference
-        ``package.module:Class``, or ``/path/file.py:Class``.
-    owner
-        Who wrote it: a distribution, a library, a package or a file. Code of one owner is trusted by no other.
-    library
-        ``package.module:attribute`` of the library that the class is a member of; empty if there is none.
-    text
-        The contents of the file.
-    pickled
-        A class of the calling program, pickled by reference or by value.
-    imported
-        Whether the calling program has imported or made it, outside of any box.
-    modules
-        The modules of the class and its bases, as far as they are known and not given as text.
-    """
-
+    # What messages call the detector: its name, LIBRARY:CLASS, package.module:Class or file.py:Class.
     target: str
+    # package.module:Class, or /path/file.py:Class
     reference: str
+    # A distribution, a library, a package or a file: code of one owner is trusted by no other.
     owner: str
+    # package.module:attribute of the library that has the class, if one has
     library: str = ""
+    # The contents of the file.
     text: bytes | None = field(default=None, repr=False)
+    # A class of the calling program, by reference or by value.
     pickled: bytes | None = field(default=None, repr=False)
+    # Whether the calling program has imported or made it, outside of any box.
     imported: bool = False
+    # Of the class and its bases, as far as they are known and not given as text.
     modules: tuple[str, ...] = ()
 
     @property
@@ -102,12 +90,7 @@ class Source:
 
     def load(self) -> type[Detector]:
         """Return the class, importing its module; errors as for `load_detector`."""
-        loaded = self.loaded()
-        if not _keeps_contract(loaded, "detectors"):
-            raise UsageError(
-                f"{self.target!r} is not a detector: expected a subclass of tsadbench.Detector, found {loaded!r}"
-            )
-        return cast("type[Detector]", loaded)
+        return cast("type[Detector]", _kept(self.loaded(), "detectors", self.target, UsageError))
 
     def _member(self, name: str) -> object:
         library_name = self.target.partition(":")[0]
@@ -137,11 +120,8 @@ class Source:
         for part in path.split("."):
             loaded = getattr(loaded, part, None)
         if loaded is None:
-            classes = tuple(
-                name
-                for name, value in vars(module).items()
-                if isinstance(value, type) and value.__module__ == module.__name__
-            )
+            own = [one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__]
+            classes = tuple(one.__name__ for one in own if isinstance(one, type))
             raise UsageError(f"{place} has no class {path!r}{nearest(path, classes)}")
         return loaded
 
@@ -175,19 +155,9 @@ def is_registered(target: str, kind: Kind = "detectors") -> bool:
 
 
 def locate(target: str) -> Source:
-    """Return where the class is that a name stands for, from packages' metadata; nothing is imported.
+    """Return where a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` is; imports nothing.
 
-    Parameters
-    ----------
-    target
-        A name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class``.
-
-    Raises
-    ------
-    UsageError
-        If there is no such name or file.
-    PluginError
-        If two packages claim the name.
+    A UsageError if there is no such name or file, a PluginError if two packages claim the name.
     """
     prefix, colon, name = target.partition(":")
     if not colon and target.endswith(".py"):
@@ -196,9 +166,8 @@ def locate(target: str) -> Source:
         return locate_entry("detectors", target)
     if is_registered(target):
         library = locate_entry("families", prefix)
-        return replace(
-            library, target=target, reference=f"{library.reference.partition(':')[0]}:{name}", library=library.reference
-        )
+        reference = f"{library.reference.partition(':')[0]}:{name}"
+        return replace(library, target=target, reference=reference, library=library.reference)
     place, _, path = target.rpartition(":")
     if not place.endswith(".py"):
         return Source(target, target, place.partition(".")[0], modules=(place,))
@@ -212,15 +181,12 @@ def locate(target: str) -> Source:
 
 
 def _classes_in(file: Path) -> str:
-    """Return which classes a file defines, in words, by its text alone: nothing of it is run."""
+    """Return which classes a file defines, in words, without running it."""
     try:
-        body = ast.parse(file.read_bytes()).body
-    except OSError as error:
-        return f"the file cannot be read ({error.strerror})"
-    except (SyntaxError, ValueError) as error:
-        return f"the file is not Python ({error})"
-    classes = [statement.name for statement in body if isinstance(statement, ast.ClassDef)]
-    return f"its classes: {', '.join(classes)}" if classes else "the file defines no class"
+        classes = [one.name for one in ast.parse(file.read_bytes()).body if isinstance(one, ast.ClassDef)]
+    except (OSError, SyntaxError, ValueError) as error:
+        return f"it cannot be read ({getattr(error, 'strerror', None) or error})"
+    return f"its classes: {', '.join(classes) or 'none'}"
 
 
 def locate_entry(kind: Kind, name: str) -> Source:
@@ -235,16 +201,9 @@ def locate_entry(kind: Kind, name: str) -> Source:
 def load_detector(target: str) -> type[Detector]:
     """Return the class that a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
 
-    This runs the detector's code in this process: for the inside of a box, and for code that the user trusts.
-
-    Raises
-    ------
-    UsageError
-        If there is no such name, module, file or class, or the class is not a detector.
-    MissingExtraError
-        If it needs packages that are not installed.
-    PluginError
-        If the plugin cannot be imported, or two packages claim the name.
+    This runs the detector's code in this process: for the inside of a box, and for code that the user trusts. A
+    UsageError if there is no such name, module, file or class, or the class is not a detector; a MissingExtraError or
+    a PluginError if it cannot be imported.
     """
     return locate(target).load()
 
@@ -261,17 +220,14 @@ def load_protocol(name: str) -> type[Protocol]:
 
 
 def know_protocol(target: str) -> str:
-    """Return the name of a protocol that the user names, which `load_protocol` then knows in this process.
+    """Return the name under which `load_protocol` then knows a protocol that the user gives by file or module.
 
-    A protocol's code runs here, so this is for what the user has typed (a registered name, ``package.module:Class`` or
-    ``path/file.py:Class``), never for a name that a record holds. Errors as for `load_detector`.
+    A protocol's code runs here, so this is for what the user has typed, never for a name that a record holds.
     """
     if ":" not in target and not target.endswith(".py"):
         return target
     source = locate(target)
-    loaded = source.loaded("protocols")
-    if not _keeps_contract(loaded, "protocols"):
-        raise UsageError(f"{target!r} is not a protocol: expected a subclass of tsadbench.Protocol, found {loaded!r}")
+    loaded = _kept(source.loaded("protocols"), "protocols", target, UsageError)
     place, _, path = source.reference.rpartition(":")
     name = f"{Path(place).name}:{path}"
     _OWN_PROTOCOLS[name] = cast("type[Protocol]", loaded)
@@ -286,10 +242,7 @@ def load_entry(kind: Kind, name: str) -> object:
 def import_plugin(kind: Kind, name: str, reference: str) -> object:
     """Return what a reference of an entry point stands for; errors as for `load_detector`."""
     loaded = _imported(reference, f"{_SINGULAR[kind]} {name!r} ({reference})")
-    expected = {"families": "a DetectorLibrary (tsadbench.base)", "protocols": "a subclass of tsadbench.Protocol"}
-    if kind in expected and not _keeps_contract(loaded, kind):
-        raise PluginError(f"{_SINGULAR[kind]} {name!r}: expected {expected[kind]}, found {loaded!r}")
-    return loaded
+    return _kept(loaded, kind, name, PluginError) if kind in ("families", "protocols") else loaded
 
 
 def registered_name(cls: type) -> str:
@@ -335,32 +288,32 @@ def _points(kind: Kind) -> Sequence[EntryPoint]:
 
 def _group(name: str) -> tuple[EntryPoint, ...]:
     """Return an entry point group; the files of all packages are read again only if one was installed since."""
-    return _read_group(name, tuple((path, _changed(path)) for path in sys.path))
+    folders = [path or "." for path in sys.path]
+    return _read_group(name, tuple((path, os.path.exists(path) and os.path.getmtime(path)) for path in folders))
 
 
 @lru_cache
-def _read_group(name: str, _: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+def _read_group(name: str, _: tuple[tuple[str, float], ...]) -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=name))
-
-
-def _changed(path: str) -> int:
-    try:
-        return os.stat(path or ".").st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "?"
 
 
-def _keeps_contract(loaded: object, kind: Kind) -> bool:
-    """Whether what a plugin registered is what its kind asks for."""
-    from tsadbench import base  # late: `tsadbench list` reads metadata alone, and the contracts import scikit-learn
+def _kept(loaded: object, kind: Kind, name: str, error: type[TsadbenchError]) -> object:
+    """Return what a plugin registered, if it is what its kind asks for."""
+    from tsadbench import base  # late: `tsadbench list` reads metadata alone, and the contracts import numpy
 
+    contracts: dict[Kind, type] = {"detectors": base.Detector, "protocols": base.Protocol}
     if kind == "families":
-        return isinstance(loaded, base.DetectorLibrary)
-    return isinstance(loaded, type) and issubclass(loaded, base.Detector if kind == "detectors" else base.Protocol)
+        kept, expected = isinstance(loaded, base.DetectorLibrary), "a DetectorLibrary"
+    else:
+        contract = contracts[kind]
+        kept, expected = isinstance(loaded, type) and issubclass(loaded, contract), f"a subclass of {contract.__name__}"
+    if not kept:
+        raise error(f"{_SINGULAR[kind]} {name!r}: expected {expected} (tsadbench.base), found {loaded!r}")
+    return loaded
 
 
 def _imported(reference: str, what: str) -> object:

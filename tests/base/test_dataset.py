@@ -182,4 +182,3 @@ def test_the_hash_of_labels_is_computed_once_and_they_stay_frozen_and_travel():
     assert dataclasses.replace(labels, rows={"f": np.array([True, True])}).content_hash != found
     with pytest.raises(dataclasses.FrozenInstanceError):
         labels.rows = {}
-    assert not hasattr(labels, "__dict__")

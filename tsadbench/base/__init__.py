@@ -23,77 +23,24 @@ from tsadbench.base.protocol import (
     Threshold,
 )
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings
-from tsadbench.base.score_checks import checked_scores
-from tsadbench.base.scores import flagged_rows, worst_case
+from tsadbench.base.scores import checked_scores, flagged_rows, trailing_mean, worst_case
 from tsadbench.base.search_space import Choice, Space, Tune
 from tsadbench.base.shared_rows import shared_rows
-from tsadbench.base.smoothing import trailing_mean
-from tsadbench.base.trailing_windows import trailing_windows
 from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, EpisodeTraining, Fact, share_note
-from tsadbench.base.wrapping import Windows, WrappedDetector, seeded
+from tsadbench.base.windows import Windows, seeded, trailing_windows
+from tsadbench.base.wrapping import WrappedDetector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.mask_runs import mask_runs
 
 __all__ = [
-    "ALL",
-    "LEVELLED",
-    "SHARE_SEEN",
-    "STILL_FALLING",
-    "AdaptedDetector",
-    "BoolArray",
-    "Cause",
-    "Cheap",
-    "Choice",
-    "DataOptions",
-    "Dataset",
-    "Detector",
-    "DetectorLibrary",
-    "Edge",
-    "Episode",
-    "EpisodeThreshold",
-    "EpisodeTraining",
-    "Fact",
-    "Float32Array",
-    "FloatArray",
-    "Ge",
-    "Gt",
-    "IntArray",
-    "Judgement",
-    "LabelledDataset",
-    "Labels",
-    "Le",
-    "LibraryDetector",
-    "Loader",
-    "Lt",
-    "Metric",
-    "Place",
-    "Prior",
-    "Protocol",
-    "Recording",
-    "Scored",
-    "Sensor",
-    "Series",
-    "Space",
-    "SplitJudgement",
-    "Threshold",
-    "Traits",
-    "Tune",
-    "Windows",
-    "WrappedDetector",
-    "as_recording",
-    "as_recordings",
-    "checked_scores",
-    "detector",
-    "extra",
-    "find_package",
-    "flagged_rows",
-    "mask_runs",
-    "seeded",
-    "share_note",
-    "shared_rows",
-    "trailing_mean",
-    "trailing_windows",
+    "ALL", "LEVELLED", "SHARE_SEEN", "STILL_FALLING", "AdaptedDetector", "BoolArray", "Cause", "Cheap", "Choice",
+    "DataOptions", "Dataset", "Detector", "DetectorLibrary", "Edge", "Episode", "EpisodeThreshold",
+    "EpisodeTraining", "Fact", "Float32Array", "FloatArray", "Ge", "Gt", "IntArray", "Judgement", "LabelledDataset",
+    "Labels", "Le", "LibraryDetector", "Loader", "Lt", "Metric", "Place", "Prior", "Protocol", "Recording",
+    "Scored", "Sensor", "Series", "Space", "SplitJudgement", "Threshold", "Traits", "Tune", "Windows",
+    "WrappedDetector", "as_recording", "as_recordings", "checked_scores", "detector", "extra", "find_package",
+    "flagged_rows", "mask_runs", "seeded", "share_note", "shared_rows", "trailing_mean", "trailing_windows",
     "worst_case",
-]
+]  # fmt: skip

@@ -26,6 +26,9 @@ ALL = "all"
 class Dataset:
     """Training recordings and, if there are any, test recordings, with what is known of their origin; no labels.
 
+    A DataError if there is no training recording, recordings differ in their sensors or share an id, or a split,
+    session or entity names others.
+
     Parameters
     ----------
     name
@@ -49,18 +52,10 @@ class Dataset:
     layout
         How its files are written: a model reads new ones alike.
     sessions, entities
-        The stretch of operation and the machine that each recording belongs to, training recordings included: id to
-        name. Empty if undeclared (`tsadbench.base.sessions.sessions_of` infers sessions then). Statistics take the
-        session as the independent unit; protocols may fit one model an entity; detectors see neither, and neither is
-        part of `content_hash`.
+        The stretch of operation and the machine that each recording belongs to: id to name. Empty if undeclared
+        (`tsadbench.base.sessions.sessions_of` infers sessions then). Neither is part of `content_hash`.
     version
         Grows whenever its recordings, its choice of training rows, its labels or its splits change; records keep it.
-
-    Raises
-    ------
-    DataError
-        If there is no training recording, recordings differ in their sensors or share an id, or a split, session or
-        entity names others.
     """
 
     name: str
@@ -79,27 +74,24 @@ class Dataset:
     version: int = 1
 
     def __post_init__(self) -> None:
+        where = f"data set {self.name!r}:"
         if not self.train:
-            raise DataError(f"data set {self.name!r}: expected training recordings, found none")
+            raise DataError(f"{where} expected training recordings, found none")
         for recording in (*self.train, *self.test):
             check_sensors(recording, self.sensors)
         ids = [recording.id for recording in (*self.train, *self.test)]
         if len(set(ids)) != len(ids):
-            raise DataError(f"data set {self.name!r}: the ids of its recordings must be unique")
+            raise DataError(f"{where} the ids of its recordings must be unique")
         known = {recording.id for recording in self.test}
         for split, members in self.splits.items():
             if not members or not known.issuperset(members):
-                raise DataError(
-                    f"data set {self.name!r}: split {split!r} must name test recordings, "
-                    f"these are none: {sorted(set(members) - known)}"
-                )
+                unknown = sorted(set(members) - known)
+                raise DataError(f"{where} split {split!r} must name test recordings, these are none: {unknown}")
         for what, declared in (("sessions", self.sessions), ("entities", self.entities)):
             wrong = sorted(set(ids).symmetric_difference(declared)) if declared else []
             if wrong:
-                raise DataError(
-                    f"data set {self.name!r}: {what} must name each of its recordings once and no other; "
-                    f"{wrong[0]!r} is {'undeclared' if wrong[0] in ids else 'none of them'}"
-                )
+                fault = "undeclared" if wrong[0] in ids else "none of them"
+                raise DataError(f"{where} {what} must name each of its recordings once; {wrong[0]!r} is {fault}")
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -145,7 +137,7 @@ class Cause:
     sensors: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """The truth about the test recordings: which rows are anomalous.
 
@@ -153,8 +145,7 @@ class Labels:
     ----------
     rows
         For each test recording's id, in the data set's order: [n_rows], True where anomalous. Empty if nobody has
-        labelled them. Kept as read-only booleans; a writable array, a view with gaps, a list, a pandas Series or the
-        integers 0 and 1 are copied.
+        labelled them. Arrays, lists or pandas Series of booleans or of 0 and 1; kept as read-only booleans.
     splits
         Named groups of test recordings, by id: the groups that are judged.
     causes
@@ -165,51 +156,33 @@ class Labels:
     rows: Mapping[str, BoolArray]
     splits: Mapping[str, tuple[str, ...]]
     causes: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
-    _hash: str = field(default="", init=False, repr=False)  # slots leave cached_property no room
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", {id_: as_labels(rows, repr(id_)) for id_, rows in self.rows.items()})
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """SHA-256 over the recordings' ids and labels, and the splits."""
-        if not self._hash:
-            digest = hashlib.sha256(repr(sorted(self.splits.items())).encode())
-            for id, rows in self.rows.items():  # noqa: A001 - the recording's field
-                digest.update(repr((id, rows.shape)).encode())
-                digest.update(rows.data)
-            object.__setattr__(self, "_hash", digest.hexdigest())
-        return self._hash
+        digest = hashlib.sha256(repr(sorted(self.splits.items())).encode())
+        for id, rows in self.rows.items():  # noqa: A001 - the recording's field
+            digest.update(repr((id, rows.shape)).encode())
+            digest.update(rows.data)
+        return digest.hexdigest()
 
 
 def as_labels(rows: object, whose: str) -> BoolArray:
-    """Return truth values, or zeros and ones, as read-only booleans [n_rows].
-
-    Parameters
-    ----------
-    rows
-        An array, a list or a pandas Series.
-    whose
-        What messages call them: the recording.
-
-    Raises
-    ------
-    DataError
-        If they are anything else, for instance texts, other numbers or with missing values.
-    """
+    """Return truth values, or zeros and ones, of a recording as read-only booleans [n_rows]; a DataError for others."""
+    expected = f"labels of {whose}: expected booleans, or the integers 0 and 1, [n_rows], found"
     try:
         found = np.asarray(rows)
     except ValueError as error:  # lists of different lengths
-        raise DataError(f"labels of {whose}: expected booleans [n_rows], found {type(rows).__name__}") from error
+        raise DataError(f"{expected} {type(rows).__name__}") from error
     if found.ndim != 1:
-        raise DataError(f"labels of {whose}: expected booleans [n_rows], found {found.dtype} {list(found.shape)}")
+        raise DataError(f"{expected} {found.dtype} {list(found.shape)}")
     values = [] if found.dtype == np.bool_ else found.tolist()
     wrong = [value for value in values if not isinstance(value, bool | int) or value not in (0, 1)]
     if wrong:
-        raise DataError(
-            f"labels of {whose}: expected booleans, or the integers 0 and 1, [n_rows], found {wrong[0]!r} "
-            f"({len(wrong)} such rows)"
-        )
+        raise DataError(f"{expected} {wrong[0]!r} ({len(wrong)} such rows)")
     return read_only(found.astype(np.bool_, copy=False))
 
 
@@ -235,32 +208,28 @@ class LabelledDataset(NamedTuple):
 
 
 def check_labels(data: LabelledDataset) -> None:
-    """Raise a DataError unless there is one label for each row of each test recording, in the data set's order.
+    """Raise a DataError unless each row of each test recording has a label, in the data set's order, or none has.
 
-    A data set may also have no label at all. Causes must lie in test recordings and name sensors of the data set.
+    Causes must lie in test recordings and name sensors of the data set.
     """
+    where = f"data set {data.dataset.name!r}:"
     expected = {recording.id: recording.n_rows for recording in data.dataset.test}
     found = {name: len(rows) for name, rows in data.labels.rows.items()}
     if found and list(expected.items()) != list(found.items()):
         wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
         raise DataError(
-            f"data set {data.dataset.name!r}: expected one label for each row of each test recording, in their order; "
+            f"{where} expected one label for each row of each test recording, in their order; "
             f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
         )
     if dict(data.labels.splits) != dict(data.dataset.splits):
-        raise DataError(f"data set {data.dataset.name!r}: its splits and those of its labels differ")
-    _check_causes(data)
-
-
-def _check_causes(data: LabelledDataset) -> None:
-    n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
+        raise DataError(f"{where} its splits and those of its labels differ")
     for name, cause in [(name, cause) for name, causes in data.labels.causes.items() for cause in causes]:
-        where = f"data set {data.dataset.name!r}: the cause in rows {cause.start} to {cause.stop - 1} of {name!r}"
-        if not 0 <= cause.start < cause.stop <= n_rows.get(name, 0):
-            raise DataError(f"{where}: expected rows of a test recording, which has {n_rows.get(name, 'none')}")
+        which = f"{where} the cause in rows {cause.start} to {cause.stop - 1} of {name!r}"
+        if not 0 <= cause.start < cause.stop <= expected.get(name, 0):
+            raise DataError(f"{which}: expected rows of a test recording, which has {expected.get(name, 'none')}")
         unknown = sorted(set(cause.sensors).difference(data.dataset.sensors))
         if unknown or not cause.sensors:
-            raise DataError(f"{where}: expected sensors of the data set, found {', '.join(unknown) or 'none'}")
+            raise DataError(f"{which}: expected sensors of the data set, found {', '.join(unknown) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)

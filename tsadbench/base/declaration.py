@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -28,11 +27,11 @@ class Cheap:
     value: object
 
 
-def resolve_fields(cls: type) -> None:
-    """Resolve a class's annotations, and add to them what the base classes declare of the same parameters."""
-    # Resolved now, in the module that wrote them: a subclass's module need not have these names.
+def resolve_fields(cls: type, names: dict[str, Any]) -> None:
+    """Resolve a class's annotations by ``names``, and add what the base classes declare of the same parameters."""
+    # Resolved now: the module of a subclass need not have these names.
     annotations = {
-        name: _resolved(annotation, cls.__module__) for name, annotation in vars(cls).get("__annotations__", {}).items()
+        name: _resolved(annotation, names) for name, annotation in vars(cls).get("__annotations__", {}).items()
     }
     for name, field in getattr(cls, "__dataclass_fields__", {}).items():
         if name in annotations:
@@ -79,8 +78,7 @@ def _parts(annotation: Any) -> tuple[Any, tuple[object, ...]]:
     return (annotation.__origin__ if rules else annotation), rules
 
 
-def _resolved(annotation: object, module: str) -> object:
+def _resolved(annotation: object, names: dict[str, Any]) -> object:
     if not isinstance(annotation, str) or annotation.partition("[")[0].endswith("ClassVar"):
         return annotation
-    names = vars(sys.modules[module]) if module in sys.modules else {}
     return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]

@@ -8,6 +8,7 @@ Planning constructs the detector in a box without data and calls `check`; anothe
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import ClassVar, Self, TypeVar, dataclass_transform, final
 
 from tsadbench.base.declaration import Cheap, expectation, resolve_fields
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
-from tsadbench.base.score_checks import checked_scores
+from tsadbench.base.scores import checked_scores
 from tsadbench.base.search_space import Space
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, NotFittedError, UsageError
@@ -91,6 +92,7 @@ def detector(cls: type[_Detector]) -> type[_Detector]:
 
     Examples
     --------
+    >>> from typing import Annotated
     >>> from tsadbench.base import Ge, Tune
     >>> @detector
     ... class Power(Detector):
@@ -109,19 +111,20 @@ def detector(cls: type[_Detector]) -> type[_Detector]:
     Traceback (most recent call last):
     tsadbench.errors.UsageError: Power: exponent must be an integer of at least 1, found 0
     """
-    resolve_fields(cls)
+    caller = sys._getframe(1)
+    resolve_fields(cls, {**caller.f_globals, **caller.f_locals})
     return dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
 class Detector(ABC):
     """Learns from recordings, gives every row of a recording a score; higher = more anomalous.
 
-    A subclass implements ``__init__`` (keyword-only arguments, which it only stores), ``_fit`` and ``_score``; it may
-    implement ``_check``, ``_check_machine``, ``_training_scores``, ``_contributions``, ``_held_out_loss``,
-    ``declared_traits``, ``search_space``, ``test_params``, ``floor_variants``, ``expected_check_failures``,
-    ``_training_facts`` and, if it learns what a model file cannot hold, ``_learned`` and ``_restore``. Learned
-    attributes end in ``_``. ``_score`` is pure: no state, no batch statistics, no randomness. NaN is allowed as one
-    leading and one trailing run of a recording, nowhere else.
+    A subclass declares its parameters (`detector`), or has an ``__init__`` of keyword-only arguments, which it only
+    stores. It implements ``_fit`` and ``_score``, and may implement ``_check``, ``_check_machine``,
+    ``_training_scores``, ``_contributions``, ``_held_out_loss``, ``declared_traits``, ``search_space``,
+    ``test_params``, ``floor_variants``, ``expected_check_failures``, ``_training_facts`` and, if it learns what a model
+    file cannot hold, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no state, no
+    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -168,12 +171,7 @@ class Detector(ABC):
     def check(self, sensors: tuple[str, ...], *, elsewhere: bool = False) -> None:
         """Raise a UsageError if a parameter is out of range, or does not fit these sensors or this machine.
 
-        Parameters
-        ----------
-        sensors
-            Of the recordings.
-        elsewhere
-            Whether another machine will do the work: what this one lacks, for instance a GPU, is no error then.
+        With ``elsewhere``, another machine will do the work: what this one lacks, such as a GPU, is no error then.
         """
         declared = getattr(type(self), "__dataclass_fields__", {})
         for name in [name for name in parameter_defaults(type(self)) if name in declared]:
@@ -185,17 +183,7 @@ class Detector(ABC):
 
     @final
     def fit(self, recordings: Series | Sequence[Series]) -> Self:
-        """Learn from normal recordings; forget what an earlier fit learned.
-
-        Parameters
-        ----------
-        recordings
-            One series or several, with the same sensors.
-
-        Returns
-        -------
-        Self
-            The fitted detector.
+        """Learn from one or several normal recordings of the same sensors; forget what an earlier fit learned.
 
         Raises
         ------
@@ -230,42 +218,22 @@ class Detector(ABC):
 
     @final
     def training_scores(self, recordings: Series | Sequence[Series]) -> list[FloatArray]:
-        """Return the scores of the rows it was fitted on, one array [n_rows] per training recording.
+        """Return the scores of the recordings that `fit` was given, an array [n_rows] for each; errors as for `score`.
 
         Thresholds are set on them, so a detector that remembers its rows returns held-out scores here.
-
-        Parameters
-        ----------
-        recordings
-            The recordings that `fit` was given.
-
-        Raises
-        ------
-        NotFittedError, DataError, ContractError
-            As for `score`.
         """
+        where = f"{type(self).__name__}.training_scores"
         training = tuple(self._ready(recording) for recording in as_recordings(recordings))
         scores = list(self._training_scores(training))
         if len(scores) != len(training):
-            raise ContractError(
-                f"{type(self).__name__}.training_scores: expected one array per training recording, {len(training)}, "
-                f"found {len(scores)}"
-            )
-        return [
-            checked_scores(score, (recording.n_rows,), f"{type(self).__name__}.training_scores")
-            for score, recording in zip(scores, training, strict=True)
-        ]
+            raise ContractError(f"{where}: expected {len(training)} arrays, one a recording, found {len(scores)}")
+        return [checked_scores(score, (one.n_rows,), where) for score, one in zip(scores, training, strict=True)]
 
     @final
     def contributions(self, recording: Series) -> FloatArray:
-        """Return how much each sensor contributes to each row's score, [n_rows, n_sensors].
+        """Return how much each sensor contributes to each row's score, [n_rows, n_sensors]; errors as for `score`.
 
-        Raises
-        ------
-        UsageError
-            If the detector does not offer contributions (`offers_contributions`).
-        NotFittedError, DataError, ContractError
-            As for `score`.
+        A UsageError if the detector does not offer contributions (`offers_contributions`).
         """
         if not self.offers_contributions():
             raise UsageError(f"{type(self).__name__} does not say which sensor contributes to its score")
@@ -281,26 +249,11 @@ class Detector(ABC):
 
     @final
     def held_out_loss(self, recordings: Series | Sequence[Series], first: int = 0) -> float:
-        """Return how well it forecasts or reconstructs rows that it was not fitted on; smaller = better.
+        """Return how well it forecasts or reconstructs normal rows that it was not fitted on; smaller = better.
 
-        Tuning compares it between values of one detector's parameters that do not change what it measures
-        (`search_space`); losses of two detectors cannot be compared.
-
-        Parameters
-        ----------
-        recordings
-            Held-out normal recordings.
-        first
-            First row of a recording that counts; the rows before it are context.
-
-        Raises
-        ------
-        UsageError
-            If the detector has no such loss (`offers_held_out_loss`).
-        ContractError
-            If it is not finite.
-        NotFittedError, DataError
-            As for `score`.
+        Rows before ``first`` are context. Tuning compares losses between values of a detector's parameters that do not
+        change what it measures (`search_space`); those of two detectors cannot be compared. A UsageError if it has none
+        (`offers_held_out_loss`), a ContractError if it is not finite; other errors as for `score`.
         """
         if not self.offers_held_out_loss():
             raise UsageError(f"{type(self).__name__} has no held-out loss: it neither forecasts nor reconstructs rows")
@@ -320,29 +273,16 @@ class Detector(ABC):
     def training_facts(self) -> dict[str, Fact]:
         """Return what the detector states about its fit, by name: numbers, bools or None; by default nothing.
 
-        The box asks for it right after `fit`, records keep it. Tables mark a fit whose ``share_seen``, the share of the
-        training windows (or rows) that it looked at, is below 1, or whose ``levelled`` is False: its loss was still
-        falling when training ended.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ContractError
-            If there are more than 32 facts, or a name or a value is not allowed.
+        Records keep it. Tables mark a fit whose ``share_seen``, the share of the training windows (or rows) that it
+        looked at, is below 1, or whose ``levelled`` is False: its loss was still falling when training ended. A
+        ContractError if there are more than 32 facts, or a name or a value is not allowed.
         """
         self._fitted_sensors()
         return checked_facts(self._training_facts(), f"{type(self).__name__}.training_facts")
 
     @final
     def learned(self) -> dict[str, object]:
-        """Return all that `fit` has learned, by attribute, for `restore`.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        """
+        """Return all that `fit` has learned, by attribute, for `restore`."""
         self._fitted_sensors()
         return self._learned()
 
@@ -358,27 +298,20 @@ class Detector(ABC):
         return self.traits
 
     def expected_check_failures(self) -> Mapping[str, str]:
-        """Return the checks of `tsadbench check` that this detector is known to fail: the reason by the check's id.
-
-        Such a check must fail, so that no reason outlives its cause. A leak cannot be excused this way, except for a
-        floor.
-        """
+        """Return why this detector fails checks of `tsadbench check`, by check. Only a floor may leak."""
         return {}
 
     @classmethod
     def test_params(cls) -> dict[str, object]:
         """Return constructor arguments that make it cheap enough for the checks."""
-        return {
-            name: rule.value
-            for name, rules in parameter_rules(cls).items()
-            for rule in rules
-            if isinstance(rule, Cheap)
-        }
+        rules = parameter_rules(cls)
+        return {name: rule.value for name in rules for rule in rules[name] if isinstance(rule, Cheap)}
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:
         """Return what `tsadbench tune` may try: constructor parameters and their values, every combination valid."""
-        return {name: rule for name, rules in parameter_rules(cls).items() for rule in rules if isinstance(rule, Space)}
+        rules = parameter_rules(cls)
+        return {name: rule for name in rules for rule in rules[name] if isinstance(rule, Space)}
 
     @classmethod
     def floor_variants(cls) -> Sequence[Mapping[str, object]]:
@@ -416,11 +349,7 @@ class Detector(ABC):
         return {}
 
     def _learned(self) -> dict[str, object]:
-        """Return every attribute that is not a parameter.
-
-        A model file holds arrays, numbers, strings, scikit-learn estimators, and tuples, lists, dictionaries and
-        dataclasses of these. A detector with other attributes overrides this method and `_restore`.
-        """
+        """Return what is not a parameter; override it, and `_restore`, if a model file cannot hold it."""
         parameters = parameter_defaults(type(self))
         return {name: value for name, value in vars(self).items() if name not in parameters}
 

@@ -69,7 +69,7 @@ class FileFormat:
     states: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise a UsageError if no file can be written so: whoever reads one by it may have it from a stranger."""
+        """Raise a UsageError if no file can be written so."""
         fault = encoding_fault(self.encoding) or next(filter(None, map(time_format_fault, self.time_formats)), "")
         if fault:
             raise UsageError(fault)

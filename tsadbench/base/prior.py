@@ -16,13 +16,13 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.bounded_files import read_text
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, ValidationError
+    from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
 _SCHEMA = 1
-_MOST_BYTES, _MOST_EDGES = 2**24, 100_000
-# Names that a message shows, and how much of each.
-_SHOWN, _LONGEST = 50, 200
+_MOST_BYTES = 2**24
+# Characters of a list of names that a message shows.
+_SHOWN = 1000
 _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 
 
@@ -64,18 +64,13 @@ class Prior:
     Parameters
     ----------
     edges
-        The couplings; no self-loops, none twice.
+        The couplings, at least one; no self-loops, none twice.
     origin
         Where it was read from, as tables and messages name it.
     provenance
         How it was made, as far as its file says so.
     sensors
         Descriptions of sensors, for people.
-
-    Raises
-    ------
-    DataError
-        If there is no edge, an edge is a self-loop or occurs twice, or its votes are out of range.
     """
 
     edges: tuple[Edge, ...]
@@ -86,19 +81,14 @@ class Prior:
     def __post_init__(self) -> None:
         seen: set[tuple[str, str]] = set()
         for edge in self.edges:
-            pair = (edge.source, edge.target)
+            which = f"prior {self.origin}: the edge {edge.source!r} -> {edge.target!r}"
             if edge.source == edge.target:
-                raise DataError(f"prior {self.origin}: {edge.source!r} is coupled to itself; remove that edge")
-            if pair in seen:
-                raise DataError(
-                    f"prior {self.origin}: the edge {edge.source!r} -> {edge.target!r} occurs twice; remove one"
-                )
+                raise DataError(f"{which} couples a sensor to itself; remove it")
+            if (edge.source, edge.target) in seen:
+                raise DataError(f"{which} occurs twice; remove one")
             if edge.votes is not None and not 0 < edge.votes <= 1:
-                raise DataError(
-                    f"prior {self.origin}: the edge {edge.source!r} -> {edge.target!r} has votes {edge.votes!r}; "
-                    "expected a share above 0 and up to 1"
-                )
-            seen.add(pair)
+                raise DataError(f"{which} has votes {edge.votes!r}; expected a share above 0 and up to 1")
+            seen.add((edge.source, edge.target))
         if not self.edges:
             raise DataError(f"prior {self.origin}: expected at least one edge, found none; {_HOW_TO_GET_ONE}")
 
@@ -123,33 +113,16 @@ class Prior:
             )
 
     def matrix(self, sensors: tuple[str, ...]) -> FloatArray:
-        """Return D [n_sensors, n_sensors]: ``D[i, j] = 1`` if sensor i drives sensor j, else 0.
+        """Return D [n_sensors, n_sensors]: ``D[i, j] = 1`` if sensor i drives sensor j, else 0; errors as `check`."""
+        return np.ceil(self.votes(sensors))
 
-        Raises
-        ------
-        UsageError
-            If an edge names a sensor that is not among these.
-        """
+    def votes(self, sensors: tuple[str, ...]) -> FloatArray:
+        """Return each edge's share of votes, as `matrix`; 1 for an edge without votes."""
         self.check(sensors)
         index = {name: i for i, name in enumerate(sensors)}
         matrix = np.zeros((len(sensors), len(sensors)))
         for edge in self.edges:
-            matrix[index[edge.source], index[edge.target]] = 1.0
-        return matrix
-
-    def votes(self, sensors: tuple[str, ...]) -> FloatArray:
-        """Return each edge's share of votes, [n_sensors, n_sensors]; 1 for an edge without votes, 0 for no edge.
-
-        Raises
-        ------
-        UsageError
-            If an edge names a sensor that is not among these.
-        """
-        matrix = self.matrix(sensors)
-        index = {name: i for i, name in enumerate(sensors)}
-        for edge in self.edges:
-            if edge.votes is not None:
-                matrix[index[edge.source], index[edge.target]] = edge.votes
+            matrix[index[edge.source], index[edge.target]] = 1.0 if edge.votes is None else edge.votes
         return matrix
 
     def to_json(self) -> str:
@@ -164,17 +137,8 @@ class Prior:
     def load(cls, path: str | Path, origin: str | None = None) -> Prior:
         """Read a prior's JSON file: an object with ``edges``, or a bare list of edges.
 
-        Parameters
-        ----------
-        path
-            The file.
-        origin
-            What messages and tables call it; by default the path.
-
-        Raises
-        ------
-        DataError
-            If the file is missing, is not JSON or does not hold edges.
+        ``origin`` is what messages and tables call it, by default the path. A DataError if the file is missing, is not
+        JSON or does not hold edges.
         """
         # Here, because `tsadbench list` imports this module and reads no prior.
         from pydantic import TypeAdapter, ValidationError
@@ -191,15 +155,16 @@ class Prior:
         try:
             file = TypeAdapter(_PriorFile).validate_json(text, strict=True)
         except ValidationError as error:
-            raise DataError(f"prior {origin}{_first_problem(error)}; {_HOW_TO_GET_ONE}") from error
-        if len(file.edges) > _MOST_EDGES:
-            raise DataError(f"prior {origin}: expected at most {_MOST_EDGES:,} edges, found {len(file.edges):,}")
+            fault = error.errors()[0]
+            where = " ".join(repr(key) if isinstance(key, str) else str(key + 1) for key in fault["loc"])
+            found = json.dumps(fault["input"], default=str)[:80]
+            raise DataError(f"prior {origin}: {where}: {fault['msg']}, found {found}; {_HOW_TO_GET_ONE}") from error
         provenance = {key: str(value) for key, value in (file.provenance or {}).items()}
         return cls(file.edges, origin, provenance, file.sensors or ())
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: type, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Let command line and configuration give a prior as the path of its file."""
+        """Accept a path of a file as well."""
         from pydantic_core import core_schema
 
         def from_text(value: object) -> Prior:
@@ -219,18 +184,5 @@ class _PriorFile:
 
 
 def _shortened(names: Sequence[str]) -> str:
-    shown = [name if len(name) <= _LONGEST else name[:_LONGEST] + "..." for name in names[:_SHOWN]]
-    return f"{shown}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    expected = problem["msg"][0].lower() + problem["msg"][1:]
-    if problem["type"] == "json_invalid":
-        return f": not a JSON file ({expected})"
-    match problem["loc"]:
-        case (str(name), int(index), *keys):
-            where = ", ".join([f", {name.removesuffix('s')} {index + 1}", *(f"{key!r}" for key in keys)])
-        case keys:
-            where = "".join(f", {key!r}" for key in keys)
-    return f"{where}: {expected}, found {json.dumps(problem['input'], default=str)[:80]}"
+    text = str(list(names))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(names)} in all)"

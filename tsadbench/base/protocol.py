@@ -25,16 +25,10 @@ Metrics: TypeAlias = Mapping[LabelText, Annotated[float, Interval(ge=-1e15, le=1
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One fit: the recordings that train a detector, and those that it then scores.
+    """One fit: the recordings that train a detector, and those that it then scores, without labels.
 
-    Parameters
-    ----------
-    id
-        Unique in its protocol and data set.
-    train, test
-        Recordings, without labels.
-    calibration
-        Normal recordings kept from training, on whose scores the threshold is found; empty: the training recordings.
+    ``id`` is unique in its protocol and data set. ``calibration`` are normal recordings kept from training, on whose
+    scores the threshold is found; empty: the training recordings.
     """
 
     id: str
@@ -45,16 +39,9 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """The scores of one episode.
+    """The scores of one episode: an array [n_rows] for each of its training, test and calibration recordings.
 
-    Parameters
-    ----------
-    episode
-        The episode.
-    train, test, calibration
-        One array [n_rows] of scores for each of its training, test and calibration recordings.
-    fixed_threshold
-        A floor's own threshold, used instead of the protocol's.
+    ``fixed_threshold`` is a floor's own threshold, used instead of the protocol's.
     """
 
     episode: Episode
@@ -68,16 +55,7 @@ class Scored:
 class Place:
     """Locates a test recording's rows in an episode's scores, and says which of them count.
 
-    Parameters
-    ----------
-    recording
-        Id of the data set's test recording.
-    scored
-        Index in ``episode.test`` of the scored recording that holds its rows.
-    start
-        The row of that recording at which its rows begin.
-    evaluated
-        Which of its own rows are evaluated.
+    They begin at row ``start`` of ``episode.test[scored]``; ``evaluated`` counts from the recording's own first row.
     """
 
     recording: str
@@ -146,8 +124,7 @@ class SplitJudgement:
     coverage
         Share of the evaluated rows that the detector scored.
     entities
-        The same metrics of each entity, by its name, if one model was fitted for each: ``metrics`` are then their means
-        over the entities for which they are defined. Empty if one model scored all rows.
+        The metrics of each entity, if each has its own model: ``metrics`` are their means, where defined.
     """
 
     metrics: Metrics
@@ -159,17 +136,7 @@ class SplitJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Thresholds of all episodes, and metrics of every split.
-
-    Parameters
-    ----------
-    thresholds
-        One per episode.
-    splits
-        Metrics by split.
-    notes
-        Remarks that every table of this protocol prints about its rows.
-    """
+    """Thresholds of all episodes, metrics of every split, and remarks that every table prints about its rows."""
 
     thresholds: tuple[EpisodeThreshold, ...]
     splits: Mapping[str, SplitJudgement]
@@ -178,18 +145,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How tables name and rank a metric.
+    """How tables name and rank a metric: ``name`` in machine-readable output, ``title`` in tables.
 
-    Parameters
-    ----------
-    name
-        Its name in machine-readable output.
-    title
-        Its name in tables.
-    better
-        Whether a higher or a lower value is better; None if neither is (a share of flagged rows).
-    oracle
-        Whether it uses the test labels to choose a threshold, which no user can do.
+    ``better`` is None if neither a higher nor a lower value is better (a share of flagged rows). An ``oracle`` uses the
+    test labels to choose a threshold, which no user can do.
     """
 
     name: str
@@ -216,24 +175,13 @@ class Protocol(ABC):
 
     @abstractmethod
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
-        """Return thresholds and metrics for the scores of all episodes.
-
-        Raises
-        ------
-        ContractError
-            If no row was scored, or `threshold` raises it.
-        """
+        """Return thresholds and metrics for the scores of all episodes; a ContractError if no row was scored."""
 
     @abstractmethod
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
         """Yield where an episode's scores of each test recording lie, so that reports can show recordings one by one.
 
-        Parameters
-        ----------
-        episode
-            One of `episodes`.
-        n_rows
-            Number of rows of each of the data set's test recordings, by id, in its order.
+        ``n_rows`` is the number of rows of each of the data set's test recordings, by id, in its order.
         """
 
     @abstractmethod
@@ -242,24 +190,14 @@ class Protocol(ABC):
 
     @abstractmethod
     def threshold(self, scored: Scored) -> Threshold:
-        """Return the threshold of one fit, from the scores of normal rows alone: see `calibration_scores`.
-
-        Raises
-        ------
-        ContractError
-            If too few of the rows that the threshold needs have a score.
-        """
+        """Return the threshold of one fit, from its `calibration_scores`; a ContractError if too few rows have one."""
 
     @abstractmethod
     def threshold_from(self, scores: FloatArray) -> Threshold:
         """Return the threshold that these scores of normal rows, [n] and finite, would set."""
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
-        """Return the scores that set the threshold of one fit, NaN where a row has none.
-
-        They are those of its calibration recordings or, if it has none, of its training recordings: one array a
-        recording, [n_calibrating].
-        """
+        """Return the scores that set the threshold of one fit, an array a recording, NaN where a row has none."""
         return tuple(scores[self.calibration_rows(len(scores))] for scores in scored.calibration or scored.train)
 
     def check(self) -> None:

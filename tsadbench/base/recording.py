@@ -22,6 +22,8 @@ Series: TypeAlias = "Recording | pd.DataFrame | NDArray[np.floating | np.integer
 class Recording:
     """One uninterrupted series of sensor values. It has no labels.
 
+    A DataError if the shapes do not fit, a value is not finite or a sensor's name occurs twice.
+
     Parameters
     ----------
     id
@@ -32,11 +34,6 @@ class Recording:
         Name of each column, unique.
     time
         [n_rows] seconds, or None if rows have no time. Only loaders check its order.
-
-    Raises
-    ------
-    DataError
-        If the shapes do not fit, a value is not finite or a sensor's name occurs twice.
     """
 
     id: str
@@ -45,30 +42,23 @@ class Recording:
     time: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        where = f"recording {self.id!r}:"
         values = np.asarray(self.values, dtype=np.float64)
         sensors = tuple(self.sensors)
-        if values.ndim != 2 or values.shape[0] == 0 or values.shape[1] == 0:
-            raise DataError(
-                f"recording {self.id!r}: expected values of shape [n_rows, n_sensors] with at least one "
-                f"row and one sensor, found {list(values.shape)}"
-            )
+        if values.ndim != 2 or 0 in values.shape:
+            raise DataError(f"{where} expected values [n_rows, n_sensors], at least 1 by 1, found {list(values.shape)}")
         if len(sensors) != values.shape[1]:
-            raise DataError(
-                f"recording {self.id!r}: {values.shape[1]} columns of values, but {len(sensors)} sensor names"
-            )
+            raise DataError(f"{where} {values.shape[1]} columns of values, but {len(sensors)} sensor names")
         if len(set(sensors)) != len(sensors):
             twice = sorted({name for name in sensors if sensors.count(name) > 1})
-            raise DataError(f"recording {self.id!r}: sensor names must be unique, found twice: {twice}")
-        _check_finite(self.id, values, sensors)
+            raise DataError(f"{where} sensor names must be unique, found twice: {twice}")
+        _check_finite(where, values, sensors)
         object.__setattr__(self, "values", read_only(values))
         object.__setattr__(self, "sensors", sensors)
         if self.time is not None:
             time = np.asarray(self.time, dtype=np.float64)
             if time.shape != (values.shape[0],):
-                raise DataError(
-                    f"recording {self.id!r}: expected one time a row, [{values.shape[0]}], "
-                    f"found shape {list(time.shape)}"
-                )
+                raise DataError(f"{where} expected one time a row, [{len(values)}], found shape {list(time.shape)}")
             object.__setattr__(self, "time", read_only(time))
 
     @property
@@ -83,16 +73,14 @@ class Recording:
 
     def rows(self, start: int, stop: int, id: str | None = None) -> Recording:  # noqa: A002 - the field's name
         """Return rows ``start`` to ``stop - 1`` as a recording; the values are not copied."""
-        return Recording(
-            id=self.id if id is None else id,
-            values=self.values[start:stop],
-            sensors=self.sensors,
-            time=None if self.time is None else self.time[start:stop],
-        )
+        time = None if self.time is None else self.time[start:stop]
+        return Recording(self.id if id is None else id, self.values[start:stop], self.sensors, time)
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, id: str = "recording") -> Recording:  # noqa: A002
         """Make a recording of a data frame: columns are sensors, a date or time index becomes seconds.
+
+        A DataError if a column is not numeric or a value is missing.
 
         Parameters
         ----------
@@ -101,11 +89,6 @@ class Recording:
             ``TimedeltaIndex`` seconds; any other index gives no time.
         id
             Name of the recording.
-
-        Raises
-        ------
-        DataError
-            If a column is not numeric or a value is missing.
 
         Examples
         --------
@@ -126,22 +109,11 @@ class Recording:
             time = ((index - pd.Timestamp(0)) / pd.Timedelta(seconds=1)).to_numpy(np.float64)
         elif isinstance(frame.index, pd.TimedeltaIndex):
             time = (frame.index / pd.Timedelta(seconds=1)).to_numpy(np.float64)
-        return cls(
-            id=id,
-            values=frame.to_numpy(np.float64, na_value=np.nan),
-            sensors=tuple(str(name) for name in frame.columns),
-            time=time,
-        )
+        return cls(id, frame.to_numpy(np.float64, na_value=np.nan), tuple(map(str, frame.columns)), time)
 
 
 def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A002 - the field's name
-    """Return a recording, a data frame or an array [n_rows, n_sensors] as a recording.
-
-    Raises
-    ------
-    DataError
-        If it is none of them, or its values are not those of a recording.
-    """
+    """Return a recording, a data frame or an array [n_rows, n_sensors] as a recording; else a DataError."""
     if isinstance(series, Recording):
         return series
     if isinstance(series, np.ndarray):
@@ -157,13 +129,7 @@ def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A
 
 
 def as_recordings(series: Series | Sequence[Series]) -> tuple[Recording, ...]:
-    """Return one series, or a sequence of them, as recordings; all must have the same sensors.
-
-    Raises
-    ------
-    DataError
-        If there is none, or their sensors differ.
-    """
+    """Return one series, or a sequence of them, as recordings; a DataError if there is none or their sensors differ."""
     several = list(series) if isinstance(series, Sequence) else [series]
     recordings = tuple(as_recording(one, id=f"recording-{i}") for i, one in enumerate(several))
     if not recordings:
@@ -182,7 +148,7 @@ def check_sensors(recording: Recording, sensors: tuple[str, ...]) -> None:
         )
 
 
-def _check_finite(id: str, values: FloatArray, sensors: tuple[str, ...]) -> None:  # noqa: A002
+def _check_finite(where: str, values: FloatArray, sensors: tuple[str, ...]) -> None:
     # The sum is finite if all values are, but for an overflow: one pass without a mask in the usual case.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
@@ -191,6 +157,6 @@ def _check_finite(id: str, values: FloatArray, sensors: tuple[str, ...]) -> None
     if bad.any():
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise DataError(
-            f"recording {id!r}: values must be finite, found {values[row, column]} at row {row}, "
+            f"{where} values must be finite, found {values[row, column]} at row {row}, "
             f"sensor {sensors[column]!r} ({int(bad.sum())} in all); fill or drop missing values first"
         )

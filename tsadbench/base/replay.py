@@ -63,13 +63,9 @@ class Replay:
 
     @classmethod
     def weakest(cls, replays: Iterable[Replay | None]) -> Replay | None:
-        """Return the weakest copy, the fewest rows, the smallest correlation and the most extreme ratios of several.
+        """Return the weakest copy, fewest rows, smallest correlation and most extreme ratios of a row's trials.
 
-        Parameters
-        ----------
-        replays
-            Of the trials of one row. Trials that were not audited, None, do not count; if there are no others, the
-            result is None.
+        Trials that were not audited, None, do not count; if there are no others, the result is None.
         """
         audited = [replay for replay in replays if replay is not None]
         if not audited:

@@ -1,10 +1,49 @@
-"""What a missing score counts as: the worst case, so that silence never pays."""
+"""Scores: their contract, how two computations of them compare, means over rows, and what a missing one counts as."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from tsadbench.errors import ContractError
 from tsadbench.utils.arrays import BoolArray, FloatArray
+
+# Networks compute in single precision, and other numbers of windows at once are summed in another order. Of all that
+# ships, no score of a part of a recording differs from that of the whole by more than 1e-6 of this size; a hundred
+# times as much leaves room for deeper networks, and is a tenth of what a change of a score by a thousandth takes.
+_OF_SPREAD = 1e-4
+# Of the score itself: single precision has seven digits.
+_OF_SIZE = 1e-6
+
+
+def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
+    """Return scores [n_rows] or contributions [n_rows, n_sensors] as float64 if they keep the contract.
+
+    Raises
+    ------
+    ContractError
+        If dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
+    """
+    if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu":
+        found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
+        raise ContractError(f"{where}: expected an array {list(shape)} of floats, found {found}")
+    if scores.shape != shape:
+        column = scores.shape == (*shape, 1) or scores.shape == (1, *shape)
+        hint = ": return scores.ravel()" if column and len(shape) == 1 else ""
+        raise ContractError(f"{where}: expected shape {list(shape)}, found {list(scores.shape)}{hint}")
+    scores = scores.astype(np.float64, copy=False)
+    by_row = scores.reshape(len(scores), -1)
+    infinite: BoolArray = np.asarray(np.isinf(by_row).any(axis=1))
+    if infinite.any():
+        raise ContractError(f"{where}: scores must not be infinite, row {int(infinite.argmax())} is")
+    missing: BoolArray = np.asarray(np.isnan(by_row).any(axis=1))
+    present = np.flatnonzero(~missing)
+    if len(present) and missing[present[0] : present[-1]].any():
+        row = int(present[0] + missing[present[0] :].argmax())
+        raise ContractError(
+            f"{where}: NaN is allowed as one leading and one trailing run of a recording, row {row} is NaN "
+            f"between scored rows"
+        )
+    return scores
 
 
 def worst_case(scores: FloatArray, anomalous: BoolArray) -> FloatArray:
@@ -49,3 +88,62 @@ def flagged_rows(scores: FloatArray, anomalous: BoolArray, threshold: float) -> 
     """
     flagged: BoolArray = (scores > threshold) | (np.isnan(scores) & ~anomalous)
     return flagged
+
+
+def trailing_mean(values: FloatArray, rows: int) -> FloatArray:
+    """Return the mean of each value and the ``rows - 1`` before it; at the start, of those that exist.
+
+    Parameters
+    ----------
+    values
+        [n_rows, ...], of one recording; NaN counts as not existing, and stays.
+    rows
+        How many values a mean is taken over, at least 1.
+
+    Examples
+    --------
+    >>> trailing_mean(np.array([np.nan, 2.0, 4.0, 9.0]), 2)
+    array([nan, 2. , 3. , 6.5])
+    """
+    # Each sum starts from zero: a running sum never forgets what an extreme value has cost it in digits.
+    present = ~np.isnan(values)
+    total, count = np.zeros_like(values), np.zeros(values.shape)
+    for shift in range(min(rows, len(values))):
+        earlier = slice(0, len(values) - shift)
+        total[shift:] += np.where(present[earlier], values[earlier], 0.0)
+        count[shift:] += present[earlier]
+    return np.where(present, total / np.maximum(count, 1.0), np.nan)
+
+
+def rounding(scores: FloatArray, whole: FloatArray | None = None) -> FloatArray:
+    """Return for each score [n_rows] how far another computation of it may be away.
+
+    ``whole`` are scores of the same detector that show how they are spread; None: the same scores. The distance of a
+    score from the median counts: adding a large number to all scores hides nothing.
+    """
+    of_all = scores if whole is None else whole
+    present = of_all[np.isfinite(of_all)]
+    if not len(present):
+        return np.zeros_like(scores)
+    median = float(np.median(present))
+    spread = float(np.median(np.abs(present - median)))
+    sizes = np.abs(present[present != 0.0])
+    typical = float(np.median(sizes)) if len(sizes) else 0.0
+    # The last term is for scores at zero, which rounding may leave a little above it.
+    allowed = _OF_SPREAD * (np.abs(scores - median) + spread) + _OF_SIZE * (np.abs(scores) + 0.1 * typical)
+    return np.where(np.isnan(allowed), 0.0, allowed)
+
+
+def difference(
+    found: FloatArray, expected: FloatArray, *, exact: bool = False, whole: FloatArray | None = None
+) -> tuple[int | None, float]:
+    """Return the first row in which two arrays of scores differ (None if none does), and the largest difference.
+
+    A row that is scored in one and not in the other differs infinitely. Differences of `rounding` count only if
+    ``exact``.
+    """
+    apart = np.abs(found - expected)
+    missing = np.isnan(found) != np.isnan(expected)
+    apart = np.where(missing, np.inf, np.where(np.isnan(apart), 0.0, apart))
+    rows = np.flatnonzero(apart > (0.0 if exact else rounding(expected, whole)))
+    return (int(rows[0]) if len(rows) else None), float(apart.max(initial=0.0))

@@ -18,9 +18,9 @@ _HALF = np.uint64(32)
 
 
 def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[IntArray]:
-    """Return a number for each row that occurs in two or more recordings; equal rows get equal numbers.
+    """Return for each recording [n_rows] a number for each row that another recording has too, -1 for other rows.
 
-    Rows are equal if their time and all their values are equal; 0 equals -0.
+    Equal rows get equal numbers: rows with the same time and the same values; 0 equals -0.
 
     Parameters
     ----------
@@ -30,11 +30,6 @@ def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[In
         How to treat rows without time. "distinct": such a row equals no other, for callers that *remove* shared rows;
         a system at rest repeats its values, and would lose all its rows. "by value": if any recording has no time,
         values alone decide in all of them, for callers that *report* shared rows and say so.
-
-    Returns
-    -------
-    list of ndarray
-        For each recording [n_rows]: the row's number, -1 if no other recording has it.
 
     Examples
     --------

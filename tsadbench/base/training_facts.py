@@ -35,13 +35,7 @@ class EpisodeTraining:
 
 
 def checked_facts(facts: object, where: str) -> dict[str, Fact]:
-    """Return the facts as Python's own numbers if they keep the contract of `Detector.training_facts`.
-
-    Raises
-    ------
-    ContractError
-        If there are too many, a name is no lower-case identifier, or a value is no finite number.
-    """
+    """Return the facts as Python's own numbers; a ContractError if they break `Detector.training_facts`' contract."""
     if not isinstance(facts, Mapping) or len(facts) > _MOST_FACTS:
         found = f"{len(facts)} facts" if isinstance(facts, Mapping) else type(facts).__name__
         raise ContractError(f"{where}: expected a mapping with at most {_MOST_FACTS} facts, found {found}")
@@ -65,13 +59,7 @@ def checked_facts(facts: object, where: str) -> dict[str, Fact]:
 
 
 def share_note(facts: Iterable[Mapping[str, Fact]]) -> str:
-    """Return "saw 37 % of the training windows" if a fit did not see all of them, else nothing.
-
-    Parameters
-    ----------
-    facts
-        Those of each fit.
-    """
+    """Return "saw 37 % of the training windows" if one of several fits did not see all of them, else nothing."""
     shares = sorted(share for one in facts if (share := one.get(SHARE_SEEN)) is not None)
     if not shares or shares[0] >= 1.0:
         return ""

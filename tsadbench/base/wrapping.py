@@ -2,104 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import random
-import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import DTypeLike
 
 from tsadbench.base.detector import Traits
 from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.recording import Recording
 from tsadbench.base.training_facts import SHARE_SEEN, Fact
+from tsadbench.base.windows import Windows, seeded
 from tsadbench.errors import ContractError, DataError
-from tsadbench.utils.arrays import FloatArray, IntArray
-
-
-@contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seed the global random generators of Python, NumPy and PyTorch for a block, then restore them.
-
-    PyTorch's are seeded only if it has been imported before the block: import it at the top of the detector's file.
-
-    Parameters
-    ----------
-    seed
-        At least 0 and below 2^32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> with seeded(1):
-    ...     first = np.random.random()
-    >>> with seeded(1):
-    ...     print(np.random.random() == first)
-    True
-    """
-    before, legacy = random.getstate(), np.random.get_state()
-    with contextlib.ExitStack() as stack:
-        torch: Any = sys.modules.get("torch")  # the core does not import it
-        if torch is not None:
-            in_use = torch.cuda.is_initialized()
-            stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count() if in_use else 0)))
-            torch.manual_seed(seed)
-        stack.callback(random.setstate, before)
-        stack.callback(np.random.set_state, legacy)
-        random.seed(seed)
-        np.random.seed(seed)
-        yield
-
-
-class Windows:
-    """Every window of ``length`` consecutive rows that lies within one series, in order.
-
-    Windows are cut when they are asked for: memory grows with the batch, not with the series. It is a map-style data
-    set of PyTorch's `DataLoader`; ``numpy.asarray`` returns all windows at once.
-
-    Parameters
-    ----------
-    series
-        Arrays [n_rows, n_sensors]; one shorter than a window gives none.
-    length
-        Rows of a window.
-
-    Examples
-    --------
-    >>> windows = Windows([np.arange(4.0).reshape(4, 1), np.arange(10.0, 13.0).reshape(3, 1)], 3)
-    >>> len(windows)
-    3
-    >>> windows[[0, 2]][:, :, 0]
-    array([[ 0.,  1.,  2.],
-           [10., 11., 12.]])
-    """
-
-    def __init__(self, series: Sequence[FloatArray], length: int) -> None:
-        counts = np.array([max(0, len(rows) - length + 1) for rows in series])
-        first = np.cumsum([0, *map(len, series)])[:-1]
-        self._starts: IntArray = np.concatenate([np.arange(n) + at for n, at in zip(counts, first, strict=True)])
-        rows = np.concatenate(series)
-        if len(rows) < length:
-            rows = np.zeros((length, rows.shape[1]))  # nothing starts in it
-        self._all = np.moveaxis(sliding_window_view(rows, length, axis=0), -1, 1)
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def __getitem__(self, index: int | slice | Sequence[int] | IntArray) -> FloatArray:
-        """Return the window of this number, [length, n_sensors], or those of these, [n_windows, length, n_sensors]."""
-        chosen: FloatArray = self._all[self._starts[index]]
-        return chosen if chosen.flags.writeable else chosen.copy()
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        return np.asarray(self[:], dtype=dtype)
+from tsadbench.utils.arrays import FloatArray
 
 
 class WrappedDetector(AdaptedDetector):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tsadbench.base.dataset import Labels
 from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored
 from tsadbench.base.recording import Recording
-from tsadbench.base.smoothing import trailing_mean
+from tsadbench.base.scores import trailing_mean
 from tsadbench.errors import BrokenTrialError, ContractError, DataError
 from tsadbench.execution.record import Record
 from tsadbench.utils.arrays import Float32Array, FloatArray

@@ -21,7 +21,7 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from tsadbench.base.recording import Recording
-from tsadbench.base.score_checks import checked_scores
+from tsadbench.base.scores import checked_scores
 from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError

@@ -31,7 +31,7 @@ the last rows of a recording                   crops: invalid                   
 
 What does not vary between the two scorings cannot be caught: a table of published rows by their values, or the hour if
 the trial lies within it. The second teaches nothing about labels. Somebody who hides what he adds within rounding gains
-little: tolerances are relative to the spread of the scores (`base.agreement`), and if the values agree while the ranks
+little: tolerances are relative to the spread of the scores (`base.scores`), and if the values agree while the ranks
 do not, the rank correlation is recorded for bounded memory too.
 
 Training scores are compared in the same way: where the detector has no rule of its own for them, they must equal fresh
@@ -51,11 +51,11 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from tsadbench.base.agreement import difference
 from tsadbench.base.detector import Traits
 from tsadbench.base.protocol import Scored
 from tsadbench.base.recording import Recording
 from tsadbench.base.replay import Copy, Replay
+from tsadbench.base.scores import difference
 from tsadbench.errors import ModelFileError
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction

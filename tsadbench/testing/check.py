@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from tsadbench.base.agreement import difference
+from tsadbench.base.scores import difference
 from tsadbench.base.status import CheckStatus
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue

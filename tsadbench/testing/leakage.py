@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from tsadbench.base.agreement import difference
 from tsadbench.base.dataset import Labels
 from tsadbench.base.recording import Recording
+from tsadbench.base.scores import difference
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, check, require_equal
 from tsadbench.testing.subject import Subject

@@ -10,8 +10,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tsadbench.base.agreement import difference
 from tsadbench.base.recording import Recording
+from tsadbench.base.scores import difference
 from tsadbench.testing.check import Failed, Skipped, check, require_equal
 from tsadbench.testing.subject import Subject
 from tsadbench.utils.parameters import Parameter, parameters_of

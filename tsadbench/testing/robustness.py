@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from tsadbench.base.agreement import difference
 from tsadbench.base.recording import Recording
+from tsadbench.base.scores import difference
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, check
 from tsadbench.testing.subject import Subject

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tsadbench.base.agreement import difference
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
+from tsadbench.base.scores import difference
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Skipped
 from tsadbench.testing.synthetic import Change

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from tsadbench.base.kinds import KINDS, kind_place
+from tsadbench.base.status import KINDS, kind_place
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
