@@ -9,7 +9,7 @@ import pytest
 
 from tsadbench.errors import UsageError
 from tsadbench.utils import atomic_files as files
-from tsadbench.utils.atomic_files import append_text, exchange, open_text, require_writable, write_file
+from tsadbench.utils.atomic_files import append_text, open_text, require_writable, write_file
 
 
 def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
@@ -69,14 +69,3 @@ def test_text_is_added_to_the_end(tmp_path):
     append_text(file, "one\n")
     append_text(file, "two\n")
     assert file.read_text() == "one\ntwo\n"
-
-
-def test_two_folders_exchange_their_names_and_what_is_missing_is_an_error(tmp_path):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "content").write_text(name)
-    if not exchange(tmp_path / "one", tmp_path / "two"):
-        pytest.skip("this file system cannot exchange names")
-    assert [(tmp_path / name / "content").read_text() for name in ("one", "two")] == ["two", "one"]
-    with pytest.raises(FileNotFoundError):
-        exchange(tmp_path / "one", tmp_path / "three")

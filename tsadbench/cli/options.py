@@ -17,13 +17,13 @@ _RUNS = "A run store: a folder that `tsadbench run --out` has written."
 # In the words of a `RunRequest`, which are the same for the command line, a configuration file and Python.
 def _at_least_one(parameter: typer.CallbackParam, value: int | None) -> int | None:
     if value is not None and value < 1:
-        raise UsageError(f"{parameter.name}: expected a number greater than or equal to 1, found {value}")
+        raise UsageError(f"{parameter.name}: Input should be greater than or equal to 1, found {value}")
     return value
 
 
 def _positive(parameter: typer.CallbackParam, value: float | None) -> float | None:
     if value is not None and not value > 0.0:
-        raise UsageError(f"{parameter.name}: expected a number greater than 0, found {value}")
+        raise UsageError(f"{parameter.name}: Input should be greater than 0, found {value}")
     return value
 
 

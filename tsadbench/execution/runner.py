@@ -71,7 +71,7 @@ def run_plan(
         If the user interrupts: trials in flight are ended, those that had ended are kept.
     """
     if jobs < 1:
-        raise UsageError(f"jobs: expected a number greater than or equal to 1, found {jobs}")
+        raise UsageError(f"jobs: Input should be greater than or equal to 1, found {jobs}")
     if store is not None:
         plan = replace(plan, store=store.path)
     watching = observer or Silent()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import os
 import secrets
 import shutil
@@ -17,11 +15,6 @@ from typing import TextIO
 import platformdirs
 
 from tsadbench.errors import UsageError
-
-# Of Linux's renameat2: paths are relative to the working folder; two names exchange what they stand for.
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-# What it answers on systems and file systems that cannot do that (NFS).
-_NOT_OFFERED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 def cache_folder() -> Path:
@@ -117,30 +110,6 @@ def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
             if os.path.samestat(os.stat(one), target):
                 name = written if isinstance(written, Path) else "standard output"
                 raise UsageError(f"{name}: this file is also an input; choose another output")
-
-
-def exchange(first: Path, second: Path) -> bool:
-    """Let two files or folders exchange their names at once, so that neither name is ever missing.
-
-    Returns
-    -------
-    bool
-        False if the system or the file system cannot do that; nothing has happened then.
-
-    Raises
-    ------
-    OSError
-        If one of them does not exist, or may not be renamed.
-    """
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is None:
-        return False
-    if rename(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE) == 0:
-        return True
-    number = ctypes.get_errno()
-    if number in _NOT_OFFERED:
-        return False
-    raise OSError(number, os.strerror(number), str(first))
 
 
 @contextmanager

@@ -15,14 +15,9 @@ _OURS = "tsadbench"
 
 
 def own_place(error: BaseException, module: str = "") -> str:
-    """Return ``/path/file.py:12``: the innermost line of the author's code in an error's traceback; empty if none.
+    """Return ``/path/file.py:12``, the innermost line of the author's code in an error's traceback, or "".
 
-    Parameters
-    ----------
-    error
-        The error, raised.
-    module
-        The name of the module of the author's class, if it is known: its package is the author's wherever it lies.
+    The package of ``module``, in which the author's class is defined, is the author's wherever it lies.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
@@ -48,7 +43,7 @@ def place_of_class(cls: type) -> str:
 
 
 def short(place: str) -> str:
-    """Return a place without its folders: what is kept need not tell how its author's folders are called."""
+    """Return a place without its folders."""
     return Path(place).name
 
 

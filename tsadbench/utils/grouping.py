@@ -12,8 +12,6 @@ K = TypeVar("K", bound=Hashable)
 def grouped(values: Iterable[T], key: Callable[[T], K]) -> dict[K, tuple[T, ...]]:
     """Return the values of each key, in their order; keys in the order of their first value.
 
-    Examples
-    --------
     >>> grouped(["pca", "t2", "lof"], len)
     {3: ('pca', 'lof'), 2: ('t2',)}
     """
@@ -26,8 +24,6 @@ def grouped(values: Iterable[T], key: Callable[[T], K]) -> dict[K, tuple[T, ...]
 def fitting(values: Iterable[T], fits: Callable[[Sequence[T]], bool]) -> Iterator[tuple[T, ...]]:
     """Yield the values in groups, each as long as it fits; a value that does not fit alone is a group.
 
-    Examples
-    --------
     >>> list(fitting([3, 4, 9, 2, 2], lambda group: sum(group) < 8))
     [(3, 4), (9,), (2, 2)]
     """

@@ -9,26 +9,15 @@ from tsadbench.errors import DataError
 
 # Issues of one kind in one file that are listed; the others are counted.
 SHOWN = 3
-# A message lists no more issues than somebody may read.
 _LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing that is wrong with a file.
+    """One thing that is wrong with a file: what was expected, what was found, what to do.
 
-    Parameters
-    ----------
-    file
-        The file, as the card's folder sees it; the card's own name for what is wrong in the card.
-    text
-        What was expected, what was found, what to do.
-    line
-        Line of a text file, counted from 1; None for the whole file.
-    kind
-        What makes issues of one file alike; by default the text.
-    count
-        How many such issues this one stands for, itself included.
+    The line counts from 1. Issues of one file with the same ``kind`` (by default the text) are condensed; ``count`` is
+    how many this one stands for.
     """
 
     file: str
@@ -55,7 +44,7 @@ def condensed(issues: Iterable[Issue]) -> list[Issue]:
 
 
 def listed(what: str, issues: Iterable[Issue]) -> str:
-    """Return a message that lists issues, one per line."""
+    """Return a message that lists issues, one a line."""
     shown = condensed(issues)
     count = sum(issue.count for issue in shown)
     lines = [f"{what}: {count} {'problem' if count == 1 else 'problems'}", *(f"  {issue}" for issue in shown[:_LISTED])]
@@ -66,6 +55,5 @@ def listed(what: str, issues: Iterable[Issue]) -> str:
 
 def raise_if_any(what: str, issues: Iterable[Issue]) -> None:
     """Raise a DataError that lists the issues, if there are any."""
-    issues = list(issues)
-    if issues:
+    if issues := list(issues):
         raise DataError(listed(what, issues))

@@ -21,8 +21,6 @@ _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 def number(value: float, decimals: int, *, signed: bool = False) -> str:
     """Return a number as tables show it: without the zero before the decimal point.
 
-    Examples
-    --------
     >>> number(0.5, 2), number(-0.5, 2), number(0.5, 1, signed=True), number(12, 1)
     ('.50', '-.50', '+.5', '12.0')
     """
@@ -43,8 +41,6 @@ def escaped(text: str) -> str:
 def plain(text: str) -> str:
     r"""Return text that Markdown shows literally: no HTML, link, image, code or emphasis of it comes alive.
 
-    Examples
-    --------
     >>> print(plain("<b>1 < 2</b> [a](b) `c` *d* e_f max-z[mean=10]"))
     &lt;b>1 < 2&lt;/b> [a]\(b) \`c\` \*d* e_f max-z[mean=10]
     """
@@ -58,34 +54,21 @@ def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    r"""Return the lines of a Markdown table; cells are escaped, other markup in them is kept.
-
-    Examples
-    --------
-    >>> table_lines(["detector", "AUROC"], [["a|b", ".50"]])
-    ['| detector | AUROC |', '| --- | --- |', '| a\\|b | .50 |']
-    """
+    """Return the lines of a Markdown table; cells are escaped, other markup in them is kept."""
     return [f"| {' | '.join(map(escaped, cells))} |" for cells in (header, ["---"] * len(header), *rows)]
 
 
 def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str] | None]) -> str:
-    r"""Return a page whose generated blocks are made anew.
+    r"""Return a page with new text between the lines ``<!-- generated: NAME -->`` and ``<!-- end -->``.
 
-    Parameters
-    ----------
-    text
-        The page. A block stands between the lines ``<!-- generated: NAME -->`` and ``<!-- end -->``.
-    lines_of
-        Returns the lines of the block of a name; None leaves the block as it is.
+    ``lines_of(NAME)`` returns the lines of a block; None leaves it as it is.
 
-    Examples
-    --------
     >>> fill_blocks("<!-- generated: sum -->\nold\n<!-- end -->\n", lambda name: [f"{name}: 4"])
     '<!-- generated: sum -->\nsum: 4\n<!-- end -->\n'
     """
 
     def filled(found: re.Match[str]) -> str:
         lines = lines_of(found[2])
-        return found[0] if lines is None else found[1] + "\n".join(lines) + f"\n{found[3]}"
+        return found[0] if lines is None else "\n".join([found[1].rstrip("\n"), *lines, found[3]])
 
     return _BLOCK.sub(filled, text)

@@ -10,13 +10,6 @@ from tsadbench.utils.arrays import BoolArray
 def mask_runs(mask: BoolArray) -> list[tuple[int, int]]:
     """Return the first row of each run of True and the row after its last, in order.
 
-    Parameters
-    ----------
-    mask
-        [n_rows].
-
-    Examples
-    --------
     >>> mask_runs(np.array([True, False, True, True]))
     [(0, 1), (2, 4)]
     """

@@ -22,29 +22,23 @@ LabelText: TypeAlias = Annotated[str, Len(1, _LONGEST_LABEL), Predicate(str.ispr
 
 
 def name_fault(name: str) -> str:
-    """Return why a text cannot be the name of a file or a folder; nothing if it can.
-
-    A name has 1 to 200 characters, all of them printable, does not begin with a dot and contains no separator of
-    paths. Letters of any language are allowed, and spaces.
-    """
-    return label_fault(name, _LONGEST) or (
-        "it begins with a dot"
-        if name.startswith(".")
-        else "it contains a path's separator"
-        if set("/\\") & set(name)
-        else ""
-    )
+    """Return why a text cannot be the name of a file or a folder, or ""."""
+    if fault := label_fault(name, _LONGEST):
+        return fault
+    if name.startswith("."):
+        return "it begins with a dot"
+    return "it contains a path's separator" if set("/\\") & set(name) else ""
 
 
 def label_fault(label: str, longest: int = _LONGEST_LABEL) -> str:
-    """Return why a text cannot be a detector's label, or the id of a recording or an episode; nothing if it can."""
+    """Return why a text cannot be a detector's label, or the id of a recording or an episode, or ""."""
     if not 0 < len(label) <= longest:
         return f"it has {len(label)} characters, expected 1 to {longest}"
     return "" if label.isprintable() else "it contains characters that cannot be printed"
 
 
 def corpora_fault(names: object) -> str:
-    """Return why names cannot say what a detector was pretrained on; nothing if they can: a tuple of short texts."""
+    """Return why names cannot say what a detector was pretrained on, or ""; they are a tuple of short texts."""
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         return f'expected names in a tuple, such as ("UCR archive",), found {names!r:.80}'
     if len(names) > _MOST_CORPORA:
@@ -53,12 +47,9 @@ def corpora_fault(names: object) -> str:
 
 
 def inside(folder: Path, *names: str) -> Path:
-    """Return a path inside a folder. Every path that is made of a record's fields is made here.
+    """Return a path inside a folder, which every path made of a record's fields is.
 
-    Raises
-    ------
-    StoreError
-        If one of the names is none (`name_fault`), or the path leads out of the folder by a link.
+    Raises a StoreError if a name is not valid (`name_fault`), or a link leads out of the folder.
     """
     path = folder
     for name in names:
@@ -71,14 +62,9 @@ def inside(folder: Path, *names: str) -> Path:
 
 
 def without_folders(text: str, folder: Path | None = None) -> str:
-    """Return a text whose absolute paths are reduced to their last component.
+    """Return a text with absolute paths reduced to their last component, those below ``folder`` to relative ones.
 
-    Parameters
-    ----------
-    text
-        Any text: a path, a detector's name, a message.
-    folder
-        A path below this folder becomes relative to it; None: the working directory.
+    The folder is the working directory by default.
     """
     below = re.escape(str(folder or Path.cwd()).rstrip("/"))
     return _ABSOLUTE_FOLDERS.sub("", re.sub(f"{_ABSOLUTE_START}{below}/(?=[^/])", "", text))

@@ -13,17 +13,8 @@ _listener: ContextVar[Listener | None] = ContextVar("tsadbench_progress", defaul
 
 
 def progress(done: int, total: int, note: str = "") -> None:
-    """Report that ``done`` of ``total`` steps are done; ignored if nobody listens.
-
-    Parameters
-    ----------
-    done, total
-        Steps, for instance epochs.
-    note
-        A few words on the state, for instance "loss 0.31".
-    """
-    listener = _listener.get()
-    if listener is not None:
+    """Report that ``done`` of ``total`` steps (epochs) are done, with a note such as "loss 0.31"."""
+    if listener := _listener.get():
         listener(done, total, note)
 
 

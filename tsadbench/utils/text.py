@@ -18,17 +18,8 @@ def printable(text: str, *, lines: bool = False) -> str:
     r"""Return the text with every character that is not shown as itself written as an escape.
 
     These are control characters (a terminal obeys them), changes of the writing direction, characters of no width,
-    line separators, and lone surrogates, which no file can hold. A clean text is returned as it is.
+    line separators, and lone surrogates, which no file can hold. ``lines`` keeps line feeds and tabs.
 
-    Parameters
-    ----------
-    text
-        The text.
-    lines
-        Whether line feeds and tabs are kept; the text has lines then.
-
-    Examples
-    --------
     >>> print(printable("a\x1b[2Jb\nc \u202e \ud800"))
     a\x1b[2Jb\nc \u202e \ud800
     >>> printable("first\r\nsecond\t\x07", lines=True)
@@ -43,30 +34,20 @@ def printable(text: str, *, lines: bool = False) -> str:
 def first_of(names: Sequence[str], most: int = 5) -> str:
     """Return the first names for a message, and how many more there are.
 
-    Examples
-    --------
-    >>> first_of("abc"), first_of("abc", 2)
-    ('a, b, c', 'a, b and 1 more')
+    >>> first_of("abc", 2)
+    'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things in words.
-
-    Examples
-    --------
-    >>> counted(1, "trial"), counted(1200, "trial")
-    ('1 trial', '1,200 trials')
-    """
+    """Return a number of things in words: "1 trial", "1,200 trials"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def inert(value: object) -> object:
     r"""Return a cell of a spreadsheet, a text that would be taken for a formula with an apostrophe in front.
 
-    Examples
-    --------
     >>> inert("=1+1"), inert("-1"), inert(-1), inert("a=1")
     ("'=1+1", "'-1", -1, 'a=1')
     """
@@ -97,8 +78,6 @@ def printable_values(content: object) -> object:
 def one_line(text: str, limit: int = 2000) -> str:
     r"""Return the text as one printable line of at most ``limit`` characters, an ellipsis for what is left out.
 
-    Examples
-    --------
     >>> one_line("two\n  lines, of which much is left out", 16)
     'two lines, of w…'
     """
@@ -110,8 +89,6 @@ def one_line(text: str, limit: int = 2000) -> str:
 def folded(label: str, width: int) -> str:
     """Return a label on lines of at most ``width`` characters, broken behind commas and brackets where possible.
 
-    Examples
-    --------
     >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
     dprgm[graph=none,
       node_weights=off]

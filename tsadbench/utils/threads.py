@@ -43,7 +43,7 @@ def loaded_blas() -> tuple[str, ...]:
 
 
 class _Libraries:
-    """The numeric libraries of this process. To find them takes milliseconds; a box inherits what its server found."""
+    """Finds the numeric libraries of this process, which takes milliseconds; a box inherits what its server found."""
 
     def __init__(self) -> None:
         self._n_modules = 0
