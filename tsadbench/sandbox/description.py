@@ -14,7 +14,7 @@ import json
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
@@ -64,6 +64,7 @@ UNKNOWN_SOURCE = (
 _SECONDS = 60.0
 _MEMORY_MIB = 16 * 1024.0
 _MOST_KEPT = 2000
+_PRIOR = Prior | None
 # Records and tables show them.
 _LONGEST_TRAIT = 300
 # What a question may raise on purpose. Anything else is the fault of the plugin.
@@ -72,7 +73,7 @@ _REFUSALS: dict[str, type[TsadbenchError]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DescribedParameter:
     """A constructor parameter: its default as JSON and as text, and what its text names."""
 
@@ -87,52 +88,25 @@ class DescribedParameter:
 class Description:
     """A detector's class; if a construction was described, also the detector with these parameters.
 
-    Parameters
-    ----------
-    class_name, doc
-        The class's name and docstring.
-    parameters
-        Its constructor's.
-    traits
-        The class's own.
-    offers_contributions, offers_held_out_loss, offers_sensor_graph
-        What it offers.
-    scores_training_itself
-        Whether it overrides how training rows are scored.
-    sources
-        The source that it is made of.
-    libraries
-        Distributions that it names in a class attribute ``libraries``, because its own files do not import them.
-    note
-        That of an `AdaptedDetector`, and whether the source of the class is missing.
-    floor_variants
-        Texts of parameters by name, for each variant that runs add.
-    search_space
-        What ``tsadbench tune`` may try, by parameter.
-    changed
-        The arguments that differ from their defaults, as texts, without the seed; empty for a class.
-    values
-        The values of all parameters but the seed; empty for a class.
-    declared
-        The traits with these parameters; the class's own for a class.
+    Without a construction, ``declared`` are the class's own traits, ``changed`` and ``values`` are empty.
     """
 
     class_name: str
     doc: str
     parameters: tuple[DescribedParameter, ...]
-    traits: Traits
+    traits: Traits  # the class's own
     offers_contributions: bool
     offers_held_out_loss: bool
     offers_sensor_graph: bool
-    scores_training_itself: bool
+    scores_training_itself: bool  # by a rule of its own
     sources: Sources
-    libraries: tuple[str, ...]
-    note: str
-    floor_variants: tuple[dict[str, str], ...]
+    libraries: tuple[str, ...]  # distributions that the class declares, because its files do not import them
+    note: str  # that of an `AdaptedDetector`, and whether the source of the class is missing
+    floor_variants: tuple[dict[str, str], ...]  # texts of parameters, for each variant that runs add
     search_space: dict[str, Space]
-    changed: dict[str, str]
-    values: dict[str, JsonValue]
-    declared: Traits
+    changed: dict[str, str]  # the arguments that differ from their defaults, as texts; no seed
+    values: dict[str, JsonValue]  # of all parameters but the seed
+    declared: Traits  # with these parameters
 
     def __post_init__(self) -> None:
         for traits in (self.traits, self.declared):
@@ -188,15 +162,12 @@ def describe(
     asked = what, None if sensors is None else tuple(sensors), prior, elsewhere
     if source.imported:
         return described(*asked)
-    key: Path | None = None
-    if isinstance(what, Source) or not what.on_gpu:  # what a machine has may change from one hour to the next
-        with contextlib.suppress(ValueError):  # an argument that JSON does not know
-            key = _key(source, asked)
-    found = None if key is None else _remembered(key)
+    # Nothing is kept of a detector on a GPU: what a machine has may change from one hour to the next.
+    file = None if isinstance(what, Construction) and what.on_gpu else _file(source, asked)
+    found = _remembered(file)
     if found is None:
         found = ask(what, described, Description, *asked)
-        if key is not None:
-            _remember(found, key)
+        _remember(found, file)
     default_server().preload(found.sources.imports)
     return found
 
@@ -204,13 +175,10 @@ def describe(
 def with_files_read(construction: Construction) -> Construction:
     """Return a construction with the priors that its texts name, which a box cannot read; errors as `parse_value`'s."""
     parameters = describe(construction.source).parameters
-    names = {one.name for one in parameters if one.names == "prior"} & construction.texts.keys()
-    annotation = Prior | None
-    priors: dict[str, object] = {}
-    for name in names:
-        value = parse_value(Parameter(name, annotation, None, ""), construction.texts[name], construction.source.target)
+    texts, priors = dict(construction.texts), dict[str, object]()
+    for name in [one.name for one in parameters if one.names == "prior" and one.name in texts]:
+        value = parse_value(Parameter(name, _PRIOR, None, ""), texts.pop(name), construction.source.target)
         priors[name] = replace(value, origin=without_folders(value.origin)) if isinstance(value, Prior) else value
-    texts = {name: text for name, text in construction.texts.items() if name not in names}
     return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
 
 
@@ -316,13 +284,9 @@ def _of_class(source: Source) -> Description:
         doc=inspect.getdoc(cls) or "",
         parameters=tuple(
             DescribedParameter(
-                name=parameter.name,
-                meaning=parameter.meaning,
-                default=as_json(parameter.default),
-                default_text=format_value(parameter.default),
-                names=_named(parameter.annotation),
+                one.name, one.meaning, as_json(one.default), format_value(one.default), _named(one.annotation)
             )
-            for parameter in parameters_of(cls)
+            for one in parameters_of(cls)
         ),
         traits=cls.traits,
         offers_contributions=cls.offers_contributions(),
@@ -406,36 +370,39 @@ def _notes(cls: type[Detector], sources: Sources) -> Iterator[str]:
 # --- The cache on disk
 
 
-def _key(source: Source, asked: object) -> Path:
-    """Return the file of an answer; ValueError if JSON does not know what was asked."""
+def _file(source: Source, asked: object) -> Path | None:
+    """Return the file that keeps an answer; None if JSON does not know what was asked."""
     top = source.modules[0].partition(".")[0] if source.modules else ""
     package = find_package(top) if top else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
     about = [source, place, asked, __version__, platform.python_version()]
-    digest = hashlib.sha256(to_json(about, bytes_mode="base64", inf_nan_mode="constants")).hexdigest()
+    try:
+        digest = hashlib.sha256(to_json(about, bytes_mode="base64", inf_nan_mode="constants")).hexdigest()
+    except ValueError:
+        return None
     return cache_folder() / "detectors" / f"{digest[:32]}.json"
 
 
-def _remembered(file: Path) -> Description | None:
+def _remembered(file: Path | None) -> Description | None:
     """Return a kept description if the files that it depends on have not changed; None for a damaged one."""
     with contextlib.suppress(OSError, ValidationError):
-        files, answer = TypeAdapter(tuple[dict[str, tuple[int, int]], str]).validate_json(file.read_bytes())
-        if files and all(_state(name) == state for name, state in files.items()):
-            return TypeAdapter(Description).validate_json(answer, strict=True)
+        if file is not None:
+            files, answer = TypeAdapter(tuple[dict[str, tuple[int, int]], str]).validate_json(file.read_bytes())
+            if files and files == _states(files):
+                return TypeAdapter(Description).validate_json(answer, strict=True)
     return None
 
 
-def _remember(answer: Description, file: Path) -> None:
+def _remember(answer: Description, file: Path | None) -> None:
     # A cache that cannot be written to is none; a source that is not known may be another one next time.
     with contextlib.suppress(OSError, TsadbenchError):
-        if answer.sources.files:
-            write_file(file, to_json([{name: _state(name) for name in answer.sources.files}, to_json(answer).decode()]))
+        if file is not None and answer.sources.files:
+            write_file(file, to_json([_states(answer.sources.files), to_json(answer).decode()]))
             kept = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
             for old in kept[:-_MOST_KEPT]:
                 old.unlink(missing_ok=True)
 
 
-def _state(file: str) -> tuple[int, int]:
-    """Return the size of a file and when it was changed."""
-    state = os.stat(file)
-    return state.st_size, state.st_mtime_ns
+def _states(files: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the size of each file and when it was changed."""
+    return {file: ((state := os.stat(file)).st_size, state.st_mtime_ns) for file in files}
