@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.checks import FILE, empty_report, read_reports, write_reports
-from tsadbench.execution.provenance import code_of
+from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS
 from tsadbench.testing import all_checks, check_detector
 

@@ -102,7 +102,7 @@ SCRIPT = """
     from sklearn.preprocessing import FunctionTransformer
     from tests.helpers.data import make_data
     from tsadbench.execution.plan import make_plan
-    from tsadbench.execution.provenance import identity
+    from tsadbench.execution.identity import identity
     from tsadbench.execution.request import RunRequest
 
     if __name__ == "__main__":

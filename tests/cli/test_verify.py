@@ -18,8 +18,8 @@ from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
+from tsadbench.execution.identity import scoring_identity, trial_name
 from tsadbench.execution.judging import arrays_hash, judge_again
-from tsadbench.execution.provenance import code_of, scoring_identity, trial_name
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
@@ -58,19 +58,7 @@ def write(runs: Path, old: Record, new: Record) -> None:
 
 def renamed(record: Record) -> Record:
     """Return a record whose scoring identity and name are those of its fields."""
-    manifest = record.manifest
-    versions = {name: version for name, version in manifest["versions"].items() if name != "python"}
-    scoring = scoring_identity(
-        label=record.label,
-        priors=manifest["priors"],
-        code=code_of(manifest),
-        libraries={**versions, **manifest["adapted"], **manifest["imported"]},
-        dataset=record.dataset,
-        data=manifest["data_hash"],
-        episodes=manifest["episodes_hash"],
-        seed=record.seed,
-        threads=record.threads,
-    )
+    scoring = scoring_identity(record.label, record.dataset, record.manifest)
     return replace(record, scoring=scoring, trial=trial_name(scoring, record.protocol))
 
 

@@ -14,7 +14,7 @@ from tsadbench import Detector
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.explanation.explain import explain
 from tsadbench.analysis.explanation.narrative import narrative
-from tsadbench.execution.provenance import identity
+from tsadbench.execution.identity import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store

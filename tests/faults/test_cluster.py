@@ -238,7 +238,7 @@ def test_a_worker_with_other_data_says_so():
 
 def test_a_worker_with_other_versions_says_so():
     with pytest.raises(ClusterError, match="numpy"):
-        require_same_versions({"numpy": "1.0"})
+        require_same_versions({"numpy": "1.0"}, {"numpy": "2.0"})
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tsadbench.execution.provenance import code_of
+from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.registry import locate
 from tsadbench.sandbox import describe

@@ -208,7 +208,7 @@ def test_another_librarys_detector_is_kept_as_its_training_rows(tsadbench, plant
     answers = load_model(out).score(recording)
     np.testing.assert_array_equal(answers.scores, model.score(recording).scores)
     assert answers.flagged[40:50].all()
-    monkeypatch.setattr("tsadbench.serving.model.adapted_versions", lambda _: {"pyod": "99.0"})
+    monkeypatch.setattr("tsadbench.serving.model.library_versions", lambda *_: {"pyod": "99.0"})
     other = tsadbench("score", out, run)
     assert other.code == 2
     assert "99.0" in other.err

@@ -30,8 +30,8 @@ from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, E
 from tsadbench.base.windows import Windows, seeded, trailing_windows
 from tsadbench.base.wrapping import WrappedDetector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tsadbench.utils.distributions import find_package
 from tsadbench.utils.extras import extra
-from tsadbench.utils.import_lookup import find_package
 from tsadbench.utils.mask_runs import mask_runs
 
 __all__ = [

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.status import CHECKS_VERSION, CheckStatus
 from tsadbench.errors import PluginError, StoreError
-from tsadbench.execution.provenance import code_of, determining_versions
+from tsadbench.execution.identity import code_of, library_versions
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
@@ -104,7 +104,7 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
         code_hash=description.sources.digest,
-        versions=_texts(determining_versions(description)),
+        versions=_texts(library_versions(description.sources.packages, description.libraries)),
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),
@@ -198,9 +198,8 @@ def write_reports(reports: Iterable[CheckReport], file: Path) -> Path:
 
 
 def _versions_of(record: Record) -> dict[str, str | None]:
-    parts = (record.manifest.get(name) for name in ("versions", "adapted", "imported"))
-    found = {name: value for part in parts if isinstance(part, dict) for name, value in part.items()}
-    return {name: value for name, value in _texts(found).items() if name != "python"}
+    found = record.manifest.get("versions")
+    return {name: one for name, one in _texts(found).items() if name != "python"} if isinstance(found, dict) else {}
 
 
 def _texts(versions: Mapping[str, JsonValue]) -> dict[str, str | None]:

@@ -18,11 +18,12 @@ from dataclasses import asdict, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tsadbench._version import __version__
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import ClusterError, DataError, UsageError
+from tsadbench.execution.identity import identity, library_versions
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.provenance import identity, library_versions
 from tsadbench.execution.trial import Outcome, failed_outcome, run_trials
 from tsadbench.sandbox import BoxFailure
 from tsadbench.utils.extras import extra
@@ -92,7 +93,7 @@ class Cluster:
                 )
         data = self._plan.data
         rules = {one.name: getattr(self._plan, one.name) for one in fields(Plan) if one.name not in _NOT_SENT}
-        task = (trials, rules, (data.dataset.content_hash, data.labels.content_hash), library_versions())
+        task = (trials, rules, (data.dataset.content_hash, data.labels.content_hash), _versions(trials))
         future: Future[tuple[Outcome, ...]]
         future = self._executor.submit(_work, cloudpickle.dumps(task), resources=resources)
         return future
@@ -130,7 +131,7 @@ def _work(packed: bytes) -> tuple[Outcome, ...]:
     from distributed import get_worker
 
     trials, rules, hashes, versions = pickle.loads(packed)  # the client wrote it, for this cluster
-    require_same_versions(versions)
+    require_same_versions(versions, _versions(trials))
     data = read_data(*rules["source"], *hashes)
     plan = Plan(data=data, episodes=tuple(rules["protocol"].episodes(data.dataset)), trials=trials, **rules)
     worker, stop, over = get_worker(), threading.Event(), threading.Event()
@@ -161,9 +162,13 @@ def read_data(name: str, options: DataOptions, data_hash: str, labels_hash: str)
     return data
 
 
-def require_same_versions(expected: Mapping[str, object]) -> None:
+def _versions(trials: Sequence[Trial]) -> dict[str, object]:
+    description = trials[0].contender.description
+    return {"tsadbench": __version__, **library_versions(description.sources.packages, description.libraries)}
+
+
+def require_same_versions(expected: Mapping[str, object], here: Mapping[str, object]) -> None:
     """Raise a ClusterError if this worker has other versions of libraries than the client."""
-    here = library_versions()
     other = [f"{name} {here.get(name)} there and {one} here" for name, one in expected.items() if here.get(name) != one]
     if other:
         raise ClusterError(

@@ -25,6 +25,7 @@ from tsadbench.errors import BrokenTrialError, ContractError, DataError
 from tsadbench.execution.record import Record
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.names import label_fault
+from tsadbench.utils.source_digest import source_of
 
 # By the name of each array.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -154,6 +155,7 @@ def judge_again(
         manifest={
             **record.manifest,
             "labels_hash": labels.content_hash,
+            "rules": dict(source_of(type(protocol)).modules),
             "judged": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     )

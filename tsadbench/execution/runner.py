@@ -13,10 +13,10 @@ from typing import Self, TypeAlias, get_args
 from tsadbench.base.status import Status
 from tsadbench.errors import BrokenTrialError, StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
+from tsadbench.execution.identity import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
 from tsadbench.execution.observer import Observer, Silent
 from tsadbench.execution.plan import Plan, Trial, shared_fits
-from tsadbench.execution.provenance import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trials

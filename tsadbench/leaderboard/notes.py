@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tsadbench.base.training_facts import LEVELLED, STILL_FALLING, share_note
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.execution.provenance import code_of
+from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import Record
 from tsadbench.registry import load_protocol
 from tsadbench.utils.grouping import grouped

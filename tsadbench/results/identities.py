@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Iterator
 
 from tsadbench.base.dataset import Dataset
 from tsadbench.errors import TsadbenchError
+from tsadbench.execution.identity import scoring_identity, trial_name
 from tsadbench.execution.plan import Contender, contender_from_label
-from tsadbench.execution.provenance import code_of, scoring_identity, trial_name
 from tsadbench.execution.record import Record
-from tsadbench.utils.parameters import JsonValue, parse_label
+from tsadbench.utils.parameters import parse_label
 
 
 def edits(record: Record) -> Iterator[str]:
@@ -58,22 +57,5 @@ def scoring_fault(record: Record, episodes: str) -> str:
     """Return what is wrong with a record's scoring identity, given the hash of the protocol's episodes here."""
     if record.manifest.get("episodes_hash") != episodes:
         return "the protocol's episodes here are not those that it was run on: their hash is another"
-    versions = {name: version for name, version in _mapping(record, "versions").items() if name != "python"}
-    found = scoring_identity(
-        label=record.label,
-        priors=cast("Mapping[str, str]", _mapping(record, "priors")),
-        code=code_of(record.manifest),
-        libraries={**versions, **_mapping(record, "adapted"), **_mapping(record, "imported")},
-        dataset=record.dataset,
-        data=str(record.manifest.get("data_hash")),
-        episodes=episodes,
-        seed=record.seed,
-        threads=record.threads,
-    )
-    same = found == record.scoring
+    same = scoring_identity(record.label, record.dataset, record.manifest) == record.scoring
     return "" if same else "its scoring identity is not that of its label, data, code, versions, seed and threads"
-
-
-def _mapping(record: Record, key: str) -> Mapping[str, JsonValue]:
-    found = record.manifest.get(key)
-    return found if isinstance(found, dict) else {}

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError
+from tsadbench.execution.identity import judging_identity
 from tsadbench.execution.judging import StoredScores, judge_again
-from tsadbench.execution.provenance import judging_identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import fixed_threshold_of, protocol_of

@@ -12,9 +12,9 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
+from tsadbench.execution.identity import code_of, identity
 from tsadbench.execution.judging import score_shapes, scored_episodes
 from tsadbench.execution.plan import Plan, Trial, make_plan
-from tsadbench.execution.provenance import code_of, identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.store import Store
@@ -30,7 +30,7 @@ Verdict: TypeAlias = Literal["to the bit", "within tolerance", "differs", "canno
 # Of the range of a trial's test scores. Another processor changes last digits, and training enlarges them.
 TOLERANCE = 1e-6
 # Of a manifest.
-_VERSIONS = ("versions", "imported", "adapted")
+_VERSIONS = ("versions",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

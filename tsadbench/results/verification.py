@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import StoreError, TsadbenchError
+from tsadbench.execution.identity import code_of
 from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
 from tsadbench.execution.plan import Contender, episodes_hash
-from tsadbench.execution.provenance import code_of
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.results.admission import refusal

@@ -32,7 +32,6 @@ from tsadbench.sandbox.limits import BoxFailure, Limits, Watch
 from tsadbench.sandbox.seal.walls import plan_walls
 from tsadbench.sandbox.server import Process, Server, default_server, import_path
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.import_lookup import package_of
 from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import one_line, printable
 
@@ -222,7 +221,8 @@ class Box:
         reply, _ = self._ask({"kind": "imported"}, expected=wire.Imported)
         found: dict[str, set[str]] = {}
         for module, importers in reply.importers.items():
-            found.setdefault(package := package_of(module), set()).update(map(package_of, importers))
+            package = module.partition(".")[0]
+            found.setdefault(package, set()).update(one.partition(".")[0] for one in importers)
             found[package].discard(package)
         return {package: frozenset(importers) for package, importers in found.items()}
 

@@ -18,7 +18,7 @@ import cloudpickle
 from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
 from tsadbench.registry import Source, registered_name, remember_pickled
-from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.distributions import find_package
 from tsadbench.utils.import_text import imported_texts
 from tsadbench.utils.parameters import parse_arguments
 

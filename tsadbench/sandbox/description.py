@@ -37,7 +37,7 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.server import default_server
 from tsadbench.utils.atomic_files import cache_folder, write_file
-from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.distributions import find_package
 from tsadbench.utils.names import corpora_fault, without_folders
 from tsadbench.utils.parameters import (
     JsonValue,

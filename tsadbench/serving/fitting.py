@@ -13,8 +13,8 @@ from tsadbench.base.protocol import Episode, Scored, Threshold
 from tsadbench.base.recording import Recording
 from tsadbench.base.serialization.parts import require_packages
 from tsadbench.errors import ModelFileError, UsageError
+from tsadbench.execution.identity import manifest
 from tsadbench.execution.plan import Plan, Trial, make_plan
-from tsadbench.execution.provenance import manifest
 from tsadbench.execution.request import SEEDS_BELOW, DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import defaults
 from tsadbench.sandbox import Box, Limits, describe

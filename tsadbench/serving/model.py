@@ -22,7 +22,7 @@ from tsadbench.base.protocol import Threshold
 from tsadbench.base.recording import Series
 from tsadbench.base.serialization.parts import MAGIC, from_parts, pack, unpack
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
-from tsadbench.execution.provenance import adapted_versions, library_versions
+from tsadbench.execution.identity import library_versions
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.bounded_files import read_bytes
@@ -224,7 +224,7 @@ def from_bytes(
     """Read a model file's content; as `load_model`."""
     card, parts = _card_and_parts(unpack(content))
     cls = _detector_class(card, detector)
-    notes = list(_other_libraries(card))
+    notes = list(_other_libraries(card, cls))
     changed = _changed_code(card, cls)
     if changed:
         if not allow_changed_code:
@@ -283,25 +283,24 @@ def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
     """Return what has changed in the detector's code or in the library that does its work; empty if nothing has."""
     if source_of(cls).digest != card.code_hash:
         return f"the code of {card.detector} has changed since it was fitted"
-    other = _other_versions(
-        card, "adapted", adapted_versions(cls.libraries if issubclass(cls, AdaptedDetector) else ())
-    )
+    other = _other_versions(card, cls, named=True)
     return f"{card.detector} was fitted with {other}" if other else ""
 
 
-def _other_libraries(card: ModelCard) -> list[str]:
-    other = _other_versions(card, "versions", library_versions())
+def _other_libraries(card: ModelCard, cls: type[Detector]) -> list[str]:
+    other = _other_versions(card, cls, named=False)
     return [f"fitted with {other}: scores may differ in their last digits"] if other else []
 
 
-def _other_versions(card: ModelCard, entry: str, here: Mapping[str, JsonValue]) -> str:
-    """Return the versions in an entry of the manifest that differ from those here; empty if none does."""
-    made: Any = card.manifest.get(entry)
+def _other_versions(card: ModelCard, cls: type[Detector], *, named: bool) -> str:
+    """Return which libraries have other versions than the model's: those that the class names, or all others."""
+    made: Any = card.manifest.get("versions")
     made = made if isinstance(made, dict) else {}
+    libraries = cls.libraries if issubclass(cls, AdaptedDetector) else ()
     return ", ".join(
         f"{name} {made[name]} (here {found})"
-        for name, found in here.items()
-        if made.get(name) is not None and made[name] != found
+        for name, found in library_versions(source_of(cls).packages, libraries).items()
+        if made.get(name) is not None and made[name] != found and (name in libraries) == named
     )
 
 

@@ -22,7 +22,6 @@ from tsadbench.testing.subject import Data, Subject
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.atomic_files import cache_folder
 from tsadbench.utils.distributions import OWN, distributions_of, normalised, required_by_core, requirements
-from tsadbench.utils.import_lookup import package_of
 
 of_trials = partial(check, of_trials=True)
 
@@ -102,7 +101,7 @@ class Trials(Data):
 def libraries(trials: Trials) -> None:
     """The libraries that a fit loads are those that its files import or its class declares."""
     importers, description = trials.boxed[1], trials.description
-    own = {package_of(module) for module in trials.cheap.source.modules}
+    own = {module.partition(".")[0] for module in trials.cheap.source.modules}
     named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = {OWN, *required_by_core(), *requirements([*named, *description.libraries], extras=True)}
     of_package = {

@@ -12,7 +12,7 @@ from glob import escape, glob
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.distributions import find_package
 
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/nix/store")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import types
 
-from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.distributions import find_package
 
 
 def test_what_is_loaded_does_not_count(monkeypatch):
@@ -19,7 +19,7 @@ def test_what_is_loaded_does_not_count(monkeypatch):
 def test_a_package_installed_for_editing_is_found_and_not_imported():
     code = """
 import sys
-from tsadbench.utils.import_lookup import find_package
+from tsadbench.utils.distributions import find_package
 class Old: pass  # a finder of the old kind
 sys.meta_path.insert(0, Old())
 place = find_package("tsadbench_detectors").submodule_search_locations

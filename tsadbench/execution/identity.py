@@ -1,0 +1,184 @@
+"""What makes two trials the same, and what a record's manifest keeps of it: hashes, versions, platform, command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+
+from tsadbench._version import __version__
+from tsadbench.base.prior import Prior
+from tsadbench.base.protocol import Protocol
+from tsadbench.execution.plan import Contender, Plan, Trial
+from tsadbench.execution.record import Record
+from tsadbench.utils.distributions import installed_version, versions_of
+from tsadbench.utils.names import command_without_folders
+from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.source_digest import digest_of, source_of
+from tsadbench.utils.threads import loaded_blas
+
+# Raised when the box calls a detector differently, so that the same code may give other scores.
+SCORING = 1
+# What a manifest keeps of the run that made it, no part of any identity.
+ASKED_BY = ("config_hash", "tuning", "suite")
+# What decides the scores, besides the label and the name of the data set.
+_DECIDES = ("seed", "threads", "scoring_version", "sources", "priors", "data_hash", "episodes_hash")
+# The source digest says more than the benchmark's version.
+_NO_LIBRARIES = ("python", "tsadbench")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The hash of what decides a trial's scores, that of what judges them, and the trial's name.
+
+    The name is of the scoring identity and the protocol's label. Other rules under the same label do not change it: the
+    stored scores are judged again.
+    """
+
+    trial: str
+    scoring: str
+    judging: str
+
+
+def identity(trial: Trial, plan: Plan) -> Identity:
+    """Return the identity of a trial of a plan."""
+    scoring = scoring_identity(trial.contender.label, plan.data.dataset.name, _decides(trial, plan))
+    fixed = trial.contender.traits.fixed_threshold
+    judging = judging_identity(plan.protocol_label, plan.protocol, plan.data.labels.content_hash, fixed)
+    return Identity(trial_name(scoring, plan.protocol_label), scoring, judging)
+
+
+def scoring_identity(label: str, dataset: str, manifest: Mapping[str, JsonValue]) -> str:
+    """Return the hash of what decides a trial's scores, from its record's label, data set and manifest."""
+    libraries = {name: one for name, one in _part(manifest, "versions").items() if name not in _NO_LIBRARIES}
+    of_manifest = {key: manifest.get(key) for key in _DECIDES}
+    return _hash({"label": label, "dataset": dataset, "libraries": libraries, **of_manifest})
+
+
+def trial_name(scoring: str, protocol: str) -> str:
+    """Return the name of the trial of a scoring identity under a protocol's label."""
+    return _hash({"scoring": scoring, "protocol": protocol})
+
+
+def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_threshold: float | None) -> str:
+    """Return the hash of what decides how scores are judged; only floors bring a fixed threshold."""
+    rules: dict[str, JsonValue] = {"version": protocol.version, "sources": rules_of(protocol)}
+    return _hash({"protocol": label, **rules, "labels": labels_hash, "fixed_threshold": fixed_threshold})
+
+
+def rules_of(protocol: Protocol) -> dict[str, JsonValue]:
+    """Return the modules of a protocol's source with their digests."""
+    return dict(source_of(type(protocol)).modules)
+
+
+def manifest(
+    trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = (), crossing: str | None = None
+) -> dict[str, JsonValue]:
+    """Return what a reader needs to repeat a trial, or to see why a repetition differs.
+
+    Its recordings' order, ids and clocks were drawn from the secret ``crossing``.
+    """
+    return {
+        **_decides(trial, plan),
+        "rules": rules_of(plan.protocol),
+        "labels_hash": plan.data.labels.content_hash,
+        "device": trial.contender.device,
+        "command": list[JsonValue](command_without_folders(sys.argv)),
+        "started": started.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "platform": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cpu_count": os.cpu_count(),
+        "blas": list(loaded_blas()),
+        "fit_shared_with": list(fit_shared_with),
+        **({} if crossing is None else {"crossing": crossing}),
+        **asked_by(plan),
+    }
+
+
+def asked_by(plan: Plan) -> dict[str, JsonValue]:
+    """Return the suite and the hash of the configuration that a plan comes from, and how its settings were tuned."""
+    entries = dict(zip(ASKED_BY, (plan.config_hash, dict(plan.tuning), plan.suite), strict=True))
+    return {key: value for key, value in entries.items() if value}
+
+
+@cache
+def library_versions(packages: frozenset[str], libraries: tuple[str, ...]) -> Mapping[str, JsonValue]:
+    """Return the versions of the packages that a detector's source imports, and of libraries that its class names."""
+    return {**versions_of(packages), **{library: installed_version(library) for library in libraries}}
+
+
+def code_of(manifest: Mapping[str, JsonValue]) -> str:
+    """Return the digest of the code that made a record; older records have another hash of it."""
+    sources = {name: str(one) for name, one in _part(manifest, "sources").items()}
+    return digest_of(sources) if sources else str(manifest.get("code_hash"))
+
+
+def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
+    """Yield why the same trial today is another one than a record's, or judged by other rules."""
+    then, now = record.manifest, manifest(trial, plan, datetime.now(UTC))
+    if not _part(then, "sources"):
+        yield "older code made it, and its record does not say from which modules"
+    else:
+        yield from (f"{name} has changed" for name in _changed(then, now, "sources"))
+    for name in _changed(then, now, "versions"):
+        if name not in _NO_LIBRARIES:
+            yield f"{name}: version {_part(then, 'versions').get(name)}, now {_part(now, 'versions').get(name)}"
+    yield from (f"the prior {name} has changed" for name in _changed(then, now, "priors"))
+    if record.label != trial.contender.label:
+        yield f"its detector is now called {trial.contender.label}"
+    for key, what in _NAMED.items():
+        if then.get(key) != now[key]:
+            yield f"{what} (hash {str(then.get(key))[:12]}, now {str(now[key])[:12]})"
+    if judging_of := [f"{name} has changed" for name in _changed(then, now, "rules")]:
+        yield f"other rules judge it: {', '.join(judging_of)}"
+
+
+_NAMED = {
+    "data_hash": "the data have changed",
+    "episodes_hash": "the protocol trains or scores on other recordings",
+    "scoring_version": "boxes call detectors differently",
+    "labels_hash": "the labels have changed",
+}
+
+
+def _decides(trial: Trial, plan: Plan) -> dict[str, JsonValue]:
+    """Return the entries of a manifest that decide the scores."""
+    description = trial.contender.description
+    libraries = library_versions(description.sources.packages, description.libraries)
+    return {
+        "seed": trial.seed,
+        "threads": trial.threads,
+        "scoring_version": SCORING,
+        "sources": dict(description.sources.modules),
+        "versions": {"python": platform.python_version(), "tsadbench": __version__, **libraries},
+        "priors": _prior_hashes(trial.contender),
+        "data_hash": plan.data.dataset.content_hash,
+        "episodes_hash": plan.episodes_hash,
+    }
+
+
+def _prior_hashes(contender: Contender) -> dict[str, JsonValue]:
+    arguments = contender.construction.arguments
+    return {name: value.content_hash for name, value in arguments.items() if isinstance(value, Prior)}
+
+
+def _changed(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue], key: str) -> list[str]:
+    """Return the names in one mapping of two manifests whose values differ."""
+    before, after = _part(then, key), _part(now, key)
+    return [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
+
+
+def _part(manifest: Mapping[str, JsonValue], key: str) -> Mapping[str, JsonValue]:
+    part = manifest.get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _hash(content: Mapping[str, JsonValue]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
