@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from tsadbench.cli.ending import Listing
-from tsadbench.cli.options import (
-    RunsArgument,
-)
-from tsadbench.errors import UsageError
+from tsadbench.cli.options import DataOption, RunsArgument
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
@@ -67,8 +66,17 @@ def show(
             help="Beginning of a trial's name, or of that of a report of checks; without it, the reports are listed.",
         ),
     ] = None,
+    detector: Annotated[
+        list[str] | None,
+        typer.Option("--detector", help="Also load this detector, if the trial's is named by file or module."),
+    ] = None,
+    data: DataOption = None,
 ) -> None:
-    """Print a trial's record as JSON, and its log on standard error; or a report of `tsadbench check --out`."""
+    """Print a trial's record as JSON, and on standard error its log and what has changed since; or a report of checks.
+
+    A trial of which a module of the detector, a library, the data or a prior has changed is new to `tsadbench run`; one
+    of which only the rules have changed is judged again.
+    """
     from tsadbench.cli.check import report_lines
     from tsadbench.execution.checks import kept
     from tsadbench.execution.store import Store
@@ -89,6 +97,20 @@ def show(
     log = store.log(record.trial)
     if log:
         typer.echo(log, err=True)
+    typer.echo(_standing(record, detector or [], data), err=True)
+
+
+def _standing(record: Record, named: list[str], data: Path | None) -> str:
+    """Return what has changed since a trial ran."""
+    from tsadbench.datasets.by_name import loader
+    from tsadbench.results.repetition import why_new
+    from tsadbench.utils.parameters import normal_label
+
+    try:
+        why = why_new(record, loader([], data), set(map(normal_label, named)))
+    except TsadbenchError as error:
+        return f"What has changed since this trial is not known: {error}"
+    return f"Changed since this trial: {'; '.join(why) or 'nothing that decides it'}"
 
 
 def _escaped(characters: re.Match[str]) -> str:

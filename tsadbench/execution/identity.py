@@ -29,6 +29,12 @@ SCORING = 1
 ASKED_BY = ("config_hash", "tuning", "suite")
 # What decides the scores, besides the label and the name of the data set.
 _DECIDES = ("seed", "threads", "scoring_version", "sources", "priors", "data_hash", "episodes_hash")
+_HASHES = {
+    "data_hash": "the data",
+    "episodes_hash": "which recordings the protocol trains on and scores",
+    "scoring_version": "how boxes call detectors",
+    "labels_hash": "rules: the labels",
+}
 # The source digest says more than the benchmark's version.
 _NO_LIBRARIES = ("python", "tsadbench")
 
@@ -121,31 +127,20 @@ def code_of(manifest: Mapping[str, JsonValue]) -> str:
 
 
 def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
-    """Yield why the same trial today is another one than a record's, or judged by other rules."""
+    """Yield what has changed since a trial ran, so that a run makes or judges it again."""
     then, now = record.manifest, manifest(trial, plan, datetime.now(UTC))
     if not _part(then, "sources"):
-        yield "older code made it, and its record does not say from which modules"
+        yield "the code, whose modules its record does not name"
     else:
-        yield from (f"{name} has changed" for name in _changed(then, now, "sources"))
+        yield from (f"module {name}" for name in _changed(then, now, "sources"))
     for name in _changed(then, now, "versions"):
         if name not in _NO_LIBRARIES:
-            yield f"{name}: version {_part(then, 'versions').get(name)}, now {_part(now, 'versions').get(name)}"
-    yield from (f"the prior {name} has changed" for name in _changed(then, now, "priors"))
+            yield f"{name} {_part(then, 'versions').get(name)}, now {_part(now, 'versions').get(name)}"
+    yield from (f"prior {name}" for name in _changed(then, now, "priors"))
     if record.label != trial.contender.label:
-        yield f"its detector is now called {trial.contender.label}"
-    for key, what in _NAMED.items():
-        if then.get(key) != now[key]:
-            yield f"{what} (hash {str(then.get(key))[:12]}, now {str(now[key])[:12]})"
-    if judging_of := [f"{name} has changed" for name in _changed(then, now, "rules")]:
-        yield f"other rules judge it: {', '.join(judging_of)}"
-
-
-_NAMED = {
-    "data_hash": "the data have changed",
-    "episodes_hash": "the protocol trains or scores on other recordings",
-    "scoring_version": "boxes call detectors differently",
-    "labels_hash": "the labels have changed",
-}
+        yield f"its label, now {trial.contender.label}"
+    yield from (what for key, what in _HASHES.items() if then.get(key) != now[key])
+    yield from (f"rules: module {name}" for name in _changed(then, now, "rules"))
 
 
 def _decides(trial: Trial, plan: Plan) -> dict[str, JsonValue]:

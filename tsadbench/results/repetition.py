@@ -12,7 +12,7 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
-from tsadbench.execution.identity import code_of, identity
+from tsadbench.execution.identity import changes, code_of, identity
 from tsadbench.execution.judging import score_shapes, scored_episodes
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.record import Record
@@ -126,8 +126,19 @@ def repeat(
         yield repeated
 
 
+def why_new(record: Record, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> list[str]:
+    """Return what has changed since a trial ran, so that a run does not take it for done; parameters as for `repeat`."""
+    require_admitted(record, named)
+    return list(changes(record, *_planned(record, load(record.dataset))))
+
+
 def _planned(
-    record: Record, data: LabelledDataset, timeout: float | None, memory: float | None, *, contributions: bool
+    record: Record,
+    data: LabelledDataset,
+    timeout: float | None = None,
+    memory: float | None = None,
+    *,
+    contributions: bool = False,
 ) -> tuple[Trial, Plan]:
     """Return the trial that a record's label names, and a plan that holds it; a UsageError if there is none."""
     protocol = parse_label(record.protocol)
