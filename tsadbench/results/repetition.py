@@ -127,7 +127,7 @@ def repeat(
 
 
 def why_new(record: Record, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> list[str]:
-    """Return what has changed since a trial ran, so that a run does not take it for done; parameters as for `repeat`."""
+    """Return what has changed since a trial ran, so that a run makes or judges it again; parameters as for `repeat`."""
     require_admitted(record, named)
     return list(changes(record, *_planned(record, load(record.dataset))))
 
