@@ -30,10 +30,8 @@ from tsadbench.utils.parameters import JsonValue, Label, parse_label
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 from tsadbench.utils.text import one_line
 
-# Beside committed tables, one report a line; in a store, one file a report.
-FILE = "checks.jsonl"
-# A report has some 3,000 bytes.
-_MOST_BYTES = 2**20
+FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
+_MOST_BYTES = 2**20  # a report has some 3,000
 
 
 def _clean(name: str) -> str:
@@ -83,11 +81,11 @@ class CheckReport(BaseModel):
 
     def filled(self, results: Sequence[CheckResult]) -> CheckReport:
         """Return the report with results of checks besides those that it has, in the order of all checks."""
-        statuses = {**self.results, **{result.id: result.status for result in results}}
-        reasons = {**self.reasons, **{result.id: one_line(result.reason, 500) for result in results if result.reason}}
-        order = [check.id for check in all_checks() if check.id in statuses]
-        of_each = {"results": {check: statuses[check] for check in order}}
-        return self.model_copy(update={**of_each, "reasons": {one: reasons[one] for one in order if one in reasons}})
+        statuses = self.results | {result.id: result.status for result in results}
+        reasons = self.reasons | {result.id: one_line(result.reason, 500) for result in results if result.reason}
+        ids = [check.id for check in all_checks()]
+        ordered = [{one: of_each[one] for one in ids if one in of_each} for of_each in (statuses, reasons)]
+        return self.model_copy(update={"results": ordered[0], "reasons": ordered[1]})
 
 
 def empty_report(detector: str, *, full: bool = False) -> CheckReport:
@@ -97,8 +95,7 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
         own = with_files_read(Construction(locate(label.target), label.arguments))
         description = describe(own.source)
         try:
-            prior = PRIOR if description.traits.needs_prior else None
-            changed = describe(own, prior=prior).changed
+            changed = describe(own, prior=PRIOR if description.traits.needs_prior else None).changed
         except PluginError:  # the check `works` says so
             changed = {name: str(text) for name, text in sorted(own.given.items())}
     return CheckReport(
@@ -115,10 +112,7 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What reports say of a row, and the reports.
-
-    "pass" if a report without failures vouches for each of its trials, "fail" if one has failures, else "no".
-    """
+    """What reports say of a row: "pass" if each of its trials has one without failures, "fail" if one has failures."""
 
     checked: Literal["pass", "fail", "no"] = "no"
     failed: tuple[str, ...] = ()
@@ -139,15 +133,10 @@ class CheckReports:
 
     def verdict(self, records: Sequence[Record]) -> Verdict:
         """Return what the reports say of the trials of one row."""
-        by_trial = {
-            (record.label, code_of(record.manifest), *sorted(_versions_of(record).items())): tuple(
-                one for one in self._by_label.get(record.label, ()) if one.vouches_for(record)
-            )
-            for record in records
-        }
-        reports = tuple(one for found in by_trial.values() for one in found)
+        of_each = [[one for one in self._by_label.get(row.label, ()) if one.vouches_for(row)] for row in records]
+        reports = tuple({one.identity: one for found in of_each for one in found}.values())
         failed = tuple(dict.fromkeys(check for one in reports for check in one.failed))
-        return Verdict("fail" if failed else "pass" if by_trial and all(by_trial.values()) else "no", failed, reports)
+        return Verdict("fail" if failed else "pass" if records and all(of_each) else "no", failed, reports)
 
 
 def keep(report: CheckReport, store: Path) -> Path:
@@ -172,16 +161,17 @@ def kept(store: Path) -> Iterator[CheckReport]:
 
 def read_reports(file: Path) -> tuple[CheckReport, ...]:
     """Return the reports of a file with one a line, if there is such a file; a StoreError if a line is no report."""
-    reports = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else (), start=1):
-        try:
-            reports.append(CheckReport.model_validate_json(line))
-        except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = one_line(".".join(map(str, fault["loc"])), 100)
-            what = f"not a report of checks ({where}: {fault['msg']}); remove it"
-            raise StoreError(f"{file}, line {number}: {what}") from error
-    return tuple(reports)
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return tuple(_read(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
+
+
+def _read(line: str, where: str) -> CheckReport:
+    try:
+        return CheckReport.model_validate_json(line)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        what = f"{one_line('.'.join(map(str, fault['loc'])), 100)}: {fault['msg']}"
+        raise StoreError(f"{where}: not a report of checks ({what}); remove it") from error
 
 
 @cache

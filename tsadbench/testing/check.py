@@ -51,20 +51,10 @@ def require_equal(
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check.
+    """The result of a check, the reason unless it is a pass, and the numbers behind a failure.
 
-    Parameters
-    ----------
-    id, group, sentence
-        The check's.
-    status
-        "pass", "warn", "fail", "skip"; "expected-failure": a failure that was declared, with its reason;
-        "not-applicable": the same of a check on data that a detector may decline; "not-run": the detector failed before
-        the checks began.
-    reason
-        Why, unless it is a pass.
-    evidence
-        Numbers behind a failure.
+    A failure that was declared is "expected-failure", or "not-applicable" if the check tries data that a detector may
+    decline. "not-run": the detector does not work.
     """
 
     id: str

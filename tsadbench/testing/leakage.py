@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 
 from tsadbench.base.dataset import Labels
-from tsadbench.base.recording import Recording
 from tsadbench.base.scores import difference
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, check, require_equal
@@ -22,14 +21,8 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 
 leak = partial(check, "leakage")
 by_position = partial(check, "position")
-
-_HUGE = 100.0
-_N_PERIODS = 25
-# Means of random periods correlate less than this with their number; a counter of rows does so perfectly.
-_MOST_CORRELATION = 0.9
-_ROUNDING = 1e-9
-# In units of the scores' spread: a mean over all rows so far drifts a little until it settles.
-_LEAST_CHANGE = 0.5
+# A detector may look here for labels.
+_MODULES = (builtins, sys.modules["__main__"], np)
 
 
 @by_position("scores")
@@ -38,27 +31,27 @@ def position(subject: Subject) -> None:
     memory = subject.traits.memory
     if memory is None:
         raise Skipped("memory=None promises nothing; the check `no-trend` binds it")
-    whole, start = subject.test(), 60
-    first = start + memory
-    found = subject.score(whole.rows(start, whole.n_rows))[memory:]
-    reason = f"row {{row}} is scored differently if the first {start} rows are left out; declared memory: {memory}"
-    require_equal(found, subject.score(whole)[first:], reason, exact=False, first=first)
+    whole, first = subject.test(), 60 + memory
+    found = subject.score(whole.rows(60, whole.n_rows))[memory:]
+    reason = f"row {{row}} is scored differently if the first 60 rows are left out; declared memory: {memory}"
+    require_equal(found, subject.usual[first:], reason, exact=False, first=first)
 
 
 @by_position()
 def no_trend(subject: Subject) -> None:
     """Rows that repeat over and over get scores without a trend over the row number."""
     period = synthetic.normal(20, 5).values
-    scores = subject.score(synthetic.recording(np.tile(period, (_N_PERIODS, 1))))
+    scores = subject.score(synthetic.recording(np.tile(period, (25, 1))))
     if not np.isfinite(scores).any():
         raise Skipped("it scores no row of this recording")
     settled = scores[5 * len(period) :].reshape(-1, len(period))[:-1]  # the last period may lack rows to look ahead to
     means = settled.mean(axis=1)
-    if np.ptp(means) <= _ROUNDING * (1.0 + np.abs(means).max()):
+    if np.ptp(means) <= 1e-9 * (1.0 + np.abs(means).max()):
         return
     correlation = abs(float(np.corrcoef(np.arange(len(means)), means)[0, 1]))
     change = abs(float(means[-1] - means[0]))
-    if correlation > _MOST_CORRELATION and change > _LEAST_CHANGE * float(np.nanstd(settled)):
+    # Means of random periods correlate less with their number; a mean over all rows so far drifts until it settles.
+    if correlation > 0.9 and change > 0.5 * float(np.nanstd(settled)):
         reason = "identical periods get scores that rise or fall with the row number: it seems to count rows"
         raise Failed(reason, correlation=correlation, change=change)
 
@@ -70,7 +63,7 @@ def scaling(subject: Subject) -> None:
     if subject.traits.window_normalised:
         raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
     rescaled = subject.score(subject.test(lambda values: 3.0 * values + 5.0))
-    row, largest = difference(rescaled, subject.score(subject.test()))
+    row, largest = difference(rescaled, subject.usual)
     if row is None:
         reason = "3 x + 5 gets the scores of x: the scored series' own statistics scale it"
         raise Failed(reason, largest_difference=largest)
@@ -79,17 +72,14 @@ def scaling(subject: Subject) -> None:
 @leak("scores")
 def prefix(subject: Subject) -> None:
     """A score depends on no row later than the declared look_ahead."""
-    look_ahead, whole = subject.traits.look_ahead, subject.test()
-    expected = subject.score(whole)
+    look_ahead, whole, expected = subject.traits.look_ahead, subject.test(), subject.usual
     for cut in (subject.warm_up + look_ahead + 2, 97, 128, 200, whole.n_rows - 1):
         stop = max(0, cut - look_ahead)
-
-        def poison(values: FloatArray, cut: int = cut) -> None:
-            values[cut:] = values[cut:] * -_HUGE + _HUGE
-
-        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", subject.test(poison))):
+        poisoned = np.concatenate([whole.values[:cut], whole.values[cut:] * -100.0 + 100.0])
+        for way, other in (("cut off", whole.rows(0, cut)), ("poisoned", synthetic.recording(poisoned))):
             reason = f"row {{row}} is scored differently if the recording is {way} at row {cut}; declared look_ahead: "
-            require_equal(subject.score(other)[:stop], expected[:stop], f"{reason}{look_ahead}", exact=False, cut=cut)
+            found = subject.score(other)[:stop]
+            require_equal(found, expected[:stop], f"{reason}{look_ahead}", exact=False, cut=cut)
 
 
 @leak("scores")
@@ -98,11 +88,10 @@ def memory(subject: Subject) -> None:
     reach = subject.traits.memory
     if reach is None:
         raise Skipped("memory=None promises nothing")
-    at = 100
-    first = at + reach + 1
-    reason = f"row {{row}} is affected by a change of row {at}; declared memory: {reach}"
-    after = subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[first:]
-    require_equal(after, subject.score(subject.test())[first:], reason, exact=False, first=first)
+    first = 101 + reach
+    reason = f"row {{row}} is affected by a change of row 100; declared memory: {reach}"
+    after = subject.score(subject.test(synthetic.raised(100, 101, 20.0)))[first:]
+    require_equal(after, subject.usual[first:], reason, exact=False, first=first)
 
 
 @leak()
@@ -117,8 +106,7 @@ def state(subject: Subject) -> None:
         raise Skipped(f"its attributes cannot be pickled ({error}); the check `copies` says so") from error
     detector.score(subject.test())
     after = {name: pickle.dumps(value) for name, value in vars(detector).items()}
-    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    if changed:
+    if changed := sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name)):
         raise Failed(f"score changes {changed}; make _score pure, or declare adaptive")
 
 
@@ -127,21 +115,18 @@ def pure(subject: Subject) -> None:
     """A recording's scores depend on it alone: not on what was scored before, nor on chance."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
-
-    def other() -> Recording:
-        return subject.test(seed=3, n_rows=150)
-
     detector = subject.fitted
-    first_a, first_b, again = (detector.score(one) for one in (subject.test(), other(), subject.test()))
-    require_equal(again, first_a, "a recording gets other scores when scored again")
-    require_equal(subject.fitted.score(other()), first_b, "a recording gets other scores when scored alone")
+    first, other, again = (detector.score(subject.test(seed=seed)) for seed in (2, 3, 2))
+    require_equal(again, first, "a recording gets other scores when scored again")
+    alone = subject.fitted.score(subject.test(seed=3))
+    require_equal(alone, other, "a recording gets other scores when scored alone")
 
 
 @leak()
 def alignment(subject: Subject) -> None:
     """A row's score depends on the row itself, not only on rows before or after it."""
     subject.skip_constant()
-    expected = subject.score(subject.test())
+    expected = subject.usual
     for at in range(100, 180, 10):
         if abs(subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[at] - expected[at]) > 0:
             return
@@ -164,18 +149,13 @@ def borders(subject: Subject) -> None:
     joined = of_joined.score(subject.test())
     if difference(joined, of_apart.score(subject.test()))[0] is not None:
         return
-    shuffled = synthetic.recording(np.random.default_rng(7).permutation(rows))
-    by_order = _typical(subject.make().fit(shuffled).score(subject.test()), joined)
+    by_order = _typical(subject.refit([synthetic.recording(np.random.default_rng(7).permutation(rows))]), joined)
     by_seed = 0.0
     if subject.traits.stochastic and subject.takes_seed:
-        other = subject.make(seed=1234).fit(synthetic.recording(rows)).score(subject.test())
-        by_seed = _typical(other, joined)
+        by_seed = _typical(subject.refit([synthetic.recording(rows)], seed=1234), joined)
     if by_order > 1e-6 * (1.0 + float(np.nanmedian(np.abs(joined)))) and by_order > 3.0 * by_seed:
-        raise Failed(
-            "it learns from the order of rows, and learns the same from joined recordings as from separate ones",
-            difference_by_order=by_order,
-            difference_by_seed=by_seed,
-        )
+        reason = "it learns from the order of rows, and learns the same from joined recordings as from separate ones"
+        raise Failed(reason, difference_by_order=by_order, difference_by_seed=by_seed)
 
 
 def _typical(found: FloatArray, expected: FloatArray) -> float:
@@ -197,13 +177,12 @@ def bystanders(subject: Subject) -> None:
 
 @contextmanager
 def _lying_about(labels: BoolArray) -> Iterator[None]:
-    namespaces = (vars(builtins), vars(sys.modules["__main__"]), vars(np))
-    for namespace in namespaces:
-        namespace["labels"] = labels
+    for module in _MODULES:
+        vars(module)["labels"] = labels
     os.environ["TSADBENCH_LABELS"] = "".join(str(int(label)) for label in labels)
     try:
         yield
     finally:
-        for namespace in namespaces:
-            del namespace["labels"]
+        for module in _MODULES:
+            del vars(module)["labels"]
         del os.environ["TSADBENCH_LABELS"]

@@ -120,7 +120,7 @@ def _results(own: Construction, checks: list[Check], expected: dict[str, str], *
     except PluginError as error:  # it ends its process, for instance
         works = _WORKS.result("fail", str(error))
     others = [check for check in checks if check.id != "works"]
-    if not works.good:
+    if not others or not works.good:
         return [works, *(check.result("not-run") for check in others)]
     ids = [check.id for check in others]
     inside = ask(own.source, examined, Inside, cheap, own, full, ids, expected, seconds=_SECONDS)
@@ -194,16 +194,16 @@ class Inside:
 
 def worked(cheap: Construction, full: bool) -> CheckResult:
     """Run the check `works`; a UsageError if a parameter is wrong."""
-    return _examine(_WORKS, _subject(cheap, full), {})
+    return _examine(_WORKS, Subject(cheap, full=full), {})
 
 
 def examined(cheap: Construction, own: Construction, full: bool, ids: list[str], given: dict[str, str]) -> Inside:
     """Run the checks that need the detector beside them."""
     # A detector that looks where it runs finds another place than in a trial: the check `same-in-box` then differs.
     os.chdir(os.path.expanduser("~"))
-    subject = _subject(cheap, full)
+    subject = Subject(cheap, full=full)
     declared = subject.make().expected_check_failures()
-    checks = [check for check in _named(ids, declared) if check.id in ids]
+    checks = _named(ids, declared)
     # A leak is a leak, except in floors, which every table marks.
     leaks = [] if subject.traits.floor else [one.id for one in all_checks() if one.group in ("leakage", "replay")]
     expected = {**{id_: reason for id_, reason in declared.items() if id_ not in leaks}, **given}
@@ -212,11 +212,6 @@ def examined(cheap: Construction, own: Construction, full: bool, ids: list[str],
         expected=expected,
         outside=Outside.of(subject, own.construct()) if any(check.of_trials for check in checks) else None,
     )
-
-
-def _subject(cheap: Construction, full: bool) -> Subject:
-    cls = cheap.source.load()
-    return Subject(cls, cheap.values(cls), full=full)
 
 
 # --- pytest
@@ -234,12 +229,9 @@ def parametrize_with_checks(
     """
     import pytest  # not a dependency: whoever calls this runs pytest
 
-    cases = [
-        pytest.param(detector, check.id, id=f"{_name(detector)}-{check.id}")
-        for detector in detectors
-        for check in all_checks()
-    ]
-    return pytest.mark.parametrize(("detector", "check_id"), cases)
+    cases = itertools.product(detectors, [check.id for check in all_checks()])
+    parameters = [pytest.param(*case, id=f"{_name(case[0])}-{case[1]}") for case in cases]
+    return pytest.mark.parametrize(("detector", "check_id"), parameters)
 
 
 class DetectorContract:
@@ -257,7 +249,7 @@ class DetectorContract:
 
     detector: ClassVar[Detector | type[Detector]]
     expected_failures: ClassVar[Mapping[str, str]] = {}
-    _results: ClassVar[Mapping[str, CheckResult]]
+    _results: ClassVar[list[CheckResult]]
 
     def test_check(self, check_id: str) -> None:
         """Fail if the check does, skip if it does not apply, and warn if it does."""
@@ -265,9 +257,8 @@ class DetectorContract:
 
         case = type(self)
         if "_results" not in vars(case):
-            found = check_detector(case.detector, expected_failures=case.expected_failures, on_fail=None)
-            case._results = {result.id: result for result in found}
-        results = case._results
+            case._results = check_detector(case.detector, expected_failures=case.expected_failures, on_fail=None)
+        results = {result.id: result for result in case._results}
         result = results[check_id] if results["works"].good else results["works"]
         if result.status == "fail":
             raise CheckFailedError(_failure(result))
@@ -288,6 +279,5 @@ def _failure(result: CheckResult) -> str:
 
 
 def _name(detector: str | Detector | type[Detector]) -> str:
-    if isinstance(detector, str):
-        return detector
-    return (detector if isinstance(detector, type) else type(detector)).__name__
+    cls = detector if isinstance(detector, type) else type(detector)
+    return detector if isinstance(detector, str) else cls.__name__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import difference
+from tsadbench.sandbox import Construction
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Skipped
 from tsadbench.testing.synthetic import Change
@@ -41,10 +42,10 @@ class Data:
 class Subject(Data):
     """A detector class with parameters."""
 
-    def __init__(self, cls: type[Detector], parameters: Mapping[str, object], *, full: bool) -> None:
+    def __init__(self, construction: Construction, *, full: bool) -> None:
         super().__init__(full=full)
-        self.cls = cls
-        self.parameters = dict(parameters)
+        self.cls = construction.source.load()
+        self.parameters = construction.values(self.cls)
 
     @property
     def traits(self) -> Traits:
@@ -80,25 +81,29 @@ class Subject(Data):
         """Return the scores of a copy of the recording by a copy of the detector, so that no check spoils another."""
         return self.fitted.score(synthetic.changed(recording, np.copy))
 
-    def refit(self, **changes: object) -> FloatArray:
-        """Return the scores of `test` by a new detector."""
-        return self.fit(**changes).score(self.test())
+    def refit(self, train: Sequence[Recording] | None = None, **changes: object) -> FloatArray:
+        """Return the scores of `test` by a new detector, fitted on these recordings or on `train`."""
+        return self.make(**changes).fit(self.train() if train is None else train).score(self.test())
+
+    @property
+    def usual(self) -> FloatArray:
+        """The scores of `test`, computed again: another fit may have changed them."""
+        return self.score(self.test())
 
     @cached_property
     def repeats_scores(self) -> bool:
         """Whether it gives the same scores twice; if not, comparing scores means nothing."""
-        return difference(self.score(self.test()), self.score(self.test()), exact=True)[0] is None
+        return difference(self.score(self.test()), self.usual, exact=True)[0] is None
 
     @cached_property
     def repeats_fits(self) -> bool:
         """Whether two fits give the same scores; if not, comparing fits means nothing."""
-        again = self.refit()
-        return self.repeats_scores and difference(again, self.score(self.test()), exact=True)[0] is None
+        return self.repeats_scores and difference(self.refit(), self.usual, exact=True)[0] is None
 
     @cached_property
     def warm_up(self) -> int:
         """Number of rows at a recording's start without a score."""
-        return int(np.isnan(self.score(self.test())).cumprod().sum())
+        return int(np.isnan(self.usual).cumprod().sum())
 
     @property
     def reach(self) -> int:

@@ -29,7 +29,6 @@ of_trials = partial(check, of_trials=True)
 _REACHED = "the data's folder"
 # What is drawn is the same in each check, so that its result repeats.
 _SECRET = "0123456789abcdef" * 2
-_LONG, _SHORT = 2000, 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Outside:
         same = repr(own.get_params(deep=False)) == repr(subject.make().get_params(deep=False))
         facts = subject.traits, own.declared_traits(), same
         try:
-            scores = subject.score(subject.test()).tolist()
+            scores = subject.usual.tolist()
             return cls(*facts, scores, subject.repeats_scores, subject.repeats_fits)
         except Exception as error:  # other checks say so
             return cls(*facts, fault=f"{type(error).__name__}: {error}")
@@ -104,11 +103,10 @@ def libraries(trials: Trials) -> None:
     own = {module.partition(".")[0] for module in trials.cheap.source.modules}
     named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = {OWN, *required_by_core(), *requirements([*named, *description.libraries], extras=True)}
-    of_package = {
-        package: {normalised(name): name for name in distributions_of(package)} for package in importers.keys() - own
-    }
+    loaded = importers.keys() - own
+    of_package = {package: {normalised(name): name for name in distributions_of(package)} for package in loaded}
     explained = [package for package, names in of_package.items() if names.keys() <= known]
-    unexplained = {package: names for package, names in of_package.items() if not names.keys() <= known}
+    unexplained = {package: names for package, names in of_package.items() if package not in explained}
     for package in explained:  # grows: what a known library imports without requiring it is known by its version too
         for other in [one for one in unexplained if package in importers[one]]:
             explained.append(other)
@@ -117,12 +115,11 @@ def libraries(trials: Trials) -> None:
     roots = {package for package in unexplained if not importers[package] & unexplained.keys()}
     hidden = sorted({name for package in roots or unexplained for name in unexplained[package].values()})
     if hidden:
-        declaration = ", ".join(f'"{name}"' for name in hidden)
-        raise Warned(
+        reason = (
             f"its fit loads {', '.join(hidden)}, which its files do not import by name: with another version of it, a "
-            f"kept trial would still count as done; declare it in the class: libraries = ({declaration},)",
-            hidden=list(hidden),
+            f"kept trial would still count as done; declare it in the class: libraries = {tuple(hidden)}"
         )
+        raise Warned(reason, hidden=list(hidden))
 
 
 @of_trials("leakage", "fits")
@@ -157,26 +154,22 @@ def replays(trials: Trials) -> None:
         audits.append(_replay(trials, trials.own, outside.own_traits, "in its runs, "))
     for replay in [] if outside.traits.floor else audits:
         if not replay.forgets and not outside.traits.adaptive:
-            raise Failed(
+            reason = (
                 f"behind other rows, ranks of scores change even 500 rows later: correlation {replay.correlation:.2f}, "
-                f"expected {MIN_CORRELATION}; if scores depend on the rows before theirs alone, declare memory",
-                correlation=replay.correlation,
+                f"expected {MIN_CORRELATION}; if scores depend on the rows before theirs alone, declare memory"
             )
+            raise Failed(reason, correlation=replay.correlation)
         if not replay.calibrated:
-            raise Warned(
-                "its training scores are of another size than fresh scores of the same rows: thresholds set on them "
-                "are too high or too low",
-                median_ratio=replay.median_ratio,
-                tail_ratio=replay.tail_ratio,
-            )
+            reason = "its training scores are of another size than fresh scores of the same rows: thresholds are wrong"
+            raise Warned(reason, median_ratio=replay.median_ratio, tail_ratio=replay.tail_ratio)
 
 
 def _replay(trials: Trials, construction: Construction, traits: Traits, when: str) -> Replay:
     """Return the replay audit of a trial on simulated recordings."""
     crossing = Crossing(synthetic.SENSORS, _SECRET)
     train = trials.train()
-    faulty, _ = synthetic.with_fault(synthetic.normal(_LONG, 1004, "long"), 1500, 1600)
-    episode = Episode("check", train, (faulty, synthetic.normal(_SHORT, 1005, "short")))
+    faulty, _ = synthetic.with_fault(synthetic.normal(2000, 1004, "long"), 1500, 1600)
+    episode = Episode("check", train, (faulty, synthetic.normal(240, 1005, "short")))
 
     def fresh() -> Box:
         return Box(construction, threads=1, crossing=crossing)
