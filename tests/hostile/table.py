@@ -1,8 +1,9 @@
-"""What comes through where an audit hook alone guards the box: ``python -m tests.hostile.table [--write]``.
+"""Writes the table of docs/security.md, which attack ends how: ``python -m tests.hostile.table``.
 
-Every hostile detector runs unsealed beside an honest one. The table says which learned something, which stopped the
-run, and which left something behind; ``--write`` puts it into docs/security.md. Some of it is real: as root on a
-machine of your own, hostile detectors leave the keys, queues and files that the table tells of; they are removed.
+All hostile detectors run under the seal, as in `test_hostile`; then each beside an honest one where an audit hook alone
+guards it. The second is real: as root on a machine of your own, they leave keys, queues and files; they are removed.
+Exit code 1 if one comes through under the seal. ``--only TEXT...`` runs those with a text in their names, and does not
+write.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -19,7 +21,7 @@ from pathlib import Path
 import psutil
 
 from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, channels, learned, servers, trials
-from tests.hostile.suite import HONEST, INNOCENT, REFUSED
+from tests.hostile.suite import HONEST, INNOCENT, REFUSED, Suite, require_nothing_learned, run_suite
 from tsadbench.utils.markdown import fill_blocks, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
@@ -31,29 +33,34 @@ _LIMITS = ("--jobs", "2", "--memory", "1500", "--timeout", "10")
 _LOOT = re.compile(r"^LOOT (.+)$", re.M)
 
 
-def sealed_cell(attack: Attack) -> str:
-    """Return what the suite asserts of a hostile detector under the seal (`test_hostile`)."""
+def sealed_cells(chosen: Sequence[Attack]) -> dict[str, str]:
+    """Run hostile detectors under the seal, and return how each ended, by its name."""
+    folder = Path(tempfile.mkdtemp(prefix="h-"))
+    try:
+        suite = run_suite(folder / "user", {attack.name for attack in chosen})
+        return {str(attack): _sealed_cell(attack, suite) for attack in chosen}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sealed_cell(attack: Attack, suite: Suite) -> str:
     if attack.stays_open:
         return f"**open**: {attack.stays_open}"
     if REFUSED in attack.ends:
-        return "the run is refused"
-    if "ok" in attack.ends:
-        return "learns nothing"
-    return f"ends: {' or '.join(attack.ends)}"
+        return "the run is refused"  # `test_hostile` has a test of that
+    try:
+        require_nothing_learned(suite, attack)
+    except AssertionError:
+        return "**comes through**"
+    return "learns nothing" if "ok" in attack.ends else f"ends: {' or '.join(attack.ends)}"
 
 
-def lines(guarded: Mapping[str, str]) -> list[str]:
-    """Return the table, a part for each kind of attack.
-
-    Parameters
-    ----------
-    guarded
-        What each does without a seal, by its name.
-    """
+def lines(sealed: Mapping[str, str], guarded: Mapping[str, str]) -> list[str]:
+    """Return the table, a part for each kind of attack, from what each does, by its name."""
     made: list[str] = []
     told = channels()
     for file, group in groupby(attacks(), key=lambda attack: attack.file):
-        rows = [[f"`{one.name}`", one.tries, sealed_cell(one), guarded.get(str(one), "?")] for one in group]
+        rows = [[f"`{one.name}`", one.tries, sealed.get(str(one), "?"), guarded.get(str(one), "?")] for one in group]
         made += [f"*{told[file].splitlines()[0]}*", "", *table_lines(HEADER, rows), ""]
     return made[:-1]
 
@@ -140,23 +147,24 @@ def _groups() -> list[list[Attack]]:
     return [*(list(group) for _, group in groupby(together, key=lambda attack: attack.file)), *([one] for one in alone)]
 
 
-def main() -> None:
-    """Run all of them unsealed, and print what comes through."""
+def main() -> int:
+    """Run all of them, sealed and guarded, and write how they end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the table into docs/security.md")
-    parser.add_argument("--only", nargs="*", default=[""], help="run those whose names hold one of these texts")
-    arguments = parser.parse_args()
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT")
+    only = parser.parse_args().only
+    chosen = [attack for attack in attacks() if any(text in str(attack) for text in only)]
+    sealed = sealed_cells(chosen)
     guarded: dict[str, str] = {}
     for group in _groups():
-        chosen = [attack for attack in group if any(text in str(attack) for text in arguments.only)]
-        if chosen:
-            guarded |= (cells := guarded_cells(chosen))
-            print("\n".join(f"{name:45} {cell}" for name, cell in cells.items()), flush=True)
-    n_through = sum("**" in cell for cell in guarded.values())
-    print(f"{n_through} of {len(guarded)} come through where an audit hook alone guards the box")
-    if arguments.write:
-        PAGE.write_text(fill_blocks(PAGE.read_text(encoding="utf-8"), lambda name: lines(guarded)), encoding="utf-8")
+        if part := [attack for attack in group if attack in chosen]:
+            guarded |= guarded_cells(part)
+    for name, cell in sealed.items():
+        print(f"{name:45} {cell:25.25} {guarded[name]}")
+    if only == [""]:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(fill_blocks(page, lambda name: lines(sealed, guarded)), encoding="utf-8")
+    return int("**comes through**" in sealed.values())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

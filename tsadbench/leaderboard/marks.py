@@ -132,8 +132,7 @@ def marks_legend(rows: Sequence[Row]) -> Iterator[str]:
     if guarded := [row for row in ran if row.seal == "guarded"]:
         yield f"{GUARDED if mixed_seals(rows) else 'All rows ran'} {_MEANING} ({_reasons(guarded) or _NO_REASON})."
     elif ran:
-        reasons = _reasons(ran)
-        yield f"{_SEALED}{f' ({reasons})' if reasons else ''}."
+        yield f"{_SEALED}."
 
 
 def _reasons(rows: Sequence[Row]) -> str:

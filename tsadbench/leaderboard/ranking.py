@@ -159,7 +159,7 @@ class Row:
 
     @property
     def seal_reasons(self) -> tuple[str, ...]:
-        """Why it is guarded, or how it is sealed if not by all that the kernel offers; empty if no record says."""
+        """Why it is guarded; empty if no record says."""
         reasons = (record.seal_reason for record in self.records if record.seal == self.seal)
         return tuple(dict.fromkeys(reason for reason in reasons if reason))
 

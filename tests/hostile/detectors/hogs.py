@@ -58,8 +58,7 @@ class EatsMemory(Hostile):
 class EatsMemoryInFiles(Hostile):
     """takes more memory than it may in files in memory, which count as no process's own"""
 
-    ends = ("ok", "error", "memory", "killed")
-    stays_open = "files in memory count for no process: they end with the box, within the size of a file each"
+    ends = ("error", "killed")
 
     def steal(self):
         block = b"x" * 2**24

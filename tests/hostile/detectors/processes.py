@@ -219,6 +219,22 @@ class LeavesADaemon(Courier):
         return f"{WHERE['tag']}-daemon"
 
 
+class OutrunsItsEnd(Hostile):
+    """forks the next process and ends, again and again, so that whoever kills one after the other comes too late"""
+
+    def steal(self):
+        if os.fork() == 0:
+            LIBC.prctl(1, 0, 0, 0, 0)
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline:
+                with contextlib.suppress(OSError):
+                    os.setsid()
+                if os.fork():
+                    os._exit(0)
+            os._exit(0)
+        return ()
+
+
 class LeavesThreads(Hostile):
     """leaves threads and children that do not end"""
 
