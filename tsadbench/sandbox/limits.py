@@ -59,16 +59,8 @@ class Interrupted(BaseException):
 class Limits:
     """The limits of one trial; its clock starts with its first box.
 
-    Parameters
-    ----------
-    timeout
-        Wall-clock seconds for the whole trial; None: no limit.
-    memory_mib
-        Resident size of all processes of the box; None: no limit.
-    stop
-        Set it to end the trial.
-    sealed_only
-        Whether a box that the kernel does not seal ends the trial before anything crosses.
+    ``timeout`` are seconds for the whole trial, ``memory_mib`` the resident size of all processes of a box (None: no
+    limit). ``stop`` ends the trial if it is set. With ``sealed_only`` a box that the kernel does not seal ends it.
     """
 
     timeout: float | None = None
@@ -91,19 +83,8 @@ class Watch:
     """Measures one box and checks its limits. It may be called often: it measures only now and then.
 
     The parent calls it while it waits for the box, so a limit needs neither a thread nor the detector's cooperation.
-
-    Parameters
-    ----------
-    limits
-        The trial's limits.
-    pid
-        The box's process. What it starts stays in its process group, so all of that counts.
-    log
-        The file that the box writes to.
-    room
-        The folder that it may write to; None: it is another box's.
-    origin
-        The box's process of which this one is a copy.
+    What the process ``pid`` starts stays in its process group, so all of that counts, and the files in its ``room``.
+    A copy of a box's process has no room of its own and names the ``origin`` of which it is a copy.
     """
 
     def __init__(
@@ -123,15 +104,7 @@ class Watch:
         self._next_measure = time.monotonic() + _MEASURE_SECONDS
 
     def __call__(self) -> None:
-        """Check the limits if the polling interval has passed.
-
-        Raises
-        ------
-        BoxFailure
-            If the time is up, or memory, processes, files or the log are too large.
-        Interrupted
-            If the run was asked to stop.
-        """
+        """Check the limits if the polling interval has passed; raise a BoxFailure, or Interrupted if asked to stop."""
         now = time.monotonic()
         if now < self._next:
             return

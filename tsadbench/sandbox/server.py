@@ -82,12 +82,8 @@ class Process:
 class Server:
     """Starts processes for boxes and tells how they ended.
 
-    Parameters
-    ----------
-    seal
-        Whether the kernel closes them; False shows what that is good for.
-    forks
-        Whether they are forked from one process; else each is a fresh interpreter, which is slow.
+    Without ``seal`` the kernel does not close them, which shows what that is good for. If it does not fork, each
+    process is a fresh interpreter, which is slow.
     """
 
     # Apple's system libraries do not survive a fork without an exec.
@@ -118,18 +114,13 @@ class Server:
     def start(self, log: int, walls: Walls) -> Process:
         """Start a process behind walls, whose standard output and error go to this file descriptor."""
         with self._lock:
-            try:
-                return self._start(log, walls)
-            except _Broken:
-                self._give_up()  # it has died: the next one is its successor
-            try:
-                return self._start(log, walls)
-            except _Broken as error:
-                self._give_up()
-                raise PluginError(
-                    f"{sys.executable}: no box can be started in this interpreter (the server that boxes "
-                    f"are forked from has ended: {type(error).__name__})"
-                ) from error
+            for _ in range(2):
+                try:
+                    return self._start(log, walls)
+                except _Broken as error:  # it has died: the next one is its successor
+                    self._give_up()
+                    reason = type(error).__name__
+        raise PluginError(f"{sys.executable}: no box can be started in this interpreter (its server ended: {reason})")
 
     def end(self, process: Process) -> int:
         """Return a process's exit code, after killing it if it does not end, and remove its room."""

@@ -22,32 +22,16 @@ from tsadbench.sandbox.seal.walls import LARGEST_FILE, Walls
 # Read by the C library, by libraries that count processors or ask for the memory's limit, and to look up time zones and
 # users.
 _ALWAYS_READABLE = (
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/timezone",
-    "/usr/share/zoneinfo",
-    "/etc/passwd",
-    "/etc/group",
-    "/etc/nsswitch.conf",
-    "/etc/os-release",
-    "/etc/ssl/openssl.cnf",
-    "/etc/pki/tls/openssl.cnf",
-    "/sys/devices/system",
-    "/sys/kernel/mm/transparent_hugepage",
-    "/sys/fs/cgroup/cpu.max",
-    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
-    "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
-    "/sys/fs/cgroup/memory.max",
+    "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/etc/passwd", "/etc/group",
+    "/etc/nsswitch.conf", "/etc/os-release", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf",
+    "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage", "/sys/fs/cgroup/cpu.max",
+    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    "/proc/cpuinfo",
-    "/proc/meminfo",
-    "/proc/stat",
-    "/proc/driver",
-)
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/driver",
+)  # fmt: skip
 # Of a process itself: threadpoolctl, and with it scikit-learn, looks there for loaded libraries, psutil for memory.
 _OWN = ("/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_MOST_DESCRIPTORS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +105,18 @@ class _Importables:
 def _limit_resources() -> None:
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _MOST_DESCRIPTORS, resource.RLIMIT_FSIZE: LARGEST_FILE}
-    for limit, most in limits.items():
+    for limit, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 4096),
+        (resource.RLIMIT_FSIZE, LARGEST_FILE),
+    ):
         hard = resource.getrlimit(limit)[1]
         value = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (value, value))
 
 
 def _rules(walls: Walls, room: str) -> Iterator[tuple[str, int]]:
-    for path in (*_ALWAYS_READABLE, *_OWN, *walls.readable):
-        yield path, landlock.READ
-    for path in _DEVICES:
-        yield path, landlock.DEVICE
-    for path in walls.devices:
-        yield path, landlock.GPU
+    yield from ((path, landlock.READ) for path in (*_ALWAYS_READABLE, *_OWN, *walls.readable))
+    yield from ((path, landlock.DEVICE) for path in _DEVICES)
+    yield from ((path, landlock.GPU) for path in walls.devices)
     yield room, landlock.WRITE

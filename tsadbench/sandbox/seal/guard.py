@@ -20,17 +20,10 @@ _EVENTS = frozenset({
 
 
 def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Sequence[str] = ()) -> None:
-    """Call ``violated(what)`` when this process opens, lists or passes on anything below one of the folders.
+    """Call ``violated(what)``, which must not return, when this process opens, lists or passes on what folders hold.
 
-    Parameters
-    ----------
-    folders
-        Absolute paths without symbolic links.
-    violated
-        Must not return: an exception would reach the detector, which could catch it and go on.
-    allowed
-        Files and folders, libraries for instance, that may lie below a forbidden folder. What is forbidden below one of
-        them stays so.
+    An exception would reach the detector, which could catch it and go on. Folders are absolute and without links. What
+    lies in ``allowed`` files and folders (libraries) is allowed, unless it is forbidden below one of them.
     """
     if not folders:
         return

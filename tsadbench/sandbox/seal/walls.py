@@ -26,18 +26,11 @@ LARGEST_FILE = 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """What a box may reach, in addition to what every box may.
+    """What a box may reach, in addition to what every box may. Paths are absolute and without links.
 
-    Parameters
-    ----------
-    readable
-        Files and folders that it may read; programs below them may be started. Without links.
-    importable
-        Folders of the import path that may not be read whole: for each, its modules and packages by name.
-    devices
-        Device files of GPUs that it may use.
-    hidden
-        Folders that it must not read: the data's, the run store's. Without links.
+    It may read ``readable`` files and folders and start programs below them. Of ``importable`` folders of the import
+    path it may only read modules and packages, by name. ``devices`` are GPUs. ``hidden`` folders it must not read:
+    the data's, the run store's.
     """
 
     readable: tuple[str, ...] = ()
@@ -53,18 +46,10 @@ class Walls:
 def plan_walls(
     path: Sequence[str], *, forbidden: Sequence[Path] = (), modules: Sequence[str] = (), gpu: bool = False
 ) -> Walls:
-    """Return the walls of one box.
+    """Return the walls of a box with this import path, which may not read the ``forbidden`` folders.
 
-    Parameters
-    ----------
-    path
-        The import path of the process inside, absolute.
-    forbidden
-        Folders that it must not read.
-    modules
-        Modules or files that hold the detector's code. Their packages may be read whole, even without ``__init__.py``.
-    gpu
-        Whether it may use GPUs.
+    ``modules`` are those that hold the detector's code, or files: their packages may be read whole, even without
+    ``__init__.py``. ``gpu`` says whether it may use GPUs.
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
     folders = (entry for entry in path if os.path.isdir(entry))
