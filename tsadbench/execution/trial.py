@@ -20,7 +20,7 @@ from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
-from tsadbench.sandbox.replay import Audit, Copies, combined, may_fork
+from tsadbench.sandbox.replay import Audit, Copies, combined
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.names import without_folders
 from tsadbench.utils.progress import Listener
@@ -133,7 +133,6 @@ class _Work:
             lambda: self._box(trial),
             self.episode.train,
             n_copies=n,
-            may_fork=may_fork(trial.contender.construction, trial.threads),
             adaptive=trial.contender.traits.adaptive,
             audited=self.audited,
         )

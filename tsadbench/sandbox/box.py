@@ -10,6 +10,7 @@ import secrets
 import signal
 import socket
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -112,6 +113,7 @@ class Box:
             "forbidden": list(walls.hidden),
             "allowed": list(walls.readable),
         }
+        self.may_fork = sys.platform == "linux" and threads == 1 and not gpu
         self._forked = False
         self._process: Process = (server or default_server()).start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
@@ -248,7 +250,7 @@ class Box:
         return self._ask({"kind": "question"}, [content], expected=wire.Answered)[0]
 
     def fork(self) -> Box:
-        """Return a copy of the box whose process is a fork of this one's; only on Linux.
+        """Return a copy of the box whose process is a fork of this one's, if it `may_fork`.
 
         The two share memory that the detector mapped to be shared: ask the copy for nothing before the last answer
         of this box is there. It ends with this box.

@@ -42,7 +42,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -98,7 +97,6 @@ class Copies:
         training: Sequence[Recording],
         *,
         n_copies: int,
-        may_fork: bool,
         adaptive: bool,
         audited: bool,
     ) -> None:
@@ -109,9 +107,9 @@ class Copies:
         self._waiting: list[Box] = []
         self._made = contextlib.ExitStack()
         try:
-            if self._restores(training, estimators=not may_fork, adaptive=adaptive, audited=audited):
+            if self._restores(training, estimators=not box.may_fork, adaptive=adaptive, audited=audited):
                 self.how = "restored"
-            elif may_fork:
+            elif box.may_fork:
                 # A system may forbid it: then it is the same process. If that has died, its next answer says so.
                 with contextlib.suppress(BoxFailure):
                     for _ in range(n_copies):
@@ -324,11 +322,6 @@ def combined(replays: Sequence[Replay]) -> Replay | None:
     """Return what was found in several episodes of a trial: the weakest copy, the worst of each number."""
     weakest = Replay.weakest(replays)
     return None if weakest is None else replace(weakest, rows=sum(one.rows for one in replays))
-
-
-def may_fork(construction: Construction, threads: int) -> bool:
-    """Return whether a process of such a detector can be forked: on Linux, with one thread, without a GPU."""
-    return sys.platform == "linux" and threads == 1 and not construction.on_gpu
 
 
 def _joined(beginning: FloatArray, part: Recording) -> Recording:

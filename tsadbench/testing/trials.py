@@ -15,7 +15,7 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.replay import MIN_CORRELATION, Replay
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Description
-from tsadbench.sandbox.replay import Audit, Copies, may_fork
+from tsadbench.sandbox.replay import Audit, Copies
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data, Subject
@@ -177,8 +177,7 @@ def _replay(trials: Trials, construction: Construction, traits: Traits, when: st
     try:
         with fresh() as box:
             box.fit(train)
-            forks = may_fork(construction, threads=1)
-            copies = Copies(box, fresh, train, n_copies=1, may_fork=forks, adaptive=traits.adaptive, audited=True)
+            copies = Copies(box, fresh, train, n_copies=1, adaptive=traits.adaptive, audited=True)
             with copies, copies.take(construction, ()) as copy:
                 of_training, start = box.training_scores(), time.perf_counter()
                 scored = Scored(episode, of_training, tuple(box.score(one) for one in episode.test))
