@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from tsadbench.execution.observer import Observer
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -85,14 +87,8 @@ class Live:
                 self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-class RunProgress(Live):
-    """Observes a run.
-
-    Parameters
-    ----------
-    plans
-        What is run.
-    """
+class RunProgress(Live, Observer):
+    """Shows the trials of plans while they run."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         super().__init__("trials", sum(len(plan.trials) for plan in plans))

@@ -47,8 +47,6 @@ def run(
 ) -> Board:
     """Run detectors on a data set, or all of a suite, under a protocol and rank them, the floors beside them.
 
-    `RunRequest` (`tsadbench.execution.request`) documents the settings that are not explained here.
-
     Parameters
     ----------
     detectors
@@ -61,14 +59,20 @@ def run(
         The name of one or several protocols.
     seeds
         A number, for the seeds 0 to ``seeds - 1``, or a list of seeds.
-    threads, jobs, settings, floors, splits, data, timeout, require_seal, cluster
-        As in a `RunRequest`.
+    splits, floors
+        The splits that the table shows (none: all); whether every registered floor takes part.
+    threads, jobs, cluster
+        Threads of a trial's libraries; trials at a time, by default as many as there are cores; or the address of a
+        Dask cluster that runs them: ``tcp://host:port``, ``tls://host:port`` or ``local:N``.
+    settings, data, require_seal
+        Parameters of detectors and protocols, ``NAME.key=value``; the folder that holds the data sets' folders; whether
+        to refuse machines and detectors whose boxes the kernel cannot seal.
     out
         Folder of a run store that keeps every trial; None keeps none.
-    memory_mib
-        ``memory`` of a `RunRequest`.
+    timeout, memory_mib
+        What one trial may use: wall-clock seconds, resident MiB.
     against
-        As in a `RunRequest`; it is used instead of ``protocol``.
+        Protocol whose shipped leaderboard is shown beside, used instead of ``protocol``.
     suite
         Name of a suite, used instead of ``dataset``: ``plants``, ``servers`` or ``all``.
     progress

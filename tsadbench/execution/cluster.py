@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 10
+_GONE = "the cluster's scheduler is gone; what had come back is kept: run the command again"
 # What a worker makes or reads itself.
 _NOT_SENT = ("data", "episodes", "trials")
 
@@ -73,7 +74,7 @@ class Cluster:
     def n_at_a_time(self) -> int:
         """One trial a worker's thread: Dask counts a lost worker against all trials that it was sent."""
         if self._client.status != "running":
-            raise ClusterError("the cluster's scheduler is gone; what had come back is kept: run the command again")
+            raise ClusterError(_GONE)
         n_threads: int = sum(self._client.nthreads().values())
         return max(1, n_threads)
 
@@ -111,9 +112,7 @@ class Cluster:
             )
             return [failed_outcome(trial, self._plan, lost) for trial in trials]
         except (CancelledError, CommClosedError, TimeoutError) as error:
-            raise ClusterError(
-                "the cluster's scheduler is gone; what had come back is kept: run the command again"
-            ) from error
+            raise ClusterError(_GONE) from error
         return [self._own(trial, outcome) for trial, outcome in zip(trials, found, strict=True)]
 
     def _own(self, trial: Trial, outcome: Outcome) -> Outcome:

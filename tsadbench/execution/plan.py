@@ -38,21 +38,11 @@ _MAX_CONTRIBUTIONS = 10**7
 
 @dataclass(frozen=True)
 class Contender:
-    """A detector with its parameters, checked against the data's sensors.
+    """A detector with its parameters, checked against the data's sensors."""
 
-    Parameters
-    ----------
-    name
-        As records have it: of a detector's file, without its folder.
-    construction
-        How to construct it, without a seed.
-    description
-        What a box told about its class, and about the detector with these parameters.
-    """
-
-    name: str
-    construction: Construction
-    description: Description
+    name: str  # as records have it: of a detector's file, without its folder
+    construction: Construction  # without a seed
+    description: Description  # of the class, and of the detector with these parameters
 
     @cached_property
     def label(self) -> str:
@@ -125,51 +115,22 @@ def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does on one data set under one protocol.
+    """What a run does on one data set under one protocol."""
 
-    Parameters
-    ----------
-    data
-        The data set and, for the judge, its labels.
-    protocol, protocol_label
-        The protocol; its name with the parameters that differ from their defaults.
-    episodes
-        The protocol's, for this data set: each trial fits once for each of them.
-    trials
-        In the order in which they start.
-    splits
-        The splits that tables show, in order.
-    named
-        Labels of the detectors that were asked for; the others are floors that every run adds.
-    timeout, memory_mib
-        What one trial may use: wall-clock seconds, resident MiB; None: no limit.
-    contributions
-        Whether to ask detectors that offer them for each sensor's contribution.
-    require_seal
-        Whether a trial whose box the kernel does not seal fails.
-    source
-        The name of the data set, or its card, and where to look for its files; None for data given in Python.
-    store
-        Where results are kept, if anywhere: a detector must not see earlier ones.
-    config_hash, tuning, suite
-        SHA-256 of the configuration file, how ``tsadbench tune`` came to its settings, and the suite with its version,
-        if any; records keep them.
-    """
-
-    data: LabelledDataset
+    data: LabelledDataset  # the labels are for the judge
     protocol: Protocol
-    protocol_label: str
-    episodes: tuple[Episode, ...]
-    trials: tuple[Trial, ...]
-    splits: tuple[str, ...]
-    named: frozenset[str] = frozenset()
-    timeout: float | None = None
-    memory_mib: float | None = None
-    contributions: bool = True
-    require_seal: bool = False
-    source: tuple[str, DataOptions] | None = None
-    store: Path | None = None
-    config_hash: str | None = None
+    protocol_label: str  # its name with the parameters that differ from their defaults
+    episodes: tuple[Episode, ...]  # each trial fits once for each of them
+    trials: tuple[Trial, ...]  # in the order in which they start
+    splits: tuple[str, ...]  # that tables show, in order
+    named: frozenset[str] = frozenset()  # labels that were asked for; the others are floors that every run adds
+    timeout: float | None = None  # wall-clock seconds of a trial
+    memory_mib: float | None = None  # resident, of a trial
+    contributions: bool = True  # ask detectors that offer them for each sensor's contribution
+    require_seal: bool = False  # a trial whose box the kernel does not seal fails
+    source: tuple[str, DataOptions] | None = None  # name or card, and where its files are; None for data from Python
+    store: Path | None = None  # a detector must not see earlier results
+    config_hash: str | None = None  # this and what follows is kept in records
     tuning: Mapping[str, JsonValue] = field(default_factory=dict)
     suite: str = ""
 
@@ -226,22 +187,8 @@ def make_plan(request: RunRequest, *, judged: bool = True) -> Plan:
 def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     """Return a plan for each data set and protocol; every data set is read once.
 
-    Parameters
-    ----------
-    request
-        What to run.
-    judged
-        Whether scores are to be judged, which needs test recordings and labels. Fits alone need neither.
-
-    Raises
-    ------
-    UsageError
-        If a name, a parameter or a split does not exist, a value is out of range, two data sets have one name, or one
-        has nothing to judge.
-    DataError
-        If data sets cannot be found, all of which are named, or one cannot be read.
-    PluginError, MissingExtraError
-        If a detector, a protocol or a loader cannot be imported.
+    Any error of the request, its data sets or its plugins is raised here. Without ``judged``, neither test recordings
+    nor labels are needed: fits alone are made.
     """
     if request.require_seal:
         with about_setting("require_seal"):
@@ -296,6 +243,13 @@ def _plan(
             "labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its package",
             setting="require_seal",
         )
+    splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))
+    if request.splits and not splits:
+        raise UsageError(
+            f"data set {called} has none of the splits {', '.join(request.splits)}; it has: "
+            f"{', '.join(data.dataset.splits)}",
+            setting="splits",
+        )
     n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
     return Plan(
         data=data,
@@ -303,7 +257,7 @@ def _plan(
         protocol_label=protocol_label,
         episodes=episodes,
         trials=_trials(contenders, request),
-        splits=_own_splits(request, called, data.dataset),
+        splits=splits or tuple(data.dataset.splits),
         named=frozenset(contender.label for contender in contenders[: len(request.detectors)]),
         timeout=request.timeout,
         memory_mib=request.memory,
@@ -341,11 +295,7 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
 
 
 def require_evaluated(data: LabelledDataset, protocol: str) -> None:
-    """Raise a DataError that names the test recordings of which a protocol evaluates no row.
-
-    Such a recording is no error when a plan is made: it counts nowhere, and tables say so. The author of a data set
-    wants to know.
-    """
+    """Raise a DataError that names the test recordings of which a protocol evaluates no row: a plan allows them."""
     rules, _ = make_protocol(protocol, {})
     n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     places = (place for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows))
@@ -403,8 +353,8 @@ def _protocol_names(request: RunRequest) -> tuple[str, ...]:
         return protocols
     if "protocols" in request.model_fields_set and protocols != (request.against,):
         raise UsageError(
-            f"--against {request.against} shows rows made under the protocol {request.against!r}, found --protocol "
-            f"{' and '.join(protocols)}; rows of two protocols cannot be compared: leave --protocol out",
+            f"--against {request.against} shows rows of that protocol, found --protocol {' and '.join(protocols)}; "
+            "rows of two protocols cannot be compared: leave --protocol out",
             setting="against",
         )
     return (request.against,)
@@ -437,17 +387,6 @@ def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
         if split not in splits:
             raise UsageError(f"there is no split {split!r}{nearest(split, splits)}", setting="splits")
     return loaded
-
-
-def _own_splits(request: RunRequest, name: str, dataset: Dataset) -> tuple[str, ...]:
-    """Return those of the request's splits that a data set has; all of its splits if none is requested."""
-    own = tuple(dict.fromkeys(split for split in request.splits if split in dataset.splits))
-    if request.splits and not own:
-        raise UsageError(
-            f"data set {name} has none of the splits {', '.join(request.splits)}; it has: {', '.join(dataset.splits)}",
-            setting="splits",
-        )
-    return own or tuple(dataset.splits)
 
 
 def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial, ...]:

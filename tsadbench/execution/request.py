@@ -50,12 +50,10 @@ def _expected(what: str) -> PydanticCustomError:
 
 
 def _detector(value: object, info: ValidationInfo) -> object:
-    # A class has the methods of its objects, too.
-    if isinstance(value, type) and not issubclass(value, Detector) and issubclass(value, Estimator):
-        raise _expected(f"an estimator object, such as {value.__name__}()")
-    if not (
-        issubclass(value, Detector) if isinstance(value, type) else isinstance(value, str | Construction | Estimator)
-    ):
+    if isinstance(value, type):  # a class has the methods of its objects, too
+        if not issubclass(value, Detector):
+            raise _expected(f"a detector class, or an estimator object such as {value.__name__}()")
+    elif not isinstance(value, str | Construction | Estimator):
         raise _expected("a name, a detector class, a detector or an estimator object, or a list of these")
     if info.context is None or not isinstance(value, str):
         return value
@@ -156,56 +154,9 @@ _Folder: TypeAlias = Annotated[_Path, AfterValidator(_no_file)]
 
 
 class RunSettings(BaseModel):
-    """Settings of a run, named like the keys of a configuration file and the options of ``tsadbench run``.
+    """Settings of a run; docs/configuration.md explains them by these names.
 
-    An option that may be repeated is a list. Every detector runs on every data set under every protocol.
-
-    Parameters
-    ----------
-    detectors
-        Names (``NAME``, ``NAME[key=value,...]``, ``package.module:Class``, ``path/file.py:Class``), detector classes,
-        detectors or estimator objects of scikit-learn. None: the floors alone.
-    datasets
-        Names, paths of cards, or the data themselves.
-    suite
-        Name of a suite, used instead of ``datasets``.
-    protocols
-        Names.
-    against
-        Protocol whose leaderboard ships with the package, used instead of ``protocols``: its rows are shown beside,
-        marked as stored, and none of them (floors included) is run again.
-    splits
-        Splits that tables show; each data set shows those of them that it has. None given: all.
-    seeds
-        A number, for the seeds 0 to ``seeds - 1``, or a list of seeds. A detector that is not stochastic runs once,
-        with seed 0.
-    threads
-        Threads of a trial's libraries; part of the trial's identity.
-    jobs
-        Trials at a time. Each has a process of its own, so the results do not depend on it. By default as many as this
-        process may use cores, or one for each 2 GiB of available memory if these are fewer.
-    cluster
-        A Dask cluster that runs the trials: ``tcp://host:port``, ``tls://host:port`` or ``local:N``. Its workers read
-        the data themselves, so the data sets must be named.
-    floors
-        Whether every registered floor takes part.
-    contributions
-        Whether to ask detectors that offer them for each sensor's contribution, up to 10^7 values per trial.
-    timeout, memory
-        What one trial may use: wall-clock seconds, resident MiB. None: no limit.
-    require_seal
-        Whether the kernel must seal every box: a machine that cannot, or a detector whose code the calling program has
-        imported, is refused before anything starts, and kept trials that are guarded are run again.
-    data
-        Folder that holds the data sets' folders; None searches as the documentation says.
-    allow_changed_data
-        Whether to go on if files differ from the published ones.
-    out
-        Folder of the run store that keeps every trial.
-    write
-        Folder for tables; None writes none.
-    tuned
-        How ``tsadbench tune`` came to these settings; records keep it.
+    Detectors are names, classes, detectors, or estimator objects of scikit-learn; none: the floors alone.
     """
 
     model_config = TABLE
@@ -257,7 +208,7 @@ class RunSettings(BaseModel):
 
 
 class RunRequest(RunSettings):
-    """A validated request for a run.
+    """A validated request for a run; a UsageError names each setting that is wrong.
 
     Parameters
     ----------
@@ -265,12 +216,6 @@ class RunRequest(RunSettings):
         Parameters of detectors and protocols, ``NAME.key=value``; brackets in a detector's name win.
     config_hash
         SHA-256 of the configuration file that the request comes from, if any; records keep it.
-
-    Raises
-    ------
-    UsageError
-        If a setting is of a wrong type or out of range; the message names it. If there is no such suite, or data sets
-        are given beside it.
     """
 
     # What messages call a setting, if not by its own name: Python's arguments have names of their own.
@@ -311,20 +256,8 @@ class _RunFile(RunSettings):
 def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
     """Return what a configuration file, if any, and the options that override it ask for.
 
-    Paths in the file (cards, Python files, priors, folders) are relative to its folder.
-
-    Parameters
-    ----------
-    file
-        The configuration file.
-    options
-        Values of `RunRequest`'s settings, which override the file's; ``settings`` are added to the file's, and win. The
-        file's settings of detectors and protocols that the options leave out are left out, too.
-
-    Raises
-    ------
-    UsageError
-        If anything is wrong with the file (the message lists all of it, with lines), or an option is out of range.
+    Paths in the file (cards, Python files, priors, folders) are relative to its folder. The option ``settings`` is
+    added to the file's. A UsageError lists all that is wrong with the file, with lines.
     """
     given = RunRequest(**options)
     if file is None:

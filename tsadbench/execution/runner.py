@@ -6,16 +6,17 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Self, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from tsadbench.base.status import Status
-from tsadbench.errors import BrokenTrialError, StoreError, UsageError
+from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.identity import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
-from tsadbench.execution.observer import Observer, Silent
+from tsadbench.execution.observer import Observer
 from tsadbench.execution.plan import Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -45,20 +46,15 @@ def run_plan(
 
     Parameters
     ----------
-    plan
-        What to run.
-    store
-        Keeps each trial's record and scores as soon as it has ended, and holds those of earlier runs; None keeps
-        nothing.
+    plan, store
+        What to run; the store keeps each trial as soon as it has ended, and holds those of earlier runs.
     observer
         Receives the beginning, the progress and the end of each trial.
-    jobs
-        How many fits run at a time. Each has a process of its own, so the results do not depend on it.
+    jobs, cluster
+        How many fits run at a time on this machine; or the address of a Dask cluster that runs them instead.
     rerun
         Statuses of kept trials that are run again; "no-contributions" means those that are ok and hold none, although
         the plan asks for contributions and the detector offers them.
-    cluster
-        A Dask cluster that runs them instead of this machine: ``tcp://host:port`` or ``local:N``.
     done
         Records kept elsewhere, for instance in a committed table: those of a trial of the plan that are "ok" and were
         judged by today's rules count as held.
@@ -74,7 +70,7 @@ def run_plan(
         raise UsageError(f"jobs: Input should be greater than or equal to 1, found {jobs}")
     if store is not None:
         plan = replace(plan, store=store.path)
-    watching = observer or Silent()
+    watching = observer or Observer()
     identities = [identity(trial, plan) for trial in plan.trials]
     # A committed record brings neither scores nor contributions: it is no answer to a request for these.
     usable = () if {"ok", NO_CONTRIBUTIONS} & set(rerun) else done
@@ -99,7 +95,8 @@ def run_plan(
 
     groups = shared_fits(missing)
     if groups:
-        with _Here(plan, jobs, watching) if cluster is None else connected(cluster, plan) as workers:
+        here = nullcontext(_Here(plan, jobs, watching))
+        with here if cluster is None else connected(cluster, plan) as workers:
             _run(groups, workers, keep)
     return tuple(records[names.trial] for names in identities)
 
@@ -118,16 +115,10 @@ class _Here:
         self._stop = threading.Event()
         self._executor = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="trial")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._executor.shutdown()
-
     def submit(self, trials: Sequence[Trial]) -> Future[tuple[Outcome, ...]]:
         return self._executor.submit(self._run, trials)
 
-    def outcomes(self, future: Future[tuple[Outcome, ...]], trials: Sequence[Trial]) -> Sequence[Outcome]:  # noqa: ARG002
+    def outcomes(self, future: Future[tuple[Outcome, ...]], _: Sequence[Trial]) -> Sequence[Outcome]:
         return future.result()
 
     def cancel(self) -> None:
@@ -152,31 +143,26 @@ def _run(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster, keep: Keep
             for future in ended:
                 trials = running.pop(future)
                 keep(trials, workers.outcomes(future, trials))
-    except BaseException:
+    finally:
         workers.cancel()
-        raise
 
 
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:
     """Return the records of those of a plan's trials that the store holds, in the plan's order.
 
-    If the rules by which scores are judged have changed since, stored scores are judged again, and the store's record
-    is written anew. If the store holds a trial that differs only in the protocol's parameters, its scores are judged.
-
-    Parameters
-    ----------
-    plan, store
-        The plan and the store.
-    rerun
-        What does not count as held, as for `run_plan`.
+    If only the rules or the protocol's parameters differ, the stored scores are judged, and the record is kept.
+    ``rerun`` says what does not count as held, as for `run_plan`.
     """
     held = _Held(plan, store)
-    records = ((trial, held.record(trial, rerun)) for trial in plan.trials)
-    kept = [(trial, record) for trial, record in records if record is not None and record.status not in rerun]
-    kept = [(trial, record) for trial, record in kept if plan.accepts(record)]
-    if NO_CONTRIBUTIONS in rerun and plan.contributions:
-        kept = [(trial, record) for trial, record in kept if not _lacks_contributions(trial, record, store)]
-    return tuple(record for _, record in kept)
+    kept = []
+    for trial in plan.trials:
+        record = held.record(trial, rerun)
+        if record is None or record.status in rerun or not plan.accepts(record):
+            continue
+        lacks = trial.contender.description.offers_contributions and not store.has_contributions(record)
+        if not (NO_CONTRIBUTIONS in rerun and plan.contributions and record.status == "ok" and lacks):
+            kept.append(record)
+    return tuple(kept)
 
 
 class _Held:
@@ -196,24 +182,14 @@ class _Held:
             record = next((one for one in held if one and (one.status, one.scoring) == ("ok", names.scoring)), None)
         if record is None or record.status != "ok" or record.status in rerun:
             return record
-        if not self._is_whole(record):
-            return None
-        if (record.trial, record.judging) == (names.trial, names.judging):
-            return record
-        try:
-            return self._judged(record, trial, names)
-        except StoreError:  # its scores are gone or broken: it is run again
-            return None
-
-    def _is_whole(self, record: Record) -> bool:
-        """Whether all arrays of a trial can be read, to their checksums."""
         episodes = self._plan.episodes
         try:
             scored_episodes(self._store.scores(record, score_shapes(episodes)), episodes, None)
             self._store.contributions(record, contribution_shapes(episodes))
-        except BrokenTrialError:
-            return False
-        return True
+            same = (record.trial, record.judging) == (names.trial, names.judging)
+            return record if same else self._judged(record, trial, names)
+        except StoreError:  # its arrays are gone or broken: it is run again
+            return None
 
     @cached_property
     def _by_scoring(self) -> dict[str, tuple[str, ...]]:
@@ -232,8 +208,3 @@ class _Held:
             judged = replace(judged, trial=names.trial, manifest={**manifest, **asked_by(plan)})
         self._store.put(judged)
         return judged
-
-
-def _lacks_contributions(trial: Trial, record: Record, store: Store) -> bool:
-    offered = trial.contender.description.offers_contributions
-    return record.status == "ok" and offered and not store.has_contributions(record)

@@ -145,19 +145,7 @@ def run_trial(
     stop: threading.Event | None = None,
     crossing: str | None = None,
 ) -> Outcome:
-    """Run one trial; whatever a detector does wrong becomes a status, never an exception.
-
-    Parameters
-    ----------
-    trial, plan
-        What to run, and the plan it belongs to: data, protocol, limits.
-    listener
-        Receives the detector's progress reports.
-    stop
-        Set to end the trial; `Interrupted` is raised then.
-    crossing
-        An earlier trial's secret (``manifest["crossing"]``), to repeat it under the same disguise; None: a new one.
-    """
+    """Run one trial; whatever a detector does wrong becomes a status, never an exception. As for `run_trials`."""
     (outcome,) = run_trials((trial,), plan, listener, stop, crossing)
     return outcome
 
@@ -171,7 +159,18 @@ def run_trials(
 ) -> tuple[Outcome, ...]:
     """Run trials whose detectors differ in scoring parameters only: they are fitted once (`shared_fits`).
 
-    If one of them fails, each is run by itself, so that none fails because of another. Parameters as for `run_trial`.
+    If one of them fails, each is run by itself, so that none fails because of another.
+
+    Parameters
+    ----------
+    trials, plan
+        What to run, and the plan it belongs to: data, protocol, limits.
+    listener
+        Receives the detector's progress reports.
+    stop
+        Set to end the trials; `Interrupted` is raised then.
+    crossing
+        An earlier trial's secret (``manifest["crossing"]``), to repeat it under the same disguise; None: a new one.
     """
     secret, started = crossing or new_secret(), datetime.now(UTC)
     partials = [_Partial(trial) for trial in trials]
