@@ -122,15 +122,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Which sensors an event of a test recording began with or shows in, as far as the data's authors know.
-
-    Parameters
-    ----------
-    start, stop
-        Its rows, ``start`` to ``stop - 1``.
-    sensors
-        The sensors that are to blame, in no order.
-    """
+    """Which sensors are to blame for an event in the rows ``start`` to ``stop - 1`` of a test recording."""
 
     start: int
     stop: int
@@ -236,12 +228,8 @@ def check_labels(data: LabelledDataset) -> None:
 class DataOptions:
     """Where a loader may look, and how strict it is.
 
-    Parameters
-    ----------
-    directory
-        The folder that holds a folder for each data set; None searches as the documentation says.
-    allow_changed
-        Go on if a file differs from the published one; every table notes it.
+    ``directory`` holds a folder for each data set; None searches as the documentation says. With ``allow_changed``, a
+    file may differ from the published one; every table notes it.
     """
 
     directory: Path | None = None

@@ -16,16 +16,9 @@ from tsadbench.base.detector import Detector
 
 @dataclass(frozen=True, slots=True)
 class LibraryDetector:
-    """One class of a library, as ``tsadbench list --family`` shows it.
+    """One class of a library, as ``tsadbench list --family`` shows it: its name stands after the colon.
 
-    Parameters
-    ----------
-    name
-        The class's name, which stands after the colon.
-    note
-        What readers of its scores need to know.
-    refusal
-        Why it cannot be run; empty if it can.
+    ``note`` is what readers of its scores need to know, ``refusal`` why it cannot be run; empty if it can.
     """
 
     name: str
@@ -36,12 +29,8 @@ class LibraryDetector:
 class AdaptedDetector(Detector):
     """A detector that wraps a class of another library.
 
-    Attributes
-    ----------
-    libraries
-        Names of the distributions whose versions determine its scores; the versions are part of a trial's identity.
-    note
-        Printed below every table that has a row of this detector.
+    ``libraries`` names the distributions whose versions determine its scores and are part of a trial's identity.
+    ``note`` is printed below every table that has a row of this detector.
     """
 
     libraries: ClassVar[tuple[str, ...]] = ()
@@ -52,32 +41,16 @@ class DetectorLibrary(ABC):
     """Turns a library's classes into detectors.
 
     What `load` returns must be an attribute of the module that the entry point names, under the member's name, so that
-    other processes find it; a module-level ``__getattr__`` may create it on demand.
-
-    Attributes
-    ----------
-    description
-        The text of ``tsadbench info LIBRARY``.
+    other processes find it; a module-level ``__getattr__`` may create it on demand. ``description`` is the text of
+    ``tsadbench info LIBRARY``. Both methods raise a MissingExtraError if what they need is not installed.
     """
 
     description: str = ""
 
     @abstractmethod
     def members(self) -> tuple[LibraryDetector, ...]:
-        """Return every class, including those that cannot be run, without importing them.
-
-        Raises
-        ------
-        MissingExtraError
-            If the library is not installed.
-        """
+        """Return every class, including those that cannot be run, without importing them."""
 
     @abstractmethod
     def load(self, name: str) -> type[AdaptedDetector]:
-        """Return the detector class of a member that can be run; this imports the library's class.
-
-        Raises
-        ------
-        MissingExtraError
-            If a package that this member needs is not installed.
-        """
+        """Return the detector class of a member that can be run; this imports the library's class."""

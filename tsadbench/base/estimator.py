@@ -16,6 +16,7 @@ class EstimatorDetector(WrappedDetector):
     """An estimator on rows as they are: what is to be standardised, its pipeline standardises.
 
     Scores are ``score_samples``, or else ``decision_function``, with the sign turned, so that higher is more anomalous.
+    ``estimator`` is not fitted; it is cloned for each fit. ``content`` is a hash of it.
 
     Parameters
     ----------
@@ -23,13 +24,6 @@ class EstimatorDetector(WrappedDetector):
         The estimator in words: tables show it.
     seed
         Takes the place of every ``random_state``.
-
-    Attributes
-    ----------
-    estimator
-        The object, not fitted; it is cloned for each fit.
-    content
-        A hash of it.
     """
 
     traits: ClassVar[Traits] = Traits(family="estimator", memory=0)

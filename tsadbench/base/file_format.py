@@ -89,12 +89,12 @@ class FileFormat:
 
 
 def separates(separator: str) -> bool:
-    """Whether a text can stand between two cells: one character, no quotation mark and no end of a line."""
+    """Whether a text is one character that can stand between two cells."""
     return len(separator) == 1 and separator.splitlines() == [separator] and separator != '"'
 
 
 def encoding_fault(encoding: str) -> str:
-    """Return the message for an encoding that Python does not know, or that is none of texts; empty for others."""
+    """Return a message unless Python knows this encoding of texts."""
     try:
         "".encode(encoding)
     except (LookupError, ValueError):  # an ending of a text, a null byte
@@ -103,7 +103,7 @@ def encoding_fault(encoding: str) -> str:
 
 
 def time_format_fault(form: str) -> str:
-    """Return the message for a format that no time is written in; empty for others."""
+    """Return a message unless times can be written in this format."""
     if form not in TIME_FORMATS:
         try:
             if not form.isprintable():

@@ -28,16 +28,10 @@ _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One directed coupling: a change at ``source`` physically changes ``target``.
+    """One directed coupling: a change at the sensor ``source`` physically changes the sensor ``target``.
 
-    Parameters
-    ----------
-    source, target
-        Names of sensors.
-    source_quantity, target_quantity, mechanism
-        What is measured, and why the one changes the other.
-    votes
-        The share of a language model's answers that name the edge, in (0, 1]; None if it was not put to a vote.
+    Quantities are what is measured, ``mechanism`` why the one changes the other. ``votes`` is the share of a language
+    model's answers that name the edge, in (0, 1]; None if it was not put to a vote.
     """
 
     source: str

@@ -34,13 +34,12 @@ class WrappedDetector(AdaptedDetector):
     takes
         What the library is passed.
 
-        * "rows": an array [n_samples, n_features], a sample for each row, or for each window, whose rows follow one
-          another; of all training recordings.
+        * "rows": an array [n_samples, n_features] of all training recordings, a sample for each row or window.
         * "windows": `Windows`, of all training recordings.
         * "recordings": the library cuts its own windows. It is fitted on a list of arrays [n_rows, n_sensors], the
           training recordings, and scores one array.
-        * "series": as before, but it is fitted on one array: the longest training recording. In joined recordings, its
-          windows would cross the borders. ``share_seen`` is the share of the training rows.
+        * "series": as before, but it is fitted on one array, the longest training recording: windows of joined ones
+          would cross the borders. ``share_seen`` is the share of the training rows.
     standardised
         Whether rows are standardised by mean and standard deviation of all training rows before the library sees them.
     refits
