@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import cheats
-from tsadbench import UsageError
+from tsadbench import PluginError, UsageError
 from tsadbench.testing import (
     CheckFailedError,
     DetectorContract,
@@ -145,6 +145,23 @@ class TestContractWithWarning(DetectorContract):
 def test_failures_are_raised_with_reason_and_evidence():
     with pytest.raises(CheckFailedError, match=r"\b2 .*\nprefix: row 0 .*'cut'"):
         check_detector(cheats.CentredSmoothing)
+
+
+def test_a_detector_on_a_gpu_is_checked_on_it(monkeypatch):
+    class OnDevice(cheats.Honest):
+        def __init__(self, *, device: str = "cpu") -> None:
+            self.device = device
+
+    asked = []
+
+    def ask(what, *arguments, **others):
+        asked.append(what.on_gpu)
+        raise PluginError("no GPU here")
+
+    monkeypatch.setattr("tsadbench.testing.runner.ask", ask)
+    for detector in (OnDevice(), OnDevice(device="cuda")):
+        assert check_detector(detector, on_fail=None)[0].status == "fail"
+    assert asked == [False, True]
 
 
 def test_unknown_checks_offer_the_nearest():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -26,7 +26,7 @@ from tsadbench.testing.synthetic import PRIOR
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import label_fault, without_folders
-from tsadbench.utils.parameters import JsonValue, Label, parse_label
+from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 from tsadbench.utils.text import one_line
 
@@ -44,11 +44,7 @@ Name: TypeAlias = Annotated[str, AfterValidator(_clean)]
 
 
 class CheckReport(BaseModel):
-    """What all checks found on a detector: how each ended, and why, if it did not pass.
-
-    The identity consists of the label, the fingerprint of its code, the versions of the libraries that a trial's
-    identity names, the version of the checks, and whether they ran with the detector's own parameters (``--full``).
-    """
+    """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -76,8 +72,9 @@ class CheckReport(BaseModel):
         """Whether it is about the detector of a trial: its label, its code, and the libraries that both name."""
         if (self.label, self.code_hash) != (record.label, code_of(record.manifest)):
             return False
-        of_trial = _versions_of(record)
-        return all(of_trial[name] == version for name, version in self.versions.items() if name in of_trial)
+        found = record.manifest.get("versions")
+        of_trial = found if isinstance(found, dict) else {}
+        return all(of_trial.get(name, version) == version for name, version in self.versions.items())
 
     def filled(self, results: Sequence[CheckResult]) -> CheckReport:
         """Return the report with results of checks besides those that it has, in the order of all checks."""
@@ -98,10 +95,11 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
             changed = describe(own, prior=PRIOR if description.traits.needs_prior else None).changed
         except PluginError:  # the check `works` says so
             changed = {name: str(text) for name, text in sorted(own.given.items())}
+    versions = library_versions(description.sources.packages, description.libraries)
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
         code_hash=description.sources.digest,
-        versions=_texts(library_versions(description.sources.packages, description.libraries)),
+        versions={name: None if version is None else str(version) for name, version in versions.items()},
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),
@@ -185,12 +183,3 @@ def write_reports(reports: Iterable[CheckReport], file: Path) -> Path:
     by_identity = {one.identity: one for one in reports}
     ordered = sorted(by_identity.values(), key=lambda one: (one.label, one.code_hash, one.identity))
     return write_file(file, "".join(f"{one.model_dump_json()}\n" for one in ordered))
-
-
-def _versions_of(record: Record) -> dict[str, str | None]:
-    found = record.manifest.get("versions")
-    return {name: one for name, one in _texts(found).items() if name != "python"} if isinstance(found, dict) else {}
-
-
-def _texts(versions: Mapping[str, JsonValue]) -> dict[str, str | None]:
-    return {name: None if version is None else str(version) for name, version in versions.items()}

@@ -123,7 +123,7 @@ def _results(own: Construction, checks: list[Check], expected: dict[str, str], *
     if not others or not works.good:
         return [works, *(check.result("not-run") for check in others)]
     ids = [check.id for check in others]
-    inside = ask(own.source, examined, Inside, cheap, own, full, ids, expected, seconds=_SECONDS)
+    inside = ask(own, examined, Inside, cheap, own, full, ids, expected, seconds=_SECONDS)
     found = {result.id: result for result in [works, *inside.results]}
     if inside.outside is not None:
         trials = Trials(cheap, own, description, inside.outside, full=full)
@@ -139,8 +139,8 @@ def _tried(cheap: Construction, description: Description, *, full: bool) -> tupl
     `test_params` go with the defaults. One that does not go with a given parameter is replaced by its default.
     """
 
-    def tried(construction: Construction) -> tuple[Construction, CheckResult]:
-        return construction, ask(construction.source, worked, CheckResult, construction, full, seconds=_SECONDS)
+    def tried(one: Construction) -> tuple[Construction, CheckResult]:
+        return one, ask(one, worked, CheckResult, one, full, seconds=_SECONDS)
 
     try:
         return tried(cheap)
