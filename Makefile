@@ -83,6 +83,7 @@ bank: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
+	$(BIN)/python -m tests.benchmarks.main_job
 
 # torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon, whose VUS-PR is the
 # oracle of ours and whose k-means docs/wrapping-a-library.md wraps, asks for an older pandas than it needs: alone too, with
