@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+
+import pytest
 
 import tsadbench as package
 from tests.helpers.packages import write_package
@@ -104,3 +108,15 @@ def test_every_parameter_of_everything_that_ships_has_its_meaning():
 
 def test_version(tsadbench):
     assert tsadbench("--version").out.strip() == package.__version__
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list"]], ids=" ".join)
+def test_help_and_the_list_import_none_of_the_large_libraries(arguments):
+    code = (
+        "import atexit, sys; from tsadbench.__main__ import main\n"
+        "atexit.register(lambda: print({'pandas', 'scipy', 'sklearn', 'torch'} & set(sys.modules), file=sys.stderr))\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "set()"

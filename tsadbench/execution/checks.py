@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
@@ -21,14 +21,15 @@ from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.sandbox.description import with_files_read
-from tsadbench.testing import CheckResult, all_checks
-from tsadbench.testing.synthetic import PRIOR
 from tsadbench.utils.atomic_files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.names import label_fault, without_folders
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.shipped_tables import LEADERBOARDS
 from tsadbench.utils.text import one_line
+
+if TYPE_CHECKING:
+    from tsadbench.testing import CheckResult
 
 FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
 _MOST_BYTES = 2**20  # a report has some 3,000
@@ -78,6 +79,8 @@ class CheckReport(BaseModel):
 
     def filled(self, results: Sequence[CheckResult]) -> CheckReport:
         """Return the report with results of checks besides those that it has, in the order of all checks."""
+        from tsadbench.testing import all_checks
+
         statuses = self.results | {result.id: result.status for result in results}
         reasons = self.reasons | {result.id: one_line(result.reason, 500) for result in results if result.reason}
         ids = [check.id for check in all_checks()]
@@ -87,6 +90,8 @@ class CheckReport(BaseModel):
 
 def empty_report(detector: str, *, full: bool = False) -> CheckReport:
     """Return the report that checks of a detector would fill; errors as for `describe`."""
+    from tsadbench.testing.synthetic import PRIOR
+
     label = parse_label(detector)
     with asking():
         own = with_files_read(Construction(locate(label.target), label.arguments))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from scipy.stats import rankdata
 
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.recording import Recording
@@ -71,6 +70,7 @@ def with_fault(original: Recording, start: int, stop: int) -> tuple[Recording, B
 
 def auroc(scores: FloatArray, labels: BoolArray) -> float:
     """Return how often an anomalous row scores higher than a normal one; a row without a score is the worst case."""
-    positives = int(labels.sum())
-    wins = float(rankdata(worst_case(scores, labels))[labels].sum()) - positives * (positives + 1) / 2
-    return wins / (positives * (len(labels) - positives))
+    scores = worst_case(scores, labels)
+    normal, anomalous = np.sort(scores[~labels]), scores[labels]
+    wins = (np.searchsorted(normal, anomalous) + np.searchsorted(normal, anomalous, "right")) / 2
+    return float(wins.mean() / len(normal))
