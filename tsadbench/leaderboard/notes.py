@@ -89,9 +89,13 @@ def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     codes = {(record.label, code_of(record.manifest)) for record in records}
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"
+    if older := sum("sources" not in record.manifest for record in records):
+        yield f"older code made {'these rows' if older == len(records) else 'some of these rows'}"
+    versions = [one if isinstance(one := record.manifest.get("versions"), dict) else {} for record in records]
+    if len({(name, str(of[name])) for of in versions for name in of}) > len({name for of in versions for name in of}):
+        yield "these rows were not all made with the same package versions"
     origins: dict[str, Iterable[object]] = {
         "data": (record.manifest.get("data_hash") for record in records),
-        "package versions": (record.manifest.get("versions") for record in records),
         "version of the data set": (record.dataset_version for record in records),
         "number of threads": (record.threads for record in records),
     }
