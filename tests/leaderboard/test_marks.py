@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -110,3 +111,11 @@ def test_an_unforgetting_row_does_not_keep_a_floor_from_leading():
     )
     (grid,) = grids(found.rows)
     assert grid.floors[0][grid.header.index("AUROC")].leads
+
+
+def test_no_committed_record_is_guarded():
+    """Records that are older than the seal do not say."""
+    files = [*(Path(__file__).parents[2] / "leaderboards").rglob("records.jsonl")]
+    seals = {json.loads(line).get("seal") for file in files for line in file.read_text(encoding="utf-8").splitlines()}
+    assert seals <= {"sealed", None}
+    assert "sealed" in seals

@@ -21,9 +21,10 @@ import pytest
 from tests.helpers.attempts import Tries, TriesAll, outcome
 from tests.helpers.boxed import Sums
 from tests.helpers.processes import is_alive
+from tests.helpers.sealed import require_seal
 from tests.helpers.servers import lean_server
 from tsadbench import Recording
-from tsadbench.sandbox import Box, BoxFailure, Construction, Limits, seal_status
+from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 
 pytestmark = [
     pytest.mark.processes,
@@ -35,12 +36,7 @@ ROWS = Recording("r", np.arange(12.0).reshape(6, 2), ("a", "b"))
 @pytest.fixture(scope="module", autouse=True)
 def kernel_that_seals():
     """Tests of walls say nothing on a machine without them; CI has them."""
-    status = seal_status()
-    if status.seal != "sealed":
-        message = f"this machine does not seal: {status.reason}"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    require_seal()
 
 
 @pytest.fixture(scope="module")

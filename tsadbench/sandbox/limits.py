@@ -32,16 +32,9 @@ _MEASURE_SECONDS = 0.5
 
 
 class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a result
-    """A trial ended without scores.
+    """A trial ended without scores: its record's status, a reason in one line, the detector's traceback if it raised.
 
-    Parameters
-    ----------
-    status
-        The record's status.
-    reason
-        One line; characters that cannot be printed are escaped, because the detector may have written it.
-    traceback
-        The detector's, if it raised an error.
+    Characters that cannot be printed are escaped, because the detector may have written them.
     """
 
     def __init__(self, status: Status, reason: str, traceback: str = "") -> None:

@@ -12,7 +12,6 @@ import contextlib
 import gc
 import importlib
 import os
-import select
 import shutil
 import signal
 import socket
@@ -126,7 +125,8 @@ class Server:
         """Return a process's exit code, after killing it if it does not end, and remove its room."""
         with self._lock:
             code = self._exit_code(process.pid)
-        kill_group(process.pid)  # what it has left, if nothing else did so
+        if code == -signal.SIGKILL or not self._forks:
+            kill_group(process.pid)  # what it has left: no server does so
         remove_folder(process.room)
         return code
 
@@ -187,8 +187,7 @@ class Server:
         """Forget a server that does not answer, with its boxes."""
         if self._forks:
             self._stop()
-        else:
-            self._control = None
+        self._control = None
 
     def _stop(self) -> None:
         if self._control is not None:
@@ -362,9 +361,10 @@ def _end(pid: int, boxes: set[int]) -> int:
     if pid not in boxes:  # a box of a server that was killed, and its boxes with it
         return -signal.SIGKILL
     boxes.remove(pid)
-    handle = os.pidfd_open(pid)
-    select.select([handle], [], [], _PATIENCE_SECONDS)
-    os.close(handle)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    # Not reaped yet: as long as it is a zombie, no other group gets its number.
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < deadline:
+        time.sleep(0.002)
     kill_group(pid)
     _, status = os.waitpid(pid, 0)
     deadline = time.monotonic() + _PATIENCE_SECONDS

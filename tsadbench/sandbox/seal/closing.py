@@ -55,19 +55,17 @@ def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
             os.open(path, os.O_PATH | os.O_CLOEXEC)
     for entry, found in walls.importable.items():
         sys.path_importer_cache[entry] = _Importables(found)
-    for name, raise_wall in (
-        ("capabilities", drop_capabilities),
-        ("Landlock", lambda: landlock.restrict(_rules(walls, room))),
-        ("seccomp", filter_calls),
-    ):
-        try:
-            raise_wall()
-        except OSError as error:
-            reasons.append(f"{name}: {error}")
     version = landlock.version()
     if version < landlock.SCOPES_SINCE:
         abi = f"Landlock {version}" if version else "no Landlock"
         reasons.append(f"Linux {platform.release()} has {abi}; the seal needs Landlock 6 (Linux 6.12)")
+    try:
+        drop_capabilities()
+        if version:
+            landlock.restrict(_rules(walls, room))
+        filter_calls()
+    except OSError as error:
+        reasons.append(f"the kernel refuses {error.filename or 'a call'}: {error.strerror or error}")
     details = (f"Landlock: version {version}" if version else "Landlock: none",)
     return SealStatus("guarded" if reasons else "sealed", "; ".join(reasons), details)
 

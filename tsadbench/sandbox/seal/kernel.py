@@ -33,11 +33,14 @@ def call(name: str, *arguments: object) -> int:
     return found
 
 
-def system_call(number: int, *arguments: object) -> int:
-    """Call the kernel by number."""
+def system_call(name: str, number: int, *arguments: object) -> int:
+    """Call the kernel by number; ``name`` stands in the error."""
     # The C library passes them on as they are: integers have to fill a register.
     filled = (ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in (number, *arguments))
-    return call("syscall", *filled)
+    try:
+        return call("syscall", *filled)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from error
 
 
 def prctl(option: int, value: int = 0) -> None:

@@ -46,7 +46,7 @@ class _PathBeneath(ctypes.Structure):
 def version() -> int:
     """Return the version of the interface (ABI) that the kernel has; 0 if it has none, or it is switched off."""
     try:
-        return system_call(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+        return system_call("landlock_create_ruleset", _CREATE_RULESET, None, 0, _VERSION_FLAG)
     except OSError:
         return 0
 
@@ -59,12 +59,12 @@ def restrict(rules: Iterable[tuple[str, int]]) -> None:
     handled = max(rights for since, rights in _HANDLED.items() if since <= max(version(), 1))
     size = 8 if version() < 4 else 16 if version() < SCOPES_SINCE else 24
     attributes = _Ruleset(handled, _TCP, _SCOPES)
-    ruleset = system_call(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
+    ruleset = system_call("landlock_create_ruleset", _CREATE_RULESET, ctypes.byref(attributes), size, 0)
     try:
         for path, rights in rules:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 _allow(ruleset, path, rights & handled)
-        system_call(_RESTRICT_SELF, ruleset, 0)
+        system_call("landlock_restrict_self", _RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -75,6 +75,6 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             rights &= _OF_FILES
         rule = _PathBeneath(rights, place)
-        system_call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
+        system_call("landlock_add_rule", _ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
     finally:
         os.close(place)

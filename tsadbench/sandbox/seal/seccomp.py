@@ -103,7 +103,7 @@ def filter_calls() -> None:
         raise OSError(errno.ENOSYS, "the numbers of this machine's system calls are not known", "seccomp")
     code = program(MACHINE)
     described = _Program(len(code) // 8, code)
-    system_call(_SECCOMP[MACHINE], _SET_MODE_FILTER, 0, ctypes.byref(described))
+    system_call("seccomp", _SECCOMP[MACHINE], _SET_MODE_FILTER, 0, ctypes.byref(described))
 
 
 def program(machine: str) -> bytes:

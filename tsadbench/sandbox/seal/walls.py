@@ -53,7 +53,8 @@ def plan_walls(
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
     folders = (entry for entry in path if os.path.isdir(entry))
-    importable = {entry: _importables(entry) for entry in folders if not _is_of_libraries(entry)}
+    own_folders = [entry for entry in folders if not _is_of_libraries(entry)]
+    importable = {entry: dict(_importables(entry, os.stat(entry).st_mtime_ns)) for entry in own_folders}
     for entry, found in importable.items():
         found |= {name: folder for name, folder in own.items() if folder is not None and is_below(folder, entry)}
     readable = [
@@ -104,30 +105,18 @@ def _is_of_libraries(entry: str) -> bool:
     return any(is_below(entry, os.path.join(prefix, "lib")) for prefix in prefixes)
 
 
-def _importables(entry: str) -> dict[str, str]:
-    return dict(_importables_of(entry, os.stat(entry).st_mtime_ns))
-
-
 @lru_cache(maxsize=64)
-def _importables_of(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - only to look again
+def _importables(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - only to look again
     """Return the modules of a folder, and the packages that have ``__init__.py``, by name."""
-    return dict(_each_importable(entry))
-
-
-def _each_importable(entry: str) -> Iterator[tuple[str, str]]:
-    try:
-        items = sorted(os.scandir(entry), key=lambda item: item.name)
-    except OSError:
-        return
+    found: dict[str, Path] = {}
+    items = [Path(entry, name) for name in sorted(os.listdir(entry))] if os.access(entry, os.R_OK) else []
     # A package goes before a module of its name, a compiled module before one in Python: the last of a name counts.
     for suffix in (".py", *reversed(EXTENSION_SUFFIXES)):
-        for item in items:
-            name = item.name.removesuffix(suffix)
-            if name != item.name and name.isidentifier() and item.is_file():
-                yield name, item.path
-    for item in items:
-        if item.name.isidentifier() and os.path.isfile(os.path.join(item.path, "__init__.py")):
-            yield item.name, item.path
+        found |= {
+            item.name.removesuffix(suffix): item for item in items if item.name.endswith(suffix) and item.is_file()
+        }
+    found |= {item.name: item for item in items if (item / "__init__.py").is_file()}
+    return {name: str(item) for name, item in found.items() if name.isidentifier()}
 
 
 def _editable_packages(site: str) -> Iterator[str]:
