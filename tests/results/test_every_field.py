@@ -25,7 +25,7 @@ NEVER = {
     *("notes", "note", "fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib"),
     *("seal_reason", "manifest.device", "manifest.command", "manifest.started", "manifest.ended", "manifest.platform"),
     *("manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.fit_shared_with"),
-    *("manifest.crossing", "manifest.versions.python"),
+    *("manifest.crossing", "manifest.versions.python", "manifest.versions.tsadbench", "manifest.rules"),
 }
 
 DATA = make_data(n_rows=400)
