@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tsadbench._version import __version__
 
-# Loaded on first use (PEP 562): `tsadbench --help` must not wait for scikit-learn.
-_MODULES = {
+_MODULES = {  # loaded on first use (PEP 562): `tsadbench --help` must not wait for them
     "tsadbench.analysis.significance.compare": ("compare",),
     "tsadbench.analysis.significance.rank": ("rank",),
     "tsadbench.api.board": ("Board", "load_board"),

@@ -140,7 +140,7 @@ class Declared(Distance):
         A share.
     """
 
-    power: Annotated[float, Gt(0), Tune(1.0, 4.0)] = 2.0
+    power: Annotated[float, Gt(0), Tune(1, 4)] = 2.0
     window: Annotated[int | None, Ge(1), Cheap(3)] = None
     kind: Annotated[Literal["a", "b"], Choice(("a", "b"))] = "a"
     share: float = 0.5

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
+
+from tsadbench.base.search_space import Tune
 
 _NUMBERS: dict[object, tuple[type, str]] = {int: (Integral, "an integer"), float: (Real, "a number")}
 _BOUNDS: dict[type, tuple[str, Callable[[Any, Any], bool], str]] = {
@@ -29,18 +31,19 @@ class Cheap:
 
 def resolve_fields(cls: type, names: dict[str, Any]) -> None:
     """Resolve a class's annotations by ``names``, and add what the base classes declare of the same parameters."""
-    # Resolved now: the module of a subclass need not have these names.
-    annotations = {
-        name: _resolved(annotation, names) for name, annotation in vars(cls).get("__annotations__", {}).items()
-    }
-    for name, field in getattr(cls, "__dataclass_fields__", {}).items():
-        if name in annotations:
-            kind, rules = _parts(annotations[name])
-            rules = (*_parts(field.type)[1], *rules)
-            annotations[name] = Annotated[kind, *rules] if rules else kind
-        elif name in vars(cls):  # a default without annotation
-            annotations[name] = field.type
+    declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
+    annotations = {name: declared[name] for name in declared if name in vars(cls)}  # a default without annotation
+    for name, annotation in vars(cls).get("__annotations__", {}).items():
+        # Resolved now: the module of a subclass need not have these names.
+        kind, own = _parts(_resolved(annotation, names))
+        rules = (*_parts(declared.get(name))[1], *(_real(rule) if kind is float else rule for rule in own))
+        annotations[name] = Annotated[kind, *rules] if rules else kind
     cls.__annotations__ = annotations
+
+
+def _real(rule: object) -> object:
+    """Return the range of a float: one from 0 to 1 holds more than two numbers."""
+    return replace(rule, low=float(rule.low), high=float(rule.high)) if isinstance(rule, Tune) else rule
 
 
 def expectation(value: object, annotation: object) -> str:
