@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -48,19 +48,20 @@ def connected(address: str, plan: Plan) -> Iterator[Cluster]:
     # The errors that matter are reported as ours: no traceback of a lost connection is printed.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith(("distributed", "tornado"))]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    kind, _, rest = address.partition(":")
-    try:
-        if kind == "local":
-            with (
-                LocalCluster(n_workers=int(rest), threads_per_worker=1, dashboard_address=None) as local,
-                Client(local) as client,
-            ):
-                yield Cluster(client, plan)
-        else:
-            with Client(address, timeout=CONNECT_SECONDS) as client:
-                yield Cluster(client, plan)
-    except OSError as error:
-        raise UsageError(f"--cluster {address}: no scheduler answers there; start one with  dask scheduler") from error
+    with ExitStack() as stack:
+        try:
+            kind, _, n = address.partition(":")
+            at = address
+            if kind == "local":
+                at = stack.enter_context(LocalCluster(n_workers=int(n), threads_per_worker=1, dashboard_address=None))
+            client = stack.enter_context(Client(at, timeout=CONNECT_SECONDS))
+        except OSError as error:
+            raise UsageError(
+                f"--cluster {address}: no scheduler answers there; start one with  dask scheduler"
+            ) from error
+        except (ValueError, TypeError) as error:  # no port, or tls without a configuration
+            raise UsageError(f"--cluster {address}: {' '.join(str(error).split())}") from error
+        yield Cluster(client, plan)
 
 
 class Cluster:
@@ -75,7 +76,10 @@ class Cluster:
         """One trial a worker's thread: Dask counts a lost worker against all trials that it was sent."""
         if self._client.status != "running":
             raise ClusterError(_GONE)
-        n_threads: int = sum(self._client.nthreads().values())
+        try:
+            n_threads: int = sum(self._client.nthreads().values())
+        except OSError as error:
+            raise ClusterError(_GONE) from error
         return max(1, n_threads)
 
     def submit(self, trials: Sequence[Trial]) -> Future[tuple[Outcome, ...]]:
