@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path, PurePath
@@ -163,7 +164,7 @@ class RunSettings(BaseModel):
 
     detectors: Annotated[_Detectors, Field(strict=False)] = []
     datasets: Annotated[_Datasets, _Several] = ["skab"]
-    suite: str | None = None
+    suite: Annotated[str, AfterValidator(lambda name: suite_named(name) and name)] | None = None
     protocols: Annotated[_Protocols, _Several] = [DEFAULT_PROTOCOL]
     against: str | None = None
     splits: _Texts = []
@@ -189,7 +190,9 @@ class RunSettings(BaseModel):
             return values
         if values.get("datasets"):
             raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
-        return {**values, "datasets": suite_named(values["suite"]).datasets}
+        with suppress(UsageError):  # the field says that there is no such suite
+            values = {**values, "datasets": suite_named(values["suite"]).datasets}
+        return values
 
     @property
     def seed_numbers(self) -> tuple[int, ...]:
