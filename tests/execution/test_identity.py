@@ -61,8 +61,10 @@ def test_what_has_changed_since_a_trial_ran_is_named(store, tmp_path, tsadbench)
     (tmp_path / "mine.py").write_text(DETECTOR.replace("sum(axis=1)", "max(axis=1)"))
     (module,) = changed()
     assert "mine.py" in module
+    forged = {**record.manifest, "sources": {**record.manifest["sources"], "\x1b[31mred": "0"}}
+    store.put(replace(record, manifest=forged))
     shown = tsadbench("runs", "show", "runs", record.trial, "--detector", MINE)
-    assert (shown.code, module in shown.err) == (0, True)
+    assert (shown.code, module in shown.err, "red" in shown.err, "\x1b" in shown.err) == (0, True, True, False)
 
 
 def test_a_detectors_file_is_loaded_only_if_the_user_names_it(store):

@@ -109,8 +109,8 @@ def _standing(record: Record, named: list[str], data: Path | None) -> str:
     try:
         why = why_new(record, loader([], data), set(map(normal_label, named)))
     except TsadbenchError as error:
-        return f"What has changed since this trial is not known: {error}"
-    return f"Changed since this trial: {'; '.join(why) or 'nothing that decides it'}"
+        return one_line(f"What has changed since this trial is not known: {error}")
+    return one_line(f"Changed since this trial: {'; '.join(why) or 'nothing that decides it'}")
 
 
 def _escaped(characters: re.Match[str]) -> str:
