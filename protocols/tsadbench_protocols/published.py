@@ -66,6 +66,9 @@ class Published(PooledProtocol):
                 f"published fits one model on everything, and data set {dataset.name!r} has {len(dataset.by_entity)} "
                 f"entities: choose strict, which fits one for each"
             )
+        if not dataset.test:
+            yield Episode(id=ALL, train=dataset.train, test=())
+            return
         values = np.concatenate([recording.values for recording in dataset.test])
         values.flags.writeable = False
         series = Recording(id="test", values=values, sensors=dataset.sensors)

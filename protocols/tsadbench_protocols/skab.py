@@ -80,9 +80,10 @@ class Skab(PotProtocol):
         self.check()
         long_enough = [recording for recording in dataset.test if recording.n_rows > self.train_rows]
         if not long_enough:
+            longest = max((recording.n_rows for recording in dataset.test), default=0)
             raise DataError(
                 f"data set {dataset.name!r}: expected a test recording of more than {self.train_rows} rows, the "
-                f"longest has {max(recording.n_rows for recording in dataset.test)}; give a smaller skab.train_rows"
+                f"longest has {longest}; give a smaller skab.train_rows"
             )
         for recording in long_enough:
             beginning = recording.rows(0, self.train_rows, id=f"{recording.id}[0:{self.train_rows}]")

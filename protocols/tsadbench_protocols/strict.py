@@ -72,7 +72,8 @@ class Strict(PooledProtocol):
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield a fit for each entity: its training recordings without shared rows, its test recordings.
 
-        Its id is the entity's name; "all" if the data set has at most one.
+        Its id is the entity's name; "all" if the data set has at most one. Entities without test recordings are left
+        out, unless the data set has none at all.
 
         Raises
         ------
@@ -81,7 +82,7 @@ class Strict(PooledProtocol):
         """
         self.check()
         for entity, (train, test) in dataset.by_entity.items():
-            if test:
+            if test or not dataset.test:
                 yield self._episode(dataset, entity, train, test)
 
     def _episode(

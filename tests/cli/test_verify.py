@@ -128,10 +128,10 @@ def test_scores_that_are_the_labels_need_a_redo_which_finds_them(made, runs, tsa
 
 
 def test_as_many_trials_as_asked_for_are_drawn_and_named(runs, tsadbench):
-    redone = tsadbench("verify", runs, "--redo", "2")
+    redone = tsadbench("verify", runs, "--redo", "3")
     assert redone.code == 0
     drawn = redone.out.splitlines()[0].removeprefix("run again: ").split(", ")
-    assert len(set(drawn)) == 2
+    assert len(set(drawn)) == 3
     assert set(drawn) <= {record.trial for record in Store.open(runs).records()}
     for wrong in ("0", "many"):
         assert tsadbench("verify", runs, f"--redo={wrong}").code == 2

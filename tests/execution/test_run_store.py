@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,21 +132,32 @@ def test_scores_that_are_gone_are_a_store_error(tmp_path, outcome):
         store.scores(outcome.record)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_store_is_read_and_not_written_to(tmp_path, outcome):
-    Store.create(tmp_path).add(outcome)
-    folders = [tmp_path, *(path for path in tmp_path.iterdir() if path.is_dir())]
-    for folder in folders:
-        folder.chmod(0o555)
-    try:
-        assert Store.open(tmp_path).records() == (outcome.record,)
+@pytest.fixture
+def read_only(outcome) -> Iterator[Path]:
+    """A store that this process may not write to; root, who may write anywhere, becomes another user meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Path(folder, "runs")
+        Store.create(runs).add(outcome)
+        folders = [Path(folder), runs, *(path for path in runs.iterdir() if path.is_dir())]
+        for path in folders:
+            path.chmod(0o555)
+        user = os.geteuid()
+        os.seteuid(user or 65_534)
+        yield runs
+        os.seteuid(user)
+        for path in folders:
+            path.chmod(0o755)
+
+
+def test_a_read_only_store_is_read_and_not_written_to(read_only, outcome):
+    store = Store.open(read_only)
+    assert store.records() == (outcome.record,)
+    assert store.scores(outcome.record)
+    for write in (lambda: store.put(outcome.record), lambda: store.add(outcome), lambda: store.remove(store.trials())):
         with pytest.raises(StoreError):
-            Store.open(tmp_path).put(outcome.record)
-        with pytest.raises(UsageError):
-            Store.create(tmp_path)
-    finally:
-        for folder in folders:
-            folder.chmod(0o755)
+            write()
+    with pytest.raises(UsageError):
+        Store.create(read_only)
 
 
 @pytest.mark.parametrize("folder", ["records", "scores"])

@@ -25,10 +25,12 @@ from tsadbench.execution.store import Store
 pytestmark = pytest.mark.processes
 
 
-@pytest.mark.parametrize("seeds", [6, pytest.param(50, marks=pytest.mark.long)])
-def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant, seeds: int):
+PLAN = [f"Steady[power={power}]" for power in (1.0, 2.0, 3.0, 4.0)]
+
+
+def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant):
     """SIGKILL, between trials or during them, loses at most the trials in flight."""
-    plan = [f"Steady[power={power}]" for power in (1.0, 2.0, 3.0, 4.0)]
+    plan, seeds = PLAN, 6
     n_trials = 4 * seeds
     first = small.start(*plan, seeds=seeds, more=("--jobs", "2"))
     wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= n_trials // 4)
@@ -48,6 +50,25 @@ def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small:
     assert undisturbed.returncode == 0, undisturbed.stderr
     assert table(resumed.stdout) == table(undisturbed.stdout)
     assert {row["seeds"] for row in table(resumed.stdout)} == {str(seeds)}
+
+
+@pytest.mark.long
+def test_a_run_killed_twenty_times_at_random_moments_resumes_to_the_same_table(small: Plant):
+    moments = np.random.default_rng().uniform(0.0, 10.0, size=20)
+    for moment in moments:
+        run = small.start(*PLAN, seeds=30, more=("--jobs", "2"))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run.wait(moment)
+        run.kill()
+        run.communicate()
+        if (small.runs / "store.json").is_file():
+            store = Store.open(small.runs)
+            assert all(store.scores(record) for record in store.records()), moments  # a broken one is a warning
+    resumed = small.run(*PLAN, seeds=30)
+    assert resumed.returncode == 0, resumed.stderr
+    assert not list(small.runs.rglob(".unfinished-*"))
+    shutil.rmtree(small.runs)
+    assert table(resumed.stdout) == table(small.run(*PLAN, seeds=30).stdout)
 
 
 @pytest.mark.long

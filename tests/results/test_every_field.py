@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tests.helpers.stored import stored
+from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.errors import DataNotFoundError
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
@@ -91,6 +94,25 @@ def undiscovered(made: SimpleNamespace) -> set[str]:
 
 def test_every_edit_is_found_but_for_those_listed(made):
     assert undiscovered(made) <= NEVER
+
+
+def test_edited_scores_and_contributions_and_other_labels_are_found(made, tmp_path):
+    (same,) = verify(made.store, load)
+    assert same.verdict == "same"
+    for kind in ("scores", "contributions"):
+        shutil.copytree(made.store.path, tmp_path / kind)
+        file = getattr(stored(tmp_path / kind, same.trial), kind)
+        arrays = dict(np.load(file))
+        name = next(name for name in arrays if name.endswith(DATA.dataset.test[0].id))
+        arrays[name].flat[50] *= 1 + 1e-6
+        np.savez(file, **arrays)
+        (found,) = verify(Store.open(tmp_path / kind), load)
+        assert (found.verdict, any(kind in fault for fault in found.faults)) == ("differs", True)
+    rows = {name: rows.copy() for name, rows in DATA.labels.rows.items()}
+    next(iter(rows.values()))[60] ^= True
+    relabelled = LabelledDataset(DATA.dataset, Labels(rows, DATA.labels.splits))
+    (found,) = verify(made.store, lambda _: relabelled)
+    assert (found.verdict, any("labels" in fault for fault in found.faults)) == ("differs", True)
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,7 @@ def judge(
 def _judge_again(source: StoredScores, load: Callable[[str], LabelledDataset]) -> bool:
     """Judge each trial by its own protocol, and print what is another now; whether all could be judged."""
     from tsadbench.execution.store import Store
-    from tsadbench.results.judging import judge_store
-    from tsadbench.results.judging_stored import SINGLE_PRECISION, judge_bank
+    from tsadbench.results.judging import SINGLE_PRECISION, judge_bank, judge_store
 
     counts: Counter[str] = Counter()
     largest: dict[str, tuple[float, str]] = {}
@@ -106,7 +105,7 @@ def _show_judged_by(
     from tsadbench.execution.plan import make_protocol
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.registry import know_protocol
-    from tsadbench.results.judging_stored import judge_by
+    from tsadbench.results.judging import judge_by
     from tsadbench.utils.grouping import grouped
     from tsadbench.utils.parameters import parse_label
 

@@ -42,9 +42,6 @@ class StoredScores(Structural):
     def record(self, trial: str) -> Record:
         """Return a trial's record; a BrokenTrialError if it cannot be read."""
 
-    def has_scores(self, record: Record) -> bool:
-        """Whether a trial's scores are here."""
-
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``; a BrokenTrialError if they cannot be read."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from annotated_types import Interval
 from pydantic import AfterValidator, ConfigDict, JsonValue, TypeAdapter, ValidationError, model_validator
@@ -25,12 +25,18 @@ from tsadbench.utils.text import one_line, printable
 
 SCHEMA: Final = 2
 RECORDS = "records.jsonl"
+T = TypeVar("T")
 
 
-def _file_name(text: str) -> str:
-    if fault := name_fault(text):
-        raise ValueError(fault)
-    return text
+def _refused_if(fault: Callable[[Any], str]) -> AfterValidator:
+    """Return a validator that refuses a value of which ``fault`` says what is wrong."""
+
+    def check(value: T) -> T:
+        if found := fault(value):
+            raise ValueError(found)
+        return value
+
+    return AfterValidator(check)
 
 
 def _label(text: str) -> str:
@@ -38,40 +44,20 @@ def _label(text: str) -> str:
     return text
 
 
-def _protocol(text: str) -> str:
-    _file_name(parse_label(text).target)
-    return text
-
-
-def _dataset(name: str) -> str:
-    if name.endswith(CARD_ENDING):
-        raise ValueError("it is the path of a card")
-    return name
-
-
-def _seconds(value: float) -> float:
-    if 0.0 < value < 1e-12:
-        raise ValueError("no clock measures that")  # and a rate per second would be infinite
-    return value
-
-
-def _corpora(names: tuple[str, ...]) -> tuple[str, ...]:
-    if fault := corpora_fault(names):
-        raise ValueError(fault)
-    return names
-
-
 def _manifest(entries: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     json.dumps(entries, allow_nan=False)
     return entries
 
 
-_FileName: TypeAlias = Annotated[str, AfterValidator(_file_name)]
+_FileName: TypeAlias = Annotated[str, _refused_if(name_fault)]
 _Label: TypeAlias = Annotated[LabelText, AfterValidator(_label)]
 # Texts that tables show are made printable.
 _Text: TypeAlias = Annotated[str, AfterValidator(printable)]
 _Line: TypeAlias = Annotated[str, AfterValidator(one_line)]
-_Measured: TypeAlias = Annotated[float, Interval(ge=0.0, le=1e15), AfterValidator(_seconds)]
+# What no clock measures would make a rate per second infinite.
+_Measured: TypeAlias = Annotated[
+    float, Interval(ge=0.0, le=1e15), _refused_if(lambda value: "no clock measures that" if 0.0 < value < 1e-12 else "")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -82,61 +68,37 @@ class Record:
     ----------
     schema
         Version of this layout.
-    trial
-        Hash of the scoring identity and the protocol's label; the name of its file.
-    detector, label, family, parameters
-        Registered name; name with the parameters that differ from their defaults; kind of method; all parameters.
-    floor
-        Whether it is one of the floors that every table shows.
-    look_ahead
-        How many rows after a row its score may depend on.
-    dataset, protocol
-        Names; the protocol's with the parameters that differ from their defaults.
-    notes
-        What tables must say about the data.
+    trial, scoring, judging
+        The trial's name: hash of the scoring identity and the protocol's label. The scoring identity: hash of all that
+        determines the scores. The judging identity: hash of all that determines what the judge makes of them.
+    detector, label, family, parameters, floor, look_ahead, pretrained_on
+        Registered name, name with the parameters that differ from their defaults, and what its traits say.
+    leaky, note
+        What it learns that it must not, if its parameters reproduce a published leak; what tables must say about it.
+    dataset, dataset_version, notes
+        The data set, and what tables must say about it.
+    protocol, protocol_version, protocol_notes
+        The protocol with the parameters that differ from their defaults, the version of its rules, and what tables must
+        say about its use of the data.
     seed, threads
         As given to the trial.
     status, reason
         "ok", or what went wrong and why.
-    splits
-        What the judge found, by split; empty unless the status is "ok".
-    thresholds
-        One for each episode, with diagnostics.
-    fit_seconds, score_seconds
-        Wall clock of the box's work, measured by the harness: fitting, and scoring training and test recordings.
-    fit_cpu_seconds, score_cpu_seconds
-        CPU seconds of all its threads and processes together; None if not measured.
-    rows_scored
-        Normal and test rows that were scored in ``score_seconds``; None if not counted.
-    protocol_notes
-        What tables must say about the protocol's use of the data.
-    leaky
-        What the detector learns that it must not, if its parameters reproduce a published leak.
-    note
-        What tables must say about the detector.
-    scoring
-        Hash of all that determines the scores: detector, parameters, what its code does, library versions, data,
-        episodes, seed, threads.
-    judging
-        Hash of all that determines what the judge makes of the scores: protocol, what its code does, labels, the
-        threshold that a floor brings.
+    splits, thresholds
+        The judge's metrics by split, and a threshold for each episode; empty unless the status is "ok".
+    fit_seconds, score_seconds, fit_cpu_seconds, score_cpu_seconds, rows_scored
+        Wall clock and CPU time of fitting, and of scoring so many training and test rows; None if not measured.
+    peak_memory_mib
+        Largest resident size of the process that held the detector.
     smoothing
         Over how many rows the scores were averaged before they were judged; 1 in every kept record.
     training
         What the detector stated about its fits, for each episode in which it did.
-    protocol_version
-        Version of the protocol whose rules judged the trial.
     seal, seal_reason
         Whether the kernel kept the detector's process from everything but its recordings ("sealed") or an audit hook
         guarded it ("guarded"), and why the latter.
     replay
         What scoring again in other circumstances found; None if the trial is not ok.
-    dataset_version
-        Version of the data set.
-    pretrained_on
-        What the detector says that its weights were trained on before its fit (`Traits.pretrained_on`).
-    peak_memory_mib
-        Largest resident size of the process that held the detector.
     manifest
         Versions, platform, hashes, command, times: what is needed to repeat the trial.
     """
@@ -149,8 +111,8 @@ class Record:
     parameters: Mapping[str, JsonValue]
     floor: bool = False
     look_ahead: Count
-    dataset: Annotated[_FileName, AfterValidator(_dataset)]
-    protocol: Annotated[LabelText, AfterValidator(_protocol)]
+    dataset: Annotated[_FileName, _refused_if(lambda name: "it is a card" if name.endswith(CARD_ENDING) else "")]
+    protocol: Annotated[_Label, _refused_if(lambda text: name_fault(parse_label(text).target))]
     notes: tuple[_Text, ...] = ()
     seed: Count
     threads: Count
@@ -177,7 +139,7 @@ class Record:
     seal_reason: _Text = ""
     replay: Replay | None = None
     dataset_version: Count = 1
-    pretrained_on: Annotated[tuple[str, ...], AfterValidator(_corpora)] = ()
+    pretrained_on: Annotated[tuple[str, ...], _refused_if(corpora_fault)] = ()
 
     @model_validator(mode="after")
     def _judged_if_ok(self) -> Record:

@@ -176,7 +176,7 @@ class _Held:
         """Return the record of a trial by today's rules; None if the store does not hold it."""
         names = identity(trial, self._plan)
         record = self._store.find(names.trial)
-        if record is None and "ok" not in rerun:
+        if record is None and "ok" not in rerun and self._store.holds(names.scoring):
             held = (self._store.find(trial) for trial in reversed(self._by_scoring.get(names.scoring, ())))
             # Another process may have run one of them anew since they were listed.
             record = next((one for one in held if one and (one.status, one.scoring) == ("ok", names.scoring)), None)

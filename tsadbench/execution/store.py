@@ -157,7 +157,7 @@ class Store:
             record = self.record(trial)
         except BrokenTrialError:
             return None
-        return record if record.status != "ok" or self.has_scores(record) else None
+        return record if record.status != "ok" or self.holds(record.scoring) else None
 
     def pass_over(self, trial: str, reason: object) -> None:
         """Note that a trial is broken and is left out; a `BrokenTrialWarning` tells of it, once."""
@@ -189,9 +189,9 @@ class Store:
         except OSError:
             return ""
 
-    def has_scores(self, record: Record) -> bool:
-        """Whether a trial's scores were kept."""
-        return os.path.lexists(self._arrays_file(record, _SCORES))
+    def holds(self, scoring: str) -> bool:
+        """Whether the scores of a scoring identity are here."""
+        return os.path.lexists(self.path / _SCORES / f"{scoring}.npz")
 
     def has_contributions(self, record: Record) -> bool:
         """Whether a trial's contributions were kept."""

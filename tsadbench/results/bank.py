@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 import pooch
 import requests
-from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter
 
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.judging import Shapes
@@ -44,19 +44,9 @@ _REGISTRY = TypeAdapter(dict[_NAME, _SHA256])
 
 
 class BankFolder:
-    """A folder of a bank, read like a run store that nothing is written to.
+    """A folder of a bank, read like a run store.
 
-    Parameters
-    ----------
-    path
-        The folder.
-
-    Raises
-    ------
-    UsageError
-        If none of the registry's files is here.
-    StoreError
-        If the registry cannot be read.
+    A UsageError if none of the registry's files is here, a StoreError if the registry cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,10 +64,6 @@ class BankFolder:
     def record(self, trial: str) -> Record:
         """Return a trial's record; a BrokenTrialError if its file cannot be used."""
         return self._read(trial)[0]
-
-    def has_scores(self, record: Record) -> bool:
-        """Whether a trial's file is here."""
-        return record.trial in self._sha256
 
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``; errors as for `record`."""
@@ -101,40 +87,32 @@ class BankFolder:
                 raise BrokenTrialError(f"{file}: its SHA-256 is not that of {REGISTRY}; fetch it again")
             record, scores = read_file(content, str(file))
             if record.trial != trial:
-                raise BrokenTrialError(f"{file}: it holds trial {one_line(record.trial)}")
+                raise BrokenTrialError(f"{file}: it holds trial {record.trial}")
             self._last = trial, record, scores
         return self._last[1:]
 
 
 def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
-    """Write the scores of all trials of run stores that are ok, and the registry; files that are there stay.
+    """Write the scores of all trials of run stores that are ok, and the registry; return why some were left out.
 
-    Returns
-    -------
-    dict
-        Why trials were left out, by their names.
-
-    Raises
-    ------
-    UsageError
-        If no trial has scores, or the folder holds other files.
+    A UsageError if no trial has scores, or the folder holds other files. Files of a bank that are there stay.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
-    found = {
-        record.trial: (record, store)
+    found = [
+        (record, store)
         for store in stores
         for record in store.records()
-        if record.status == "ok" and store.has_scores(record)
-    }
+        if record.status == "ok" and store.holds(record.scoring)
+    ]
     if not found:
         raise UsageError("there is nothing to build: none of the stores has a trial with scores")
     left_out: dict[str, str] = {}
-    for done, (trial, (record, store)) in enumerate(found.items()):
+    for done, (record, store) in enumerate(found):
         progress(done, len(found), record.label)
         try:
-            write_file(out / f"{trial}.parquet", file_bytes(record, store.scores(record)))
+            write_file(out / f"{record.trial}.parquet", file_bytes(record, store.scores(record)))
         except StoreError as error:
-            left_out[trial] = str(error)
+            left_out[record.trial] = str(error)
     write_registry(out)
     return left_out
 
@@ -146,23 +124,10 @@ def write_registry(folder: Path) -> None:
 
 
 def fetch_bank(source: str, out: Path) -> int:
-    """Fetch the files of a bank that a folder lacks; return their number.
+    """Fetch the files that a folder lacks of a bank, a folder or its address (http, https); return their number.
 
-    Parameters
-    ----------
-    source
-        A folder, or its address (http, https).
-    out
-        The folder: a new one, or that of a bank, whose registry is replaced.
-
-    Raises
-    ------
-    UsageError
-        If the folder holds other files.
-    DataError
-        If a file cannot be fetched or has another checksum. Files before it are kept.
-    StoreError
-        If the registry is not one.
+    A UsageError if ``out`` holds other files, a StoreError if the registry is not one, a DataError if a file cannot be
+    fetched or has another checksum; files before it are kept.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
     out.mkdir(parents=True, exist_ok=True)
@@ -189,45 +154,31 @@ def _faults_of(address: str) -> Iterator[None]:
 
 def _save(address: str, file: str, _bank: object = None) -> None:
     """Save a file of a server or a folder, at most `MOST_BYTES`."""
-    n_bytes = 0
-    with Path(file).open("wb") as out:
-        for chunk in _chunks(address):
-            n_bytes += len(chunk)
-            if n_bytes > MOST_BYTES:
-                raise ValueError(f"it has more than {MOST_BYTES} bytes")
-            out.write(chunk)
-
-
-def _chunks(address: str) -> Iterator[bytes]:
     if "://" not in address:
         with open_regular(address, MOST_BYTES) as stream:
-            yield stream.read()
+            Path(file).write_bytes(stream.read())
         return
-    with requests.get(address, stream=True, timeout=_SECONDS) as response:
+    with requests.get(address, stream=True, timeout=_SECONDS) as response, Path(file).open("wb") as out:
         response.raise_for_status()
-        yield from response.iter_content(65_536)
+        for chunk in response.iter_content(65_536):
+            out.write(chunk)
+            if out.tell() > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES} bytes")
 
 
 def _registry(file: Path) -> dict[str, str]:
     """Return the checksums of a registry by the names of the files; a StoreError if it is not one."""
     try:
         with open_regular(file, MOST_BYTES) as stream:
-            lines = stream.read().decode().splitlines()
-        return _REGISTRY.validate_python(dict(line.split() for line in lines))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise StoreError(f"{file}: {one_line(repr(first['input']), 100)}: {first['msg']}") from error
+            return _REGISTRY.validate_python(dict(line.split() for line in stream.read().decode().splitlines()))
     except (OSError, ValueError) as error:
-        raise StoreError(f"{file}: expected lines of NAME SHA-256 ({one_line(str(error), 100)})") from error
+        raise StoreError(f"{file}: expected lines of NAME SHA-256 ({one_line(str(error), 200)})") from error
 
 
 def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
     """Return the file of a trial: a column ``series`` (``<role>/<episode>/<recording>``) and one of scores, float32.
 
-    Raises
-    ------
-    StoreError
-        If float32 cannot hold a score, or makes it 0.
+    A StoreError if float32 cannot hold a score, or makes it 0.
     """
     names = [name for name in scores if name.partition("/")[0] in _ROLES]
     values = np.concatenate([scores[name] for name in names] or [np.empty(0)])

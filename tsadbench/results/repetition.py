@@ -20,8 +20,8 @@ from tsadbench.execution.request import RunRequest
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trial
 from tsadbench.results.admission import require_admitted
+from tsadbench.results.judging import judged_faults
 from tsadbench.results.trial_result import data_faults
-from tsadbench.results.verification import judged_faults
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.progress import progress
@@ -37,21 +37,9 @@ _VERSIONS = ("versions",)
 class Repeated:
     """What came of running one trial again.
 
-    Parameters
-    ----------
-    record
-        The trial's.
-    verdict
-        Whether the scores are equal to the bit, or within the tolerance; else "differs", or why it "cannot be
-        repeated" is among the faults.
-    faults
-        What differs.
-    remarks
-        What may be the cause of a difference: other code, other versions.
-    difference
-        The largest difference between a score and its repetition, as a share of the range of the test scores.
-    seal
-        How well the boxes of the repetition were closed.
+    ``faults`` are what differs, or why the trial cannot be repeated; ``remarks`` what may be the cause of a difference:
+    other code, other versions. ``difference`` is the largest one between a score and its repetition, as a share of the
+    range of the test scores; ``seal`` is that of the repetition.
     """
 
     record: Record
@@ -63,13 +51,7 @@ class Repeated:
 
 
 def drawn(store: Store, n: int | None) -> tuple[Record, ...]:
-    """Return n trials with scores, drawn afresh, so that nobody can know which; None: all. Broken ones are passed over.
-
-    Raises
-    ------
-    UsageError
-        If the store has no trial with scores.
-    """
+    """Return n random trials with scores (all if None), which nobody can know beforehand; a UsageError without any."""
     with_scores = [record for record in store.records() if record.status == "ok"]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
@@ -91,20 +73,8 @@ def repeat(
     """Run trials again, one after the other, and yield how each compares with what the store holds.
 
     Each runs as `tsadbench run` would do it, with its seed and threads, its recordings in the order and under the
-    disguise of the first time; the store is left as it is.
-
-    Parameters
-    ----------
-    records, store
-        The trials, and the store that holds their scores.
-    load
-        Returns the data set of a name.
-    named
-        Labels of detectors that boxes may load though they are not registered here.
-    tolerance
-        How far scores may differ, as a share of the range of the recorded test scores.
-    timeout, memory
-        What one trial may use: wall-clock seconds, resident MiB.
+    disguise of the first time. ``named`` are labels of detectors that boxes may load though they are not registered
+    here. Scores may differ by ``tolerance``, as a share of the range of the recorded test scores.
     """
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
@@ -140,7 +110,7 @@ def _planned(
     *,
     contributions: bool = False,
 ) -> tuple[Trial, Plan]:
-    """Return the trial that a record's label names, and a plan that holds it; a UsageError if there is none."""
+    """Return the trial that a record's label names, and a plan that holds it."""
     protocol = parse_label(record.protocol)
     plan = make_plan(
         RunRequest(

@@ -33,24 +33,11 @@ _LARGEST_SCORE = 1e300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredRecording:
-    """One test recording as a trial's detector saw it, with the truth.
+    """One test recording as a trial's detector saw it, with the truth; arrays are [n_rows].
 
-    Parameters
-    ----------
-    recording
-        The data set's recording.
-    anomalous
-        [n_rows], the truth.
-    scores
-        [n_rows], NaN for rows that the detector could not score.
-    evaluated
-        [n_rows], the rows that count under the protocol.
-    episode
-        The fit that scored it.
-    threshold
-        That fit's.
-    contributions
-        [n_rows, n_sensors]; None if the detector does not offer them or they were not kept.
+    ``scores`` are NaN for rows that the detector could not score, ``evaluated`` marks the rows that count under the
+    protocol, ``episode`` is the fit that scored it, ``threshold`` that fit's. ``contributions`` [n_rows, n_sensors] are
+    None if they were not kept.
     """
 
     recording: Recording
@@ -71,24 +58,9 @@ class ScoredRecording:
 class TrialResult:
     """The stored scores of a trial with status "ok", averaged if its record is, beside its data.
 
-    Parameters
-    ----------
-    record
-        The trial's record.
-    store
-        The run store, or the folder of the score bank, that holds it.
-    data
-        The data set it was made on.
-    episodes
-        What the record's protocol yields on these data, if the caller already has them.
-
-    Raises
-    ------
-    DataError
-        If the data or the labels are not those it was made on.
-    StoreError
-        If its scores cannot be read or are not of its recordings, the trial has none because it failed, or another
-        version of the protocol judged it.
+    A caller that has them gives the ``episodes`` that the record's protocol yields on these data. A DataError if the
+    data or the labels are not those it was made on; a StoreError if its scores cannot be read or are not of its
+    recordings, the trial failed, or another version of the protocol judged it.
     """
 
     def __init__(
@@ -96,7 +68,8 @@ class TrialResult:
     ) -> None:
         if record.status != "ok":
             raise StoreError(f"trial {record.trial} ({record.label}) has no scores: {record.status}, {record.reason}")
-        _check_data(record, data)
+        if faults := data_faults(record, data):
+            raise DataError(f"trial {record.trial} ({record.label}): {'; '.join(faults)}")
         self.record = record
         self.data = data
         self.protocol = protocol_of(record)
@@ -140,13 +113,7 @@ class TrialResult:
         return {name: scored_recordings[name] for name in n_rows if name in scored_recordings}
 
     def recording(self, name: str) -> ScoredRecording:
-        """Return a test recording by its id.
-
-        Raises
-        ------
-        UsageError
-            If there is no such recording among those that the protocol scores.
-        """
+        """Return a test recording by its id; a UsageError if the protocol scores none of that id."""
         if name not in self.recordings:
             hint = nearest(name, self.recordings)
             raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{hint}")
@@ -158,10 +125,7 @@ class TrialResult:
         return self.judge({name: (name,) for name in self.recordings})
 
     def judge(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, SplitJudgement]:
-        """Return what the protocol's judge finds on groups of test recordings, each as if it were a split.
-
-        Recordings that the protocol does not score are left out; a group of such alone has no judgement.
-        """
+        """Return what the protocol's judge finds on groups of test recordings, less those that it does not score."""
         scored = {group: tuple(name for name in names if name in self.recordings) for group, names in groups.items()}
         kept = {group: names for group, names in scored.items() if names}
         return self.protocol.judge(self.scored, Labels(self.data.labels.rows, kept)).splits
@@ -183,10 +147,7 @@ class TrialResult:
 def readable_result(
     record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
 ) -> TrialResult | None:
-    """Return a trial beside its data; None, and a `BrokenTrialWarning`, if its arrays are broken.
-
-    Parameters and other errors are those of `TrialResult`.
-    """
+    """Return a trial beside its data; None, and a `BrokenTrialWarning`, if its arrays are broken."""
     try:
         return TrialResult(record, store, data, episodes)
     except BrokenTrialError as error:
@@ -212,11 +173,7 @@ def protocol_of(record: Record) -> Protocol:
 
 
 def fixed_threshold_of(record: Record) -> float | None:
-    """Return the threshold that a floor brings; None for all other detectors.
-
-    It is what the record's thresholds hold. Only if it has none, because the trial is invalid, a floor that is
-    registered here is asked.
-    """
+    """Return the threshold that a floor brings, by the record or, if the trial is invalid, by the floor; else None."""
     if not record.floor:
         return None
     if not record.thresholds:
@@ -236,9 +193,3 @@ def data_faults(record: Record, data: LabelledDataset) -> list[str]:
         for name, hash_ in here.items()
         if (recorded := str(record.manifest.get(f"{name}_hash"))) != hash_
     ]
-
-
-def _check_data(record: Record, data: LabelledDataset) -> None:
-    faults = data_faults(record, data)
-    if faults:
-        raise DataError(f"trial {record.trial} ({record.label}): {'; '.join(faults)}")

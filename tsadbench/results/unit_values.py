@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import SplitJudgement
@@ -29,52 +28,15 @@ RECORDINGS = "recordings.jsonl"
 SCHEMA = 1
 # Of the values. A comparison rounds fresh values alike, so that a row does not differ from itself.
 DECIMALS = 6
-_STRICT = ConfigDict(extra="ignore", strict=True, frozen=True)
-
-
-class _Unit(BaseModel):
-    model_config = _STRICT
-
-    recordings: list[str]
-    n_rows: int
-    n_anomalous: int
-
-
-class _Header(BaseModel):
-    model_config = _STRICT
-
-    dataset: str
-    protocol: str
-    protocol_version: int
-    data_hash: str
-    labels_hash: str
-    metrics: list[str]
-    units: list[_Unit]
-
-
-class _Line(BaseModel):
-    model_config = _STRICT
-
-    label: str
-    seed: int
-    judged: str
-    values: list[list[float | None]]
+_ABOUT = ("dataset", "protocol", "protocol_version", "data_hash", "labels_hash", "metrics")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitValues:
     """Metrics of the trials of a data set and protocol on units: recordings, sessions, and parts of them in splits.
 
-    Parameters
-    ----------
-    dataset, protocol, protocol_version, data_hash, labels_hash
-        What the trials ran on, and by which version of the rules the values were judged.
-    metrics
-        Names.
-    units
-        The recordings of each unit, with its numbers of evaluated and of anomalous rows.
-    values
-        [n_units, n_metrics] of each trial, NaN where undefined, by label, seed and `judgement_digest` of its record.
+    ``units`` are the recordings of each unit, with its numbers of evaluated and of anomalous rows; ``values``
+    [n_units, n_metrics] of each trial, NaN where undefined, by label, seed and `judgement_digest` of its record.
     """
 
     dataset: str
@@ -82,87 +44,51 @@ class UnitValues:
     protocol_version: int
     data_hash: str
     labels_hash: str
-    metrics: tuple[str, ...]
+    metrics: list[str]
     units: Mapping[tuple[str, ...], tuple[int, int]]
     values: Mapping[tuple[str, int, str], FloatArray]
 
     @classmethod
     def of(cls, results: Iterable[TrialResult], data: LabelledDataset) -> UnitValues:
-        """Judge trials of one data set and protocol on each unit by itself, one trial's scores in memory at a time.
-
-        Raises
-        ------
-        UsageError
-            If there is no trial.
-        """
-        groups: dict[str, tuple[str, ...]] = {}
+        """Judge trials of one data set and protocol on each unit by itself, one trial's scores in memory at a time."""
         units: dict[tuple[str, ...], tuple[int, int]] = {}
         values: dict[tuple[str, int, str], FloatArray] = {}
-        first: Record | None = None
-        metrics: tuple[str, ...] = ()
         for result in results:
-            if first is None:
-                first, metrics = result.record, tuple(metric.name for metric in result.protocol.metrics)
-                scored = [tuple(one for one in unit if one in result.recordings) for unit in units_of(data.dataset)]
-                groups = {str(i): unit for i, unit in enumerate(dict.fromkeys(filter(None, scored)))}
+            first, metrics = result.record, [metric.name for metric in result.protocol.metrics]
+            scored = [tuple(one for one in unit if one in result.recordings) for unit in units_of(data.dataset)]
+            groups = {str(i): unit for i, unit in enumerate(dict.fromkeys(filter(None, scored)))}
             judged = result.judge(groups)
-            units = units or {groups[name]: (one.n_rows, one.n_anomalous) for name, one in judged.items()}
+            units |= {groups[name]: (one.n_rows, one.n_anomalous) for name, one in judged.items()}
             table = np.array([[one.metrics[name] for name in metrics] for one in judged.values()], dtype=np.float64)
             values[_key(result.record)] = table.round(DECIMALS)
-        if first is None:
+        if not values:
             raise UsageError("expected at least one trial with scores, found none")
-        return cls(
-            dataset=first.dataset,
-            protocol=first.protocol,
-            protocol_version=first.protocol_version,
-            data_hash=data.dataset.content_hash,
-            labels_hash=data.labels.content_hash,
-            metrics=metrics,
-            units=units,
-            values=values,
-        )
+        hashes = data.dataset.content_hash, data.labels.content_hash
+        return cls(first.dataset, first.protocol, first.protocol_version, *hashes, metrics, units, values)
 
     @classmethod
     def read(cls, file: Path) -> UnitValues:
-        """Return the values in a file.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be read, or a line is not what it should be.
-        """
+        """Return the values in a file; a StoreError if it cannot be read, or a line is not what it should be."""
         try:
-            first, *others = file.read_text(encoding="utf-8").splitlines()
-            header = _Header.model_validate_json(first)
-            lines = [_Line.model_validate_json(line) for line in others]
-            shape = len(header.units), len(header.metrics)
-            tables = {(one.label, one.seed, one.judged): np.array(one.values, dtype=np.float64) for one in lines}
-            if any(table.shape != shape for table in tables.values()):
+            about, *lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+            units = {tuple(one["recordings"]): (one["n_rows"], one["n_anomalous"]) for one in about["units"]}
+            values = {
+                (one["label"], one["seed"], one["judged"]): np.array(one["values"], dtype=np.float64) for one in lines
+            }
+            shape = len(units), len(about["metrics"])
+            if any(table.shape != shape for table in values.values()):
                 raise ValueError(f"expected {shape[0]} units with {shape[1]} metrics for each trial")
-        except (OSError, ValueError, ValidationError) as error:
-            raise StoreError(
-                f"{file}: expected what `leaderboard --write` writes; {one_line(str(error), 200)}"
-            ) from error
-        return cls(
-            dataset=header.dataset,
-            protocol=header.protocol,
-            protocol_version=header.protocol_version,
-            data_hash=header.data_hash,
-            labels_hash=header.labels_hash,
-            metrics=tuple(header.metrics),
-            units={tuple(unit.recordings): (unit.n_rows, unit.n_anomalous) for unit in header.units},
-            values=tables,
-        )
+            return cls(**{name: about[name] for name in _ABOUT}, units=units, values=values)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            reason = one_line(str(error), 200)
+            raise StoreError(f"{file}: expected what `leaderboard --write` writes; {reason}") from error
 
     def joined_with(self, committed: UnitValues) -> UnitValues:
         """Return the values with those of committed trials whose label and seed are not here.
 
-        Raises
-        ------
-        UsageError
-            If the committed ones are of other data, rules or units.
+        A UsageError if the committed ones are of other data, rules or units.
         """
-        for name in ("protocol_version", "data_hash", "labels_hash", "metrics", "units"):
+        for name in (*_ABOUT, "units"):
             if getattr(self, name) != getattr(committed, name):
                 raise UsageError(f"their {name} is not that of the committed {RECORDINGS}: remove that file")
         own = {key[:2] for key in self.values}
@@ -175,8 +101,7 @@ class UnitValues:
             {"recordings": list(members), "n_rows": n_rows, "n_anomalous": n_anomalous}
             for members, (n_rows, n_anomalous) in self.units.items()
         ]
-        names = ("dataset", "protocol", "protocol_version", "data_hash", "labels_hash", "metrics")
-        yield _json({"schema": SCHEMA, **{name: getattr(self, name) for name in names}, "units": units})
+        yield _json({"schema": SCHEMA, **{name: getattr(self, name) for name in _ABOUT}, "units": units})
         for (label, seed, judged), table in sorted(self.values.items()):
             values = [[None if np.isnan(value) else value for value in row] for row in table.tolist()]
             yield _json({"label": label, "seed": seed, "judged": judged, "values": values})
@@ -186,13 +111,7 @@ class UnitValues:
         return _key(record) in self.values
 
     def judge(self, record: Record, groups: Mapping[str, Sequence[str]]) -> dict[str, SplitJudgement]:
-        """Return what `TrialResult.judge` returns, from the file; recordings that are not scored are left out.
-
-        Raises
-        ------
-        UsageError
-            If a group is none of the units.
-        """
+        """Return what `TrialResult.judge` returns, from the file; a UsageError if a group is none of the units."""
         places = {members: i for i, members in enumerate(self.units)}
         scored = {name for members in self.units for name in members}
         table, found = self.values[_key(record)], {}

@@ -6,51 +6,36 @@ What this cannot know is whether a detector made the scores: whoever forges them
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.errors import StoreError, TsadbenchError
-from tsadbench.execution.identity import code_of
+from tsadbench.execution.identity import code_of, scoring_identity, trial_name
 from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
-from tsadbench.execution.plan import Contender, episodes_hash
+from tsadbench.execution.plan import Contender, contender_from_label
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.results.admission import refusal
-from tsadbench.results.identities import contender_of, edits, other_detector, scoring_fault
-from tsadbench.results.judging import Judge
+from tsadbench.results.judging import Judge, judged_faults
 from tsadbench.results.trial_result import data_faults
 from tsadbench.sandbox import asking
+from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
-
-# Another machine's logarithm may differ in the last digit, and the fit of the tail follows it.
-TOLERANCE = 1e-6
 
 Verdict: TypeAlias = Literal["same", "differs", "cannot be checked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of checking one trial.
+    """The result of checking one trial; ``record`` is None if it cannot be read.
 
-    Parameters
-    ----------
-    trial
-        Its name.
-    record
-        Its record; None if that cannot be read.
-    verdict
-        "differs" if a metric, a threshold, the data or the labels are not as recorded.
-    faults
-        What differs, or why it cannot be checked; empty if nothing does.
-    remarks
-        What is no fault: the detector's code is another one now, or the rules are, and the trial was judged again.
+    ``faults`` say what differs, or why it cannot be checked. ``remarks`` are no faults: the detector's code is another
+    one now, or the rules are, and the trial was judged again.
     """
 
     trial: str
@@ -61,18 +46,10 @@ class Verified:
 
 
 def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> Iterator[Verified]:
-    """Yield the result for each trial of a store, in the order of the trials' names.
+    """Yield the result for each trial of a store, by the trials' names, one in memory at a time.
 
-    One trial is in memory at a time; how far it is is reported to `tsadbench.progress`.
-
-    Parameters
-    ----------
-    store
-        The store.
-    load
-        Returns the data set of a name; a TsadbenchError means that its trials cannot be checked.
-    named
-        Labels of detectors that boxes may load, with the priors that they name, though they are not registered here.
+    ``load`` returns the data set of a name. ``named`` are labels of detectors that boxes may load, with the priors
+    that they name, though they are not registered here.
     """
     trials = store.trials()
     with asking():
@@ -95,60 +72,52 @@ class _Verifier:
         self._judge = Judge(load)
         self._named = named
         self._contenders: dict[tuple[str, str], Contender | str] = {}
-        self._episodes: dict[tuple[str, str], str] = {}
 
     def verified(self, record: Record) -> Verified:
         """Return the result for one trial."""
         remarks: list[str] = []
-        faults = list(edits(record))
+        faults = list(_inconsistencies(record))
         try:
             data = self._judge.data(record.dataset)
         except TsadbenchError as error:
             faults.append(f"data set {record.dataset}: {error}")
-            return Verified(record.trial, record, "cannot be checked", tuple(faults), tuple(remarks))
+            return Verified(record.trial, record, "cannot be checked", tuple(faults))
         other_data = data_faults(record, data)
         faults += other_data
-        same_code = self._same_code(record, data.dataset, remarks)
-        if same_code is not None:
-            faults += other_detector(record, same_code)
+        contender = self._contender(record, data.dataset)
+        if isinstance(contender, str):
+            remarks.append(contender)
+        else:
+            faults += _detector_faults(record, contender)
         if record.status != "ok":
             if record.splits or record.thresholds:
                 faults.append(f"its status is {record.status}, yet it has metrics")
         elif not other_data:
             try:
-                if fault := self._identity_fault(record):
-                    faults.append(fault)
+                faults += _scoring_faults(record, self._judge.episodes_hash(record))
                 faults += self._array_faults(record)
                 faults += self._judged_faults(record, remarks)
             except TsadbenchError as error:
                 faults.append(str(error))
         return Verified(record.trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
 
-    def _same_code(self, record: Record, dataset: Dataset, remarks: list[str]) -> Contender | None:
-        """Return the detector that a record's label names if its code is here; otherwise a remark says why not."""
+    def _contender(self, record: Record, dataset: Dataset) -> Contender | str:
+        """Return the detector that a record's label names if its code is here; else why it was not compared."""
         if refused := refusal(record, self._named):
-            remarks.append(f"{refused}: the detector was not compared")
-            return None
+            return f"{refused}: the detector was not compared"
         key = record.dataset, record.label
         if key not in self._contenders:
-            self._contenders[key] = contender_of(record, dataset)
+            try:
+                self._contenders[key] = contender_from_label(record.label, dataset)
+            except TsadbenchError as error:
+                self._contenders[key] = f"the detector {record.label} was not compared: {error}"
         contender = self._contenders[key]
-        if isinstance(contender, str):
-            remarks.append(f"the detector {record.label} was not compared: {contender}")
-            return None
-        if contender.description.sources.digest != code_of(record.manifest):
-            remarks.append(f"the code of {record.detector} here is not what made it")
-            return None
-        return contender
-
-    def _identity_fault(self, record: Record) -> str:
-        table = record.dataset, record.protocol
-        if table not in self._episodes:
-            self._episodes[table] = episodes_hash(self._judge.episodes(record))
-        return scoring_fault(record, self._episodes[table])
+        if isinstance(contender, str) or contender.description.sources.digest == code_of(record.manifest):
+            return contender
+        return f"the code of {record.detector} here is not what made it"
 
     def _array_faults(self, record: Record) -> Iterator[str]:
-        """Yield whether the arrays are those that the run wrote; a StoreError if they cannot be read."""
+        """Yield which arrays are not those that the run wrote; a StoreError if they cannot be read."""
         episodes = self._judge.episodes(record)
         arrays: dict[str, Mapping[str, NDArray[np.floating]]] = {
             "scores": self._store.scores(record, score_shapes(episodes)),
@@ -159,7 +128,7 @@ class _Verifier:
                 yield f"its {name} are not those that its run wrote: their hash is another"
 
     def _judged_faults(self, record: Record, remarks: list[str]) -> Iterator[str]:
-        """Yield thresholds and metrics that are not what today's judge finds; older rules are replaced first."""
+        """Yield what is not as today's judge finds it; a record that other rules have judged is replaced first."""
         now = self._judge.again(record, self._store)
         if self._judge.outdated(record):
             if now.judging == record.judging:
@@ -167,75 +136,46 @@ class _Verifier:
             self._store.put(now)
             remarks.append("judged again: the rules have changed since")
             record = now
-        yield from _found_again_faults(record, now)
+        if len({entry.episode for entry in record.thresholds}) < len(record.thresholds):
+            yield "it has two thresholds for one episode"
+        for name in ("rows_scored", "protocol_notes", "smoothing", "reason"):
+            if getattr(record, name) != getattr(now, name):
+                yield f"{name}: recorded {getattr(record, name)!r}, found {getattr(now, name)!r}"
         yield from judged_faults(record, now)
 
 
-def _found_again_faults(record: Record, now: Record) -> Iterator[str]:
-    """Yield what else judging finds again and is recorded otherwise."""
-    if len({entry.episode for entry in record.thresholds}) < len(record.thresholds):
-        yield "it has two thresholds for one episode"
-    for name in _FOUND_AGAIN:
-        then, found = getattr(record, name), getattr(now, name)
-        if then != found:
-            yield f"{name}: recorded {then!r}, found {found!r}"
-    if record.reason is not None:
-        yield f"reason: recorded {record.reason!r}, but its status is {record.status}"
+def _inconsistencies(record: Record) -> Iterator[str]:
+    """Yield what shows by itself alone that a record was edited."""
+    if record.trial != trial_name(record.scoring, record.protocol):
+        yield "its name is not that of its scoring identity and protocol"
+    if parse_label(record.label).target != record.detector:
+        yield f"its detector is {record.detector}, its label {record.label}"
+    for name in ("seed", "threads"):
+        if record.manifest.get(name) != getattr(record, name):
+            yield f"{name}: {getattr(record, name)}, in its manifest {record.manifest.get(name)}"
+    if not record.floor and any(entry.threshold.method == "fixed" for entry in record.thresholds):
+        yield "it has a fixed threshold and is no floor"
 
 
-def judged_faults(record: Record, now: Record, tolerance: float = TOLERANCE) -> Iterator[str]:
-    """Yield the thresholds and metrics of a record that are not those of another one, up to a tolerance."""
-    yield from _threshold_faults(record, now, tolerance)
-    yield from metric_faults(record, now, tolerance)
-
-
-def _threshold_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
-    recorded = {entry.episode: entry.threshold for entry in record.thresholds}
-    here = {entry.episode: entry.threshold for entry in now.thresholds}
-    for episode in dict.fromkeys([*recorded, *here]):
-        then, found = recorded.get(episode), here.get(episode)
-        if then is None or found is None:
-            yield f"threshold of {episode}: {'not recorded' if then is None else 'recorded, but not in the data'}"
-            continue
-        for name in (field.name for field in fields(Threshold)):
-            one, other = getattr(then, name), getattr(found, name)
-            same = one == other if isinstance(one, str) or isinstance(other, str) else _close(one, other, tolerance)
-            # What a search finds by likelihood ends a little elsewhere on another processor; the threshold does not.
-            if not same and not (tolerance and name in _FITTED and _close(one, other, _FITTED_TOLERANCE)):
-                which = "" if name == "value" else f", {name}"
-                yield f"threshold of {episode}{which}: recorded {one}, found {other}"
-
-
-def metric_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
-    """Yield the metrics of a record that are not those of another one, up to a tolerance."""
-    for split in dict.fromkeys([*record.splits, *now.splits]):
-        recorded, here = record.splits.get(split), now.splits.get(split)
-        if recorded is None or here is None:
-            yield f"split {split}: {'not recorded' if recorded is None else 'recorded, but not in the data'}"
-            continue
-        then_values, now_values = _values(recorded), _values(here)
-        for name in dict.fromkeys([*then_values, *now_values]):
-            if not _close(then_values.get(name), now_values.get(name), tolerance):
-                yield f"{name} on {split}: recorded {then_values.get(name)}, found {now_values.get(name)}"
-
-
-def _values(judged: SplitJudgement) -> dict[str, float | None]:
-    """Return all numbers of a split by name; those of an entity as "auroc of machine-1"."""
-    of_entities = {
-        f"{name} of {entity}": value for entity, metrics in judged.entities.items() for name, value in metrics.items()
+def _detector_faults(record: Record, contender: Contender) -> Iterator[str]:
+    """Yield what a record says otherwise of its detector than the same code says here."""
+    traits = contender.traits
+    here: dict[str, object] = {
+        **{name: getattr(contender, name) for name in ("label", "floor", "parameters")},
+        **{name: getattr(traits, name) for name in ("family", "look_ahead", "leaky", "pretrained_on")},
     }
-    return {**judged.metrics, **of_entities, **{name: getattr(judged, name) for name in _COUNTS}}
+    for name, value in here.items():
+        if getattr(record, name) != value:
+            yield f"{name}: recorded {getattr(record, name)!r}, expected {value!r}"
+    fixed = {entry.threshold.value for entry in record.thresholds if entry.threshold.method == "fixed"}
+    if fixed and fixed != {traits.fixed_threshold}:
+        yield f"fixed threshold: recorded {sorted(fixed)}, expected {traits.fixed_threshold}"
 
 
-_FOUND_AGAIN = ("rows_scored", "protocol_notes")
-_COUNTS = ("n_rows", "n_anomalous", "coverage")
-
-
-_FITTED = ("gamma", "sigma", "log_likelihood", "endpoint")
-_FITTED_TOLERANCE = 1e-4
-
-
-def _close(recorded: float | None, found: float | None, tolerance: float) -> bool:
-    if recorded is None or found is None:
-        return recorded is found
-    return math.isclose(recorded, found, rel_tol=tolerance, abs_tol=tolerance)
+def _scoring_faults(record: Record, episodes: str) -> Iterator[str]:
+    """Yield what is wrong with a record's scoring identity, given the hash of the protocol's episodes here."""
+    if record.manifest.get("episodes_hash") != episodes:
+        yield "the protocol's episodes here are not those that it was run on: their hash is another"
+        return
+    if scoring_identity(record.label, record.dataset, record.manifest) != record.scoring:
+        yield "its scoring identity is not that of its label, data, code, versions, seed and threads"

@@ -10,12 +10,11 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import Any, TypeVar
+from dataclasses import replace
 
 import numpy as np
 
-from tsadbench.base.prior import Edge, Prior, Sensor
+from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import FloatArray
@@ -23,7 +22,6 @@ from tsadbench.utils.arrays import FloatArray
 # Clocks start at a whole second below this, half a year. The finest spacing that survives any such shift, 7.5
 # nanoseconds, follows from it.
 _SHIFTS = 2**24
-_Part = TypeVar("_Part", Edge, Sensor)
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
@@ -103,13 +101,27 @@ class Crossing:
 
     def _prior(self, prior: Prior) -> Prior:
         """Return a prior with its sensors renamed, also within its texts, and without what tells where it is from."""
-        edges = tuple(self._in_texts(edge) for edge in prior.edges)
-        return Prior(edges, "given", {}, tuple(self._in_texts(sensor) for sensor in prior.sensors))
-
-    def _in_texts(self, one: _Part) -> _Part:
-        texts = {field.name: getattr(one, field.name) for field in fields(one)}
-        renamed: dict[str, Any] = {name: self._text(text) for name, text in texts.items() if isinstance(text, str)}
-        return replace(one, **renamed)
+        edges = tuple(
+            replace(
+                edge,
+                source=self._inside.get(edge.source, edge.source),
+                target=self._inside.get(edge.target, edge.target),
+                source_quantity=self._text(edge.source_quantity),
+                target_quantity=self._text(edge.target_quantity),
+                mechanism=self._text(edge.mechanism),
+            )
+            for edge in prior.edges
+        )
+        sensors = tuple(
+            replace(
+                sensor,
+                name=self._inside.get(sensor.name, sensor.name),
+                quantity=self._text(sensor.quantity),
+                subsystem=self._text(sensor.subsystem),
+            )
+            for sensor in prior.sensors
+        )
+        return Prior(edges, "given", {}, sensors)
 
 
 def _rounded(time: FloatArray) -> FloatArray:

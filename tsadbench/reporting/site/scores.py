@@ -23,8 +23,8 @@ from tsadbench.reporting.html.compact import Buckets, packed, packed_flags
 from tsadbench.reporting.html.curves import curves_of_fits
 from tsadbench.reporting.html.series import time_axis
 from tsadbench.reporting.site.source import Table, recordings
+from tsadbench.results.judging import judged_faults
 from tsadbench.results.trial_result import ScoredRecording, TrialResult, data_faults, protocol_of
-from tsadbench.results.verification import judged_faults
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import progress
