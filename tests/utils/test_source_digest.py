@@ -152,8 +152,10 @@ class TestNotebooks:
         assert self.digest(notebook, helper=self.HELPER.replace("abs", "exp")) != before
         assert self.digest(notebook, factor="FACTOR = 3") != before
 
-    def test_a_class_whose_source_is_not_kept_is_never_the_same(self, notebook):
-        exec(self.CLASS, notebook)
+    @pytest.mark.parametrize("kept", [True, False])
+    def test_a_class_whose_source_or_values_are_not_known_is_never_the_same(self, notebook, kept):
+        cell(0, "FACTOR = np.ones(2)", notebook)
+        cell(1, self.CLASS, notebook) if kept else exec(self.CLASS, notebook)
         first, second = source_of(notebook["Mine"]), source_of(notebook["Mine"])
         assert not first.known
         assert first.digest != second.digest

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
 
-_LIBRARY_FOLDERS = ("site-packages", "dist-packages")
+from tsadbench.utils.source_digest import LIBRARY_FOLDERS
+
 _STANDARD_LIBRARY = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_OURS = "tsadbench"
 
 
 def own_place(error: BaseException, module: str = "") -> str:
@@ -51,7 +51,6 @@ def _is_own(file: str, module: str, author: str) -> bool:
     package = module.partition(".")[0]
     if author and package == author.partition(".")[0]:
         return True
-    if package.startswith(_OURS) or not file.endswith(".py"):
+    if package.startswith("tsadbench") or not file.endswith(".py"):
         return False
-    parts = Path(file).parts
-    return not (file.startswith(_STANDARD_LIBRARY) or any(folder in parts for folder in _LIBRARY_FOLDERS))
+    return not (file.startswith(_STANDARD_LIBRARY) or LIBRARY_FOLDERS & {*Path(file).parts})

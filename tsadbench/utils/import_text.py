@@ -32,14 +32,9 @@ class _TextLoader(SourceLoader):
 
 
 def import_text(path: str, text: bytes) -> ModuleType:
-    """Return the module that the text of a file defines; the same text under the same path gives the same module.
+    """Return the module that the text of a file defines, without reading the file; the same text gives the same module.
 
-    Parameters
-    ----------
-    path
-        The file's absolute path, which tracebacks show. It is not read.
-    text
-        Its contents.
+    Tracebacks show the path, which is absolute.
     """
     name = f"{FILE_PREFIX}{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
     if name in sys.modules and imported_texts[path] == text:

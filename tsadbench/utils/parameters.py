@@ -70,11 +70,12 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
 
     Raises a UsageError if a parameter has no default: a name alone must be enough to construct it.
     """
-    constructor = inspect.getattr_static(cls, "__init__")
-    hints = get_type_hints(constructor)
+    hints = get_type_hints(inspect.getattr_static(cls, "__init__"))
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        meanings |= _meanings(base.__doc__ or "")
+        for names, meaning in definitions(sections(base.__doc__ or "").get("Parameters", "")).items():
+            for name in names.split(":")[0].split(","):
+                meanings[name.strip()] = " ".join(meaning.split())
     parameters = []
     for name, default in parameter_defaults(cls).items():
         if default is inspect.Parameter.empty:
@@ -172,12 +173,3 @@ def _split_at_commas(text: str) -> list[str]:
         else:
             parts[-1] += character
     return [part for part in parts if part.strip()]
-
-
-def _meanings(docstring: str) -> dict[str, str]:
-    """Return each parameter's text from a numpydoc "Parameters" section."""
-    return {
-        name.strip(): " ".join(meaning.split())
-        for names, meaning in definitions(sections(docstring).get("Parameters", "")).items()
-        for name in names.split(":")[0].split(",")
-    }

@@ -2,8 +2,8 @@
 
 The class's own module counts, and the modules of its package (of a lone file: those in its folder) and of
 `tsadbench.base` that it imports, at any depth; each by its name and its syntax without comments, formatting and
-docstrings. A class of a notebook, or of a script's ``__main__``, counts by its definition and by what this names there:
-functions and classes by their definitions, variables by their present values.
+docstrings. A class of a notebook, or of a script's ``__main__``, counts by its definition and by those that this names
+there: functions, classes and plain values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import hashlib
 import json
 import linecache
 import os
-import pickle
 import sys
 import types
 import warnings
@@ -36,28 +35,16 @@ _IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_params"})
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The source that a class is made of.
+    """The source that a class is made of. If it is not known, its digest is another one each time."""
 
-    Parameters
-    ----------
-    modules
-        The digest of each module that counts, by its name; a module that was given by its path has the file's name.
-    imports
-        Modules of other packages that those outside `tsadbench.base` import, besides the standard library's; and numpy.
-    files
-        The files of all these modules, and of the class's bases.
-    known
-        Whether the source is known. If not, the digest is another one each time.
-    """
-
-    modules: dict[str, str]
-    imports: tuple[str, ...]
-    files: tuple[str, ...]
+    modules: dict[str, str]  # their digests by their names; a module that was given by its path has the file's name
+    imports: tuple[str, ...]  # of other packages by those outside `tsadbench.base`, without the standard library's
+    files: tuple[str, ...]  # of all these modules, and of the class's bases
     known: bool = True
 
     @property
     def digest(self) -> str:
-        """Hash of all modules, 64 hex digits."""
+        """SHA-256 of all modules."""
         return digest_of(self.modules)
 
     @property
@@ -177,8 +164,10 @@ def _definitions(cls: type, module: types.ModuleType, digests: dict[str, str]) -
             if isinstance(value, types.ModuleType):
                 imported.add(value.__name__)
             elif not isinstance(value, type | types.FunctionType):
-                digests[name] = _hash_of_value(value, module.__name__)
-                imported.add(type(value).__module__)
+                try:
+                    digests[name] = _hash(json.dumps(value))
+                except (TypeError, ValueError) as error:
+                    raise _UnknownSourceError from error
             elif value.__module__ != module.__name__:
                 imported.add(value.__module__)
             elif value not in waiting:
@@ -188,25 +177,14 @@ def _definitions(cls: type, module: types.ModuleType, digests: dict[str, str]) -
 
 def _definition(item: type | types.FunctionType) -> ast.AST:
     """Return the definition of a class or function from the cell that was run."""
-    functions = [item] if isinstance(item, types.FunctionType) else vars(item).values()
-    codes = [getattr(getattr(one, "__func__", one), "__code__", None) for one in functions]
-    for code in (one for one in codes if one is not None):
-        for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
-            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == item.__name__:
-                first = min(one.lineno for one in (node, *node.decorator_list))
-                if first <= code.co_firstlineno <= (node.end_lineno or 0):
-                    return node
+    for function in [item] if isinstance(item, types.FunctionType) else vars(item).values():
+        if (code := getattr(getattr(function, "__func__", function), "__code__", None)) is not None:
+            for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
+                if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == item.__name__:
+                    first = min(one.lineno for one in (node, *node.decorator_list))
+                    if first <= code.co_firstlineno <= (node.end_lineno or 0):
+                        return node
     raise _UnknownSourceError
-
-
-def _hash_of_value(value: object, module: str) -> str:
-    try:
-        pickled = pickle.dumps(value, protocol=4)
-    except Exception as error:  # objects may raise anything here
-        raise _UnknownSourceError from error
-    if module.encode() in pickled:  # of a class of this notebook, which a pickle does not hold
-        raise _UnknownSourceError
-    return hashlib.sha256(pickled).hexdigest()
 
 
 @lru_cache(maxsize=500)
