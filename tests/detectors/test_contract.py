@@ -15,7 +15,7 @@ from sklearn.base import clone
 from tsadbench import Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, Tune
-from tsadbench.base.serialization.parts import from_parts, to_parts
+from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.registry import entries, load_detector
 from tsadbench.testing import normal
 from tsadbench.testing.synthetic import PRIOR, SENSORS

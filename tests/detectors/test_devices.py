@@ -10,7 +10,7 @@ from tests.helpers.fake_device import FakeCuda, MixedDevicesError, fake_cuda
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
 from tsadbench.base import FloatArray, LabelledDataset
-from tsadbench.base.serialization.parts import from_parts, to_parts
+from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.execution.trial import run_trial
 from tsadbench.registry import entries, load_detector
 from tsadbench_detectors.deep.device import find_device

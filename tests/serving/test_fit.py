@@ -14,7 +14,7 @@ from tests.helpers.german_plant import CARD
 from tests.helpers.machines import DISTANCE, MACHINES, make_machines
 from tests.helpers.plans import make_plan
 from tsadbench import DataError, UsageError, fit_model, load_model
-from tsadbench.base.serialization.parts import to_parts
+from tsadbench.base.serialization import to_parts
 from tsadbench.datasets.cards.reader import load_card
 from tsadbench.execution.trial import run_trial
 from tsadbench.serving.model import model_bytes

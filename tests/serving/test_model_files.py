@@ -24,8 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tsadbench import Detector, ModelFileError, Traits, UsageError, load_model
-from tsadbench.base.serialization.codec import Encoded, decode, encode
-from tsadbench.base.serialization.parts import from_parts, pack, to_parts, unpack
+from tsadbench.base.serialization import Encoded, decode, encode, from_parts, pack, to_parts, unpack
 from tsadbench.errors import TsadbenchError
 from tsadbench.serving.model import model_bytes
 

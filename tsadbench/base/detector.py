@@ -185,12 +185,7 @@ class Detector(ABC):
     def fit(self, recordings: Series | Sequence[Series]) -> Self:
         """Learn from one or several normal recordings of the same sensors; forget what an earlier fit learned.
 
-        Raises
-        ------
-        UsageError
-            If a parameter is out of range.
-        DataError
-            If the recordings are invalid.
+        Raises a UsageError if a parameter is out of range, a DataError if the recordings are invalid.
         """
         training = as_recordings(recordings)
         sensors = training[0].sensors
@@ -204,14 +199,8 @@ class Detector(ABC):
     def score(self, recording: Series) -> FloatArray:
         """Return the score of every row, [n_rows]; higher = more anomalous, NaN where it cannot score.
 
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        DataError
-            If the recording does not have the sensors of the training recordings.
-        ContractError
-            If the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
+        Raises a NotFittedError before `fit`, a DataError if the recording's sensors are not those of training, a
+        ContractError if the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
         """
         ready = self._ready(recording)
         return checked_scores(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")

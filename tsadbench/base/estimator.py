@@ -16,14 +16,7 @@ class EstimatorDetector(WrappedDetector):
     """An estimator on rows as they are: what is to be standardised, its pipeline standardises.
 
     Scores are ``score_samples``, or else ``decision_function``, with the sign turned, so that higher is more anomalous.
-    ``estimator`` is not fitted; it is cloned for each fit. ``content`` is a hash of it.
-
-    Parameters
-    ----------
-    of
-        The estimator in words: tables show it.
-    seed
-        Takes the place of every ``random_state``.
+    ``estimator`` is cloned for each fit; ``of`` is the estimator in words; ``seed`` replaces every ``random_state``.
     """
 
     traits: ClassVar[Traits] = Traits(family="estimator", memory=0)
@@ -54,16 +47,9 @@ def names_of(estimator: Any, parameter: str) -> Iterator[str]:
 
 
 def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> type[EstimatorDetector]:
-    """Return the class of a detector that is this estimator.
+    """Return the class of a detector that is this estimator, with a hash of it and its code as ``content``.
 
-    Parameters
-    ----------
-    estimator
-        Not fitted.
-    content
-        A hash of it and of its code.
-    libraries
-        Names of the distributions whose versions determine its scores.
+    ``libraries`` are the distributions whose versions determine its scores.
     """
     given, of_content, its_libraries = estimator, content, libraries
     chance = any(True for _ in names_of(estimator, _SEED))

@@ -53,18 +53,10 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Directed couplings between sensors.
+    """Directed couplings between sensors: at least one, no self-loops, none twice.
 
-    Parameters
-    ----------
-    edges
-        The couplings, at least one; no self-loops, none twice.
-    origin
-        Where it was read from, as tables and messages name it.
-    provenance
-        How it was made, as far as its file says so.
-    sensors
-        Descriptions of sensors, for people.
+    ``origin`` is where it was read from, as tables and messages name it; ``provenance`` how it was made, as far as its
+    file says so; ``sensors`` describe sensors for people.
     """
 
     edges: tuple[Edge, ...]

@@ -80,15 +80,8 @@ class Recording:
     def from_frame(cls, frame: pd.DataFrame, id: str = "recording") -> Recording:  # noqa: A002
         """Make a recording of a data frame: columns are sensors, a date or time index becomes seconds.
 
-        A DataError if a column is not numeric or a value is missing.
-
-        Parameters
-        ----------
-        frame
-            Numeric columns without missing values. A ``DatetimeIndex`` gives seconds since 1970, a
-            ``TimedeltaIndex`` seconds; any other index gives no time.
-        id
-            Name of the recording.
+        A ``DatetimeIndex`` gives seconds since 1970, a ``TimedeltaIndex`` seconds; any other index gives no time. A
+        DataError if a column is not numeric or a value is missing.
 
         Examples
         --------

@@ -16,12 +16,9 @@ _OF_SIZE = 1e-6
 
 
 def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
-    """Return scores [n_rows] or contributions [n_rows, n_sensors] as float64 if they keep the contract.
+    """Return scores [n_rows] or contributions [n_rows, n_sensors] as float64.
 
-    Raises
-    ------
-    ContractError
-        If dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
+    A ContractError if dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
     """
     if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu":
         found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
@@ -49,17 +46,8 @@ def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatA
 def worst_case(scores: FloatArray, anomalous: BoolArray) -> FloatArray:
     """Return scores in which every missing one has the worst rank: above all others if the row is normal, else below.
 
-    Parameters
-    ----------
-    scores
-        [n_rows], NaN if missing; not infinite.
-    anomalous
-        [n_rows] the truth.
-
-    Returns
-    -------
-    ndarray
-        [n_rows], finite; all other scores unchanged. No threshold may flag the lowest ones: see `flagged_rows`.
+    Scores [n_rows] are NaN if missing, and not infinite; ``anomalous`` is the truth. All other scores are unchanged. No
+    threshold may flag the lowest ones: see `flagged_rows`.
 
     Examples
     --------
@@ -93,12 +81,7 @@ def flagged_rows(scores: FloatArray, anomalous: BoolArray, threshold: float) -> 
 def trailing_mean(values: FloatArray, rows: int) -> FloatArray:
     """Return the mean of each value and the ``rows - 1`` before it; at the start, of those that exist.
 
-    Parameters
-    ----------
-    values
-        [n_rows, ...], of one recording; NaN counts as not existing, and stays.
-    rows
-        How many values a mean is taken over, at least 1.
+    Values [n_rows, ...] are of one recording; NaN counts as not existing, and stays.
 
     Examples
     --------

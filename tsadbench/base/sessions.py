@@ -25,12 +25,8 @@ def sessions_of(dataset: Dataset) -> Mapping[str, str]:
     Two recordings are inferred to be of one session if they share a row (the same values and, if all recordings have
     times, the same time), if half of one's rows occur in the other at any time, or if one begins while the other runs
     or within ten sampling steps after its end. Whatever is joined through others is joined. Times tell nothing if two
-    different recordings of an entity begin at the same time: they then count from each one's own beginning.
-
-    Returns
-    -------
-    Mapping
-        An inferred session is named after its first test recording.
+    different recordings of an entity begin at the same time: they then count from each one's own beginning. An inferred
+    session is named after its first test recording.
 
     Examples
     --------

@@ -20,16 +20,10 @@ _HALF = np.uint64(32)
 def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[IntArray]:
     """Return for each recording [n_rows] a number for each row that another recording has too, -1 for other rows.
 
-    Equal rows get equal numbers: rows with the same time and the same values; 0 equals -0.
-
-    Parameters
-    ----------
-    recordings
-        Of the same sensors.
-    untimed
-        How to treat rows without time. "distinct": such a row equals no other, for callers that *remove* shared rows;
-        a system at rest repeats its values, and would lose all its rows. "by value": if any recording has no time,
-        values alone decide in all of them, for callers that *report* shared rows and say so.
+    Equal rows get equal numbers: rows of the same time and values; 0 equals -0. ``untimed`` says how to treat
+    rows without time. "distinct": such a row equals no other, for callers that *remove* shared rows; a system at rest
+    repeats its values, and would lose all its rows. "by value": if any recording has no time, values alone decide in
+    all of them, for callers that *report* shared rows and say so.
 
     Examples
     --------

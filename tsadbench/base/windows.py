@@ -20,19 +20,8 @@ def trailing_windows(rows: FloatArray, length: int) -> FloatArray:
     """Return for each row the window that ends with it; copies of the first row stand in for rows before it.
 
     With it, a detector with windows scores every row. While it learns, it leaves out the first ``length - 1`` windows,
-    which are filled up.
-
-    Parameters
-    ----------
-    rows
-        [n_rows, n_sensors], of one recording.
-    length
-        Rows of a window, at least 1.
-
-    Returns
-    -------
-    ndarray
-        [n_rows, length, n_sensors], oldest row first; a read-only view of rows that are kept once.
+    which are filled up. ``rows`` [n_rows, n_sensors] are of one recording; the result [n_rows, length, n_sensors],
+    oldest row first, is a read-only view of rows that are kept once.
 
     Examples
     --------
@@ -55,14 +44,8 @@ class Windows:
     """Every window of ``length`` consecutive rows that lies within one series, in order.
 
     Windows are cut when they are asked for: memory grows with the batch, not with the series. It is a map-style data
-    set of PyTorch's `DataLoader`; ``numpy.asarray`` returns all windows at once.
-
-    Parameters
-    ----------
-    series
-        Arrays [n_rows, n_sensors]; one shorter than a window gives none.
-    length
-        Rows of a window.
+    set of PyTorch's `DataLoader`; ``numpy.asarray`` returns all windows at once. A series [n_rows, n_sensors] that is
+    shorter than a window gives none.
 
     Examples
     --------

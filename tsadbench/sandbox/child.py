@@ -24,7 +24,7 @@ from pydantic_core import to_json
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
-from tsadbench.base.serialization.parts import from_parts, to_parts
+from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.seal.closing import SealStatus

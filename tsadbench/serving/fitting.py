@@ -11,7 +11,7 @@ import numpy as np
 from tsadbench.base.dataset import DataOptions
 from tsadbench.base.protocol import Episode, Scored, Threshold
 from tsadbench.base.recording import Recording
-from tsadbench.base.serialization.parts import require_packages
+from tsadbench.base.serialization import require_packages
 from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.identity import manifest
 from tsadbench.execution.plan import Plan, Trial, make_plan

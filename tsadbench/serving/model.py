@@ -20,7 +20,7 @@ from tsadbench.base.detector_library import AdaptedDetector
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.recording import Series
-from tsadbench.base.serialization.parts import MAGIC, from_parts, pack, unpack
+from tsadbench.base.serialization import MAGIC, from_parts, pack, unpack
 from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.execution.identity import library_versions
 from tsadbench.registry import is_registered, load_detector

@@ -1,1 +1,0 @@
-"""Learned state as plain parts, without pickling: they cross from the box into a model file."""
