@@ -25,7 +25,7 @@ from tsadbench.execution.checks import (
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.execution.store import Store
 from tsadbench.testing import all_checks
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 VERSIONS = {"tsadbench": "0.1.0", "numpy": "2.4.6", "torch": None}
 DISTANCE = "tests.helpers.tiny:Distance"

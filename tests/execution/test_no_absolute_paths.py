@@ -12,7 +12,7 @@ from tests.helpers.plans import make_plan
 from tsadbench import UsageError
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.utils.names import command_without_folders, without_folders
+from tsadbench.utils.text import command_without_folders, without_folders
 
 OWN = """
 from __future__ import annotations

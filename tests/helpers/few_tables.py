@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 
 def few_tables(

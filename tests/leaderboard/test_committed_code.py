@@ -11,10 +11,10 @@ from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.registry import locate
 from tsadbench.sandbox import describe
+from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.text import without_folders
 
 
 @pytest.mark.xfail(reason="the tables are fitted anew once the rewrite is done", strict=True)

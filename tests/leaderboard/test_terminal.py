@@ -12,7 +12,7 @@ from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.execution.record import read_records
 from tsadbench.leaderboard.terminal import terminal
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 
 def shown(board: Leaderboard, width: int) -> str:

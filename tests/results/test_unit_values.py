@@ -22,7 +22,7 @@ from tsadbench.execution.store import Store
 from tsadbench.results.shipped import stored_records, stored_values
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.results.unit_values import DECIMALS, RECORDINGS, UnitValues, units_of
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 FILES = sorted(LEADERBOARDS.glob(f"*/*/{RECORDINGS}"))
 ROUNDING = 10.0**-DECIMALS

@@ -20,7 +20,7 @@ from tsadbench.registry import load_detector, locate
 from tsadbench.sandbox import Construction, Description, ask, asking, describe
 from tsadbench.sandbox.construction import source_of
 from tsadbench.sandbox.description import described
-from tsadbench.utils.atomic_files import cache_folder
+from tsadbench.utils.files import cache_folder
 from tsadbench.utils.parameters import as_json, parameters_of
 from tsadbench.utils.source_digest import source_of as sources
 

@@ -18,9 +18,8 @@ from tsadbench.base.protocol import Threshold
 from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.means import mean_defined
 from tsadbench.utils.parameters import nearest
 
 CurveKind: TypeAlias = Literal["roc", "precision_recall"]

@@ -21,8 +21,7 @@ import numpy as np
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 from tsadbench.results.trial_result import ScoredRecording
-from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.trial_result import protocol_of, readable_result
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.means import mean_defined
 from tsadbench.utils.progress import progress
 
 # In rows: both directions; after each event.

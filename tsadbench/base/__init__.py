@@ -29,10 +29,9 @@ from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, EpisodeTraining, Fact, share_note
 from tsadbench.base.windows import Windows, seeded, trailing_windows
 from tsadbench.base.wrapping import WrappedDetector
-from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 from tsadbench.utils.distributions import find_package
 from tsadbench.utils.extras import extra
-from tsadbench.utils.mask_runs import mask_runs
 
 __all__ = [
     "ALL", "LEVELLED", "SHARE_SEEN", "STILL_FALLING", "AdaptedDetector", "BoolArray", "Cause", "Cheap", "Choice",

@@ -13,7 +13,7 @@ import numpy as np
 
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.bounded_files import read_text
+from tsadbench.utils.files import read_text
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

@@ -15,7 +15,7 @@ from annotated_types import Interval
 from tsadbench.base.dataset import Dataset, Labels
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.names import LabelText
+from tsadbench.utils.text import LabelText
 
 ThresholdStatus: TypeAlias = Literal["ok", "clamped", "quantile", "degenerate", "fixed"]
 # Ranges are checked where records are read: within them, no sum over the rows of a table overflows.

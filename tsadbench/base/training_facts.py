@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tsadbench.errors import ContractError
-from tsadbench.utils.names import LabelText
+from tsadbench.utils.text import LabelText
 
 Fact: TypeAlias = bool | int | float | None
 # The facts that tables mark: the share of the windows that was trained on, if it is below 1, and whether the loss had

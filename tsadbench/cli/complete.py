@@ -12,7 +12,7 @@ import typer
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.datasets.suites import SUITES
 from tsadbench.registry import Kind, entries
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 _CARDS = Path(__file__).parents[1] / "datasets" / "cards"
 

@@ -129,7 +129,7 @@ def new(
     from shlex import quote
 
     from tsadbench.datasets.cards.draft import draft_card
-    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.files import write_file
     from tsadbench.utils.issues import listed
 
     card = folder / "card.toml" if out is None else out

@@ -153,9 +153,9 @@ def _write_unit_values(
     """
     from tsadbench.results.trial_result import protocol_of
     from tsadbench.results.unit_values import RECORDINGS, UnitValues
-    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.files import write_file
     from tsadbench.utils.grouping import grouped
-    from tsadbench.utils.names import inside
+    from tsadbench.utils.text import inside
 
     tables = grouped(board.rows, lambda row: (row.dataset, row.protocol))
     written = []

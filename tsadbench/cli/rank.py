@@ -133,7 +133,7 @@ def _write_all(ranks: Ranks, write: Path | None, figure: Path | None) -> None:
 def _check_outputs(suites: Sequence[str], write: Path | None, figure: Path | None) -> None:
     """Raise a UsageError before long work if its results could not be written."""
     from tsadbench.datasets.suites import suite_named
-    from tsadbench.utils.atomic_files import require_writable
+    from tsadbench.utils.files import require_writable
 
     if write is not None and not suites:
         raise UsageError("--write expects --suite: below DIR each suite has a folder")
@@ -147,7 +147,7 @@ def _check_outputs(suites: Sequence[str], write: Path | None, figure: Path | Non
 def require_figure(file: Path) -> None:
     """Raise a UsageError before long work if a figure cannot be written to a file."""
     from tsadbench.reporting.figures.style import check_ending
-    from tsadbench.utils.atomic_files import require_writable
+    from tsadbench.utils.files import require_writable
 
     check_ending(file)
     require_writable(file)
@@ -156,7 +156,7 @@ def require_figure(file: Path) -> None:
 def _write_suite(ranks: Ranks, ranking: SuiteRanking, folder: Path) -> None:
     from tsadbench.analysis.significance.ranks import Ranks
     from tsadbench.reporting.figures.suites import draw
-    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.files import write_file
 
     on_each = Ranks(tuple(one for one in ranks.rankings if one.dataset in ranking.datasets), ranks.resampled)
     picture = f"![Mean ranks, and which row is better than which on how many data sets]({FIGURE})\n"

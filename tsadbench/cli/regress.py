@@ -40,7 +40,7 @@ def regress(
     from tsadbench.cli.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
-    from tsadbench.utils.atomic_files import append_text, require_writable, write_file
+    from tsadbench.utils.files import append_text, require_writable, write_file
     from tsadbench.utils.threads import default_jobs
 
     for file in (junit, summary):

@@ -100,7 +100,7 @@ def score(
     error and skipped; the exit code is 1 if there were any.
     """
     from tsadbench.serving import load_model
-    from tsadbench.utils.atomic_files import require_not_read
+    from tsadbench.utils.files import require_not_read
     from tsadbench.utils.threads import limit_threads
 
     streamed = follow or STANDARD_INPUT in files
@@ -235,7 +235,7 @@ def _score_files(
     """Score whole files."""
     from tsadbench.serving.scoring import score_file
     from tsadbench.serving.table import CsvTable, parquet_bytes
-    from tsadbench.utils.atomic_files import write_file
+    from tsadbench.utils.files import write_file
 
     # All are read and scored before anything is written, so that an error leaves no partial table.
     score = partial(score_file, model, contributions=contributions, on_skip=skipped, needs_time=needs_time)
@@ -260,7 +260,7 @@ def note(notes: Iterable[str], about: object) -> None:
 @contextmanager
 def _output(out: Path | None) -> Iterator[TextIO]:
     """Give the stream that answers are written to."""
-    from tsadbench.utils.atomic_files import open_text
+    from tsadbench.utils.files import open_text
 
     if out is None:
         yield sys.stdout

@@ -40,7 +40,7 @@ def site(
     """
     from tsadbench.cli.live import progress_bar
     from tsadbench.reporting.site.build import write_site
-    from tsadbench.utils.shipped_tables import LEADERBOARDS
+    from tsadbench.utils.files import LEADERBOARDS
 
     with progress_bar("Pages"):
         made = write_site(tables or LEADERBOARDS, out, documentation=documentation, bank=bank)

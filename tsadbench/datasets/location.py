@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError, DataNotFoundError
-from tsadbench.utils.atomic_files import cache_folder
+from tsadbench.utils.files import cache_folder
 
 VARIABLE = "TSADBENCH_DATA"
 

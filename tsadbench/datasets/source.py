@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
-from tsadbench.utils.digests import digest
+from tsadbench.utils.files import digest
 from tsadbench.utils.text import first_of
 
 # Holds one NAME.source.json for each data set whose files are published.

@@ -21,12 +21,10 @@ from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.sandbox.description import with_files_read
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.names import label_fault, without_folders
 from tsadbench.utils.parameters import Label, parse_label
-from tsadbench.utils.shipped_tables import LEADERBOARDS
-from tsadbench.utils.text import one_line
+from tsadbench.utils.text import label_fault, one_line, without_folders
 
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult

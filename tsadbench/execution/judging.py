@@ -24,8 +24,8 @@ from tsadbench.base.scores import trailing_mean
 from tsadbench.errors import BrokenTrialError, ContractError, DataError
 from tsadbench.execution.record import Record
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.names import label_fault
 from tsadbench.utils.source_digest import source_of
+from tsadbench.utils.text import label_fault
 
 # By the name of each array.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]

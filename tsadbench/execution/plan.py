@@ -29,8 +29,8 @@ from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.names import without_folders
 from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
+from tsadbench.utils.text import without_folders
 
 # Values [rows x sensors] of contributions that a trial may keep.
 _MAX_CONTRIBUTIONS = 10**7

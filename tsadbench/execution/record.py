@@ -19,9 +19,8 @@ from tsadbench.base.status import Seal, Status
 from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError
-from tsadbench.utils.names import LabelText, corpora_fault, name_fault
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.text import one_line, printable
+from tsadbench.utils.text import LabelText, corpora_fault, name_fault, one_line, printable
 
 SCHEMA: Final = 2
 RECORDS = "records.jsonl"

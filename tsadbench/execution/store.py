@@ -39,9 +39,8 @@ from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.atomic_files import require_own_folder
-from tsadbench.utils.names import label_fault, name_fault
-from tsadbench.utils.text import printable
+from tsadbench.utils.files import require_own_folder
+from tsadbench.utils.text import label_fault, name_fault, printable
 
 CHECKS = "checks"
 _MARKER = "store.json"

@@ -22,8 +22,8 @@ from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.crossing import new_secret
 from tsadbench.sandbox.replay import Audit, Copies, combined
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.names import without_folders
 from tsadbench.utils.progress import Listener
+from tsadbench.utils.text import without_folders
 
 
 @dataclass(frozen=True, slots=True, eq=False)

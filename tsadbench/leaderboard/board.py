@@ -28,11 +28,10 @@ from tsadbench.leaderboard.presentation import column_key, places_of_columns
 from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
 from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.throughput import core_minutes
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.files import write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.names import inside
 from tsadbench.utils.parameters import nearest, normal_label
-from tsadbench.utils.text import csv_text
+from tsadbench.utils.text import csv_text, inside
 
 SCHEMA = 1
 _TABLE = ["dataset", "protocol", "split"]

@@ -22,9 +22,8 @@ from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store, open_regular
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.atomic_files import require_own_folder, write_file
-from tsadbench.utils.digests import digest
 from tsadbench.utils.extras import extra
+from tsadbench.utils.files import digest, require_own_folder, write_file
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import one_line
 

@@ -10,8 +10,8 @@ from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.results.unit_values import RECORDINGS, UnitValues
+from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import nearest
-from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 
 def stored_records(dataset: str, protocol: str) -> tuple[Record, ...]:

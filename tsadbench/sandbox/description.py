@@ -36,9 +36,8 @@ from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.server import default_server
-from tsadbench.utils.atomic_files import cache_folder, write_file
 from tsadbench.utils.distributions import find_package
-from tsadbench.utils.names import corpora_fault, without_folders
+from tsadbench.utils.files import cache_folder, write_file
 from tsadbench.utils.parameters import (
     JsonValue,
     Parameter,
@@ -49,7 +48,7 @@ from tsadbench.utils.parameters import (
     parse_value,
 )
 from tsadbench.utils.source_digest import Sources, source_of
-from tsadbench.utils.text import one_line, printable, printable_values
+from tsadbench.utils.text import corpora_fault, one_line, printable, printable_values, without_folders
 
 # What a parameter's text names: nothing but its value, a file that holds a prior, or a path.
 Names: TypeAlias = Literal["value", "prior", "path"]

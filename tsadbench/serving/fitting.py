@@ -20,7 +20,7 @@ from tsadbench.registry import defaults
 from tsadbench.sandbox import Box, Limits, describe
 from tsadbench.serving.model import Model, ModelCard, from_bytes, is_model, model_bytes, require_finite
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.atomic_files import require_writable, write_file
+from tsadbench.utils.files import require_writable, write_file
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 

@@ -25,7 +25,7 @@ from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
 from tsadbench.execution.identity import library_versions
 from tsadbench.registry import is_registered, load_detector
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.bounded_files import read_bytes
+from tsadbench.utils.files import read_bytes
 from tsadbench.utils.parameters import JsonValue, parameters_of
 from tsadbench.utils.source_digest import source_of
 from tsadbench.utils.threads import limited_threads

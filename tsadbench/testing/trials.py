@@ -20,8 +20,8 @@ from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data, Subject
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.atomic_files import cache_folder
 from tsadbench.utils.distributions import OWN, distributions_of, normalised, required_by_core, requirements
+from tsadbench.utils.files import cache_folder
 
 of_trials = partial(check, of_trials=True)
 

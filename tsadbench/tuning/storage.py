@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tsadbench.errors import UsageError
 from tsadbench.tuning.task import Task
-from tsadbench.utils.atomic_files import require_writable
 from tsadbench.utils.extras import extra
+from tsadbench.utils.files import require_writable
 
 with extra("tsadbench tune", "tune"):
     from optuna.exceptions import ExperimentalWarning

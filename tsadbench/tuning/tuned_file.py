@@ -13,7 +13,7 @@ from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import UsageError
 from tsadbench.tuning.study_result import StudyResult
 from tsadbench.tuning.task import Task, training_hash
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.files import write_file
 from tsadbench.utils.parameters import JsonValue, Label, as_json, format_value
 from tsadbench.utils.toml import toml_lines
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from tsadbench.utils.bounded_files import read_text
+from tsadbench.utils.files import read_text
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.parameters import nearest
 

@@ -11,7 +11,7 @@ from tests.helpers.banked import bank_of
 from tests.helpers.few_tables import few_tables
 from tsadbench.datasets.by_name import loader
 from tsadbench.reporting.site.build import write_site
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 LABELS = (
     "t2", "t2[mean=10]", "pca", "cva", "isolation-forest", "dprgm", "gdn", "gdn[quirks=on]", "vanilla-ae",

@@ -15,7 +15,7 @@ from tests.reporting.site.conftest import DATASET, LABELS, QUOTES, SCRIPT
 from tsadbench.errors import UsageError
 from tsadbench.reporting.site.build import write_site
 from tsadbench.reporting.site.names import file_names
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 
 def read(file: Path) -> dict:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.browser import Opened
 from tests.reporting.site.conftest import DATASET, QUOTES, SCRIPT
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 # Each opens several pages, which takes seconds.
 pytestmark = pytest.mark.browser

@@ -18,7 +18,7 @@ from tsadbench.reporting.site import scores
 from tsadbench.reporting.site.scores import Bank, Scores, scores_of
 from tsadbench.reporting.site.source import read_tables
 from tsadbench.results.bank import BankFolder
-from tsadbench.utils.shipped_tables import LEADERBOARDS
+from tsadbench.utils.files import LEADERBOARDS
 
 WARM_UP = 30  # rows of strict's recordings that do not count
 

@@ -9,8 +9,7 @@ from statistics import fmean, median
 import numpy as np
 
 from tsadbench.analysis.audit.parts import Part
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
 
 _KINDS = ("high", "low", "jumps")
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsadbench.base.recording import Recording
-from tsadbench.utils.arrays import BoolArray
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, mask_runs
 
 # A step longer than this many usual ones is a gap.
 _GAP = 3.0

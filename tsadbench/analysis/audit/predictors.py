@@ -20,8 +20,7 @@ from tsadbench.base.scores import worst_case
 from tsadbench.base.sessions import sessions_of
 from tsadbench.registry import floors, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, describe
-from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.means import mean_defined
+from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 
 # By name, and by the test recording's id: scores [n_rows].
 OneLiners: TypeAlias = Mapping[str, Mapping[str, FloatArray]]

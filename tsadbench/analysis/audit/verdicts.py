@@ -15,7 +15,7 @@ from tsadbench.analysis.audit.parts import Part
 from tsadbench.analysis.audit.predictors import Predictor
 from tsadbench.analysis.audit.sensors import SensorFacts, Shift
 from tsadbench.analysis.label_noise import LabelNoise
-from tsadbench.utils.means import mean_defined
+from tsadbench.utils.arrays import mean_defined
 from tsadbench.utils.text import first_of
 
 # An uninformative predictor has an AUROC of .5; beyond these it is a weak or a strong one.

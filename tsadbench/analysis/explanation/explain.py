@@ -19,8 +19,7 @@ from tsadbench.base.protocol import Threshold
 from tsadbench.execution.record import Record
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
-from tsadbench.utils.arrays import BoolArray
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, mask_runs
 from tsadbench.utils.parameters import JsonValue, parse_label
 
 SCHEMA = 1

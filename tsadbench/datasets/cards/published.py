@@ -15,7 +15,7 @@ from tsadbench.datasets.cards.reader import load_card
 from tsadbench.datasets.location import find_or_download, place
 from tsadbench.datasets.source import Source
 from tsadbench.errors import DataError
-from tsadbench.utils.bounded_files import read_text
+from tsadbench.utils.files import read_text
 
 _HERE = Path(__file__).parent
 _LARGEST = 2**24

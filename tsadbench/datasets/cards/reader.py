@@ -27,7 +27,7 @@ from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import MalformedError
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
-from tsadbench.utils.bounded_files import read_text
+from tsadbench.utils.files import read_text
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.progress import progress

@@ -34,8 +34,7 @@ from tsadbench.datasets.pumploop.plan import (
     faulty_courses,
     sound_courses,
 )
-from tsadbench.utils.arrays import BoolArray, FloatArray, read_only
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 
 # How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
 TOLERANCE = 3 * NOISE

@@ -11,7 +11,7 @@ from tsadbench.datasets.reading.matlab import read_matlab
 from tsadbench.datasets.reading.pickled import read_pickle
 from tsadbench.datasets.reading.r_data import read_r
 from tsadbench.datasets.reading.table import Table
-from tsadbench.utils.bounded_files import read_bytes
+from tsadbench.utils.files import read_bytes
 
 _READERS: Mapping[str, Callable[[bytes, str], Mapping[str, Table]]] = {
     ".mat": read_matlab,

@@ -16,8 +16,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.reporting.figures.rows import by_label, spans_orders
 from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, own_figure, plain
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
-from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from tsadbench.errors import UsageError
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

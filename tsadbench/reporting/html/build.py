@@ -17,7 +17,7 @@ from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.reporting.html import comparisons, detectors, page, tables
 from tsadbench.reporting.html.extent import Extent
 from tsadbench.results.judging import judge_outdated
-from tsadbench.utils.atomic_files import write_file
+from tsadbench.utils.files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, nearest, normal_label
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.mask_runs import mask_runs
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
 
 _LARGEST = float(np.finfo(np.float32).max)
 

@@ -14,8 +14,8 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.selection import SHOWN
+from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import JsonValue
-from tsadbench.utils.shipped_tables import LEADERBOARDS
 
 # More named detectors than this are not compared with each other: of 66 pairs some differ by chance.
 _MOST = 12

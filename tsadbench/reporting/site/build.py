@@ -15,7 +15,7 @@ from tsadbench.reporting.site.render import Pages, assets
 from tsadbench.reporting.site.scores import Bank, scores_of
 from tsadbench.reporting.site.source import Table, read_suites, read_tables
 from tsadbench.reporting.site.suites import suite_content, suite_entry
-from tsadbench.utils.atomic_files import require_own_folder, write_file
+from tsadbench.utils.files import require_own_folder, write_file
 from tsadbench.utils.parameters import JsonValue
 
 SCHEMA = 1

@@ -8,8 +8,8 @@ import stat
 import pytest
 
 from tsadbench.errors import UsageError
-from tsadbench.utils import atomic_files as files
-from tsadbench.utils.atomic_files import append_text, open_text, require_writable, write_file
+from tsadbench.utils import files as files
+from tsadbench.utils.files import append_text, open_text, require_writable, write_file
 
 
 def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):

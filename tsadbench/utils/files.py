@@ -1,8 +1,9 @@
-"""Write files completely or not at all, and report those that cannot be written."""
+"""Write files completely or not at all, read them up to a stated size, and say which cannot be written."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import shutil
@@ -118,3 +119,36 @@ def _reported(file: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place") from error
+
+
+_BYTES_AT_ONCE = 2**20
+
+
+def read_bytes(file: Path, most: int) -> bytes:
+    """Return the content of a file, a pipe or a device. Raises an OSError if it holds more than ``most`` bytes."""
+    parts, left = list[bytes](), most
+    with file.open("rb") as stream:
+        if os.fstat(stream.fileno()).st_size > most:  # 0 if it is not a regular file
+            left = -1
+        while left >= 0 and (part := stream.read(_BYTES_AT_ONCE)):
+            parts.append(part)
+            left -= len(part)
+    if left < 0:
+        raise OSError(f"it is too large: expected at most {most:,} bytes")
+    return b"".join(parts)
+
+
+def read_text(file: Path, most: int, encoding: str = "utf-8") -> str:
+    """Return a text file's content with line ends as Python has them; errors as for `read_bytes`."""
+    return read_bytes(file, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def digest(content: bytes) -> str:
+    """Return the SHA-256 of a file's content, 64 hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+_PACKAGE = Path(__file__).parents[1]
+# A wheel holds the leaderboards inside the package, where setup.py puts them; a checkout has them beside it.
+_INSTALLED = _PACKAGE / "shipped"
+LEADERBOARDS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "leaderboards"

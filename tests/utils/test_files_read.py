@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tsadbench.utils.bounded_files import read_bytes, read_text
+from tsadbench.utils.files import read_bytes, read_text
 
 
 def test_a_file_of_just_the_size_is_read_and_a_longer_one_is_not(tmp_path):
