@@ -13,6 +13,7 @@ from tests.helpers.data import make_data
 from tests.helpers.german_plant import CARD
 from tests.helpers.machines import DISTANCE, MACHINES, make_machines
 from tests.helpers.plans import make_plan
+from tests.helpers.sealed import require_seal
 from tsadbench import DataError, UsageError, fit_model, load_model
 from tsadbench.base.serialization import to_parts
 from tsadbench.datasets.cards.reader import load_card
@@ -213,3 +214,35 @@ def test_another_librarys_detector_is_kept_as_its_training_rows(tsadbench, plant
     assert other.code == 2
     assert "99.0" in other.err
     assert tsadbench("score", out, run, "--allow-changed-code").code == 0
+
+
+HOSTILE = """
+import numpy as np
+from tsadbench import Detector, Traits
+
+class Hostile(Detector):
+    traits = Traits(memory=0)
+    def _fit(self, recordings): self.do_ = ""
+    def _score(self, recording):
+        if self.do_ == "hunger":
+            self.kept = np.ones(2**27)
+        elif self.do_:
+            open(self.do_).read()
+        return np.zeros(len(recording.values))
+"""
+
+
+def test_a_strangers_model_reads_no_file_and_has_a_memory_limit(tsadbench, plant, tmp_path):
+    require_seal()
+    file, out, run = tmp_path / "hostile.py", tmp_path / "hostile.model", plant / "run.csv"
+    file.write_text(HOSTILE)
+    detector = f"{file}:Hostile"
+    model = fit_model(detector, str(plant / "card.toml"), out)
+    (tmp_path / "labels").write_text("no detector reads this")
+    for do, limit in ((str(tmp_path / "labels"), ()), ("hunger", ("--memory", 600))):
+        model.detector.do_ = do
+        out.write_bytes(model_bytes(model.card, to_parts(model.detector)))
+        done = tsadbench("score", out, run, "--detector", detector, *limit)
+        assert (done.code, done.out) == (1, "")
+        assert len(done.err.splitlines()) == 1
+        assert ("memory" if limit else "PermissionError") in done.err

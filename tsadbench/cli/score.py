@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO, TypeAlias
 
 import typer
 
-from tsadbench.cli.options import ThreadsOption
+from tsadbench.cli.options import MemoryOption, ThreadsOption
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.text import printable
 
@@ -85,6 +85,7 @@ def score(
         typer.Option(help="ISO8601, seconds, milliseconds or a format of strptime, if it differs."),
     ] = None,
     threads: ThreadsOption = 1,
+    memory: MemoryOption = None,
     device: Annotated[str | None, typer.Option(help="Device that a network computes on, if it differs.")] = None,
     detector: Annotated[
         str | None,
@@ -97,27 +98,34 @@ def score(
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
     Rows that the detector cannot score are not flagged. With --on-error skip, malformed lines are reported on standard
-    error and skipped; the exit code is 1 if there were any.
+    error and skipped; the exit code is 1 if there were any, or if the detector fails. The detector runs in a box.
     """
-    from tsadbench.serving import load_model
+    from tsadbench.sandbox import BoxFailure
+    from tsadbench.serving.model import boxed_model
     from tsadbench.utils.files import require_not_read
-    from tsadbench.utils.threads import limit_threads
 
     streamed = follow or STANDARD_INPUT in files
     form = _checked_format(files, streamed=streamed, idle=idle, out=out, form=form)
     require_not_read(
         1 if out is None else out, [model, *(0 if file == STANDARD_INPUT else Path(file) for file in files)]
     )
-    loaded = load_model(model, detector=detector, device=device, allow_changed_code=allow_changed_code)
-    limit_threads(threads)
-    note(loaded.notes, model)
-    layout = _new_layout(loaded, separator, decimal, time, time_format)
-    skipped = Skipped(loaded.detector.declared_traits()) if on_error == "skip" else None
+    skipped: Skipped | None = None
     answer = (
         partial(_score_stream, file=files[0], idle=idle) if streamed else partial(_score_files, files=files, form=form)
     )
     try:
-        with hints_of_new_files():
+        box = boxed_model(
+            model,
+            detector=detector,
+            device=device,
+            allow_changed_code=allow_changed_code,
+            threads=threads,
+            memory_mib=memory,
+        )
+        with box as loaded, hints_of_new_files():
+            note(loaded.notes, model)
+            layout = _new_layout(loaded, separator, decimal, time, time_format)
+            skipped = Skipped(loaded.detector.declared_traits()) if on_error == "skip" else None
             answer(
                 loaded,
                 layout=layout,
@@ -126,6 +134,9 @@ def score(
                 skipped=skipped,
                 needs_time=time is not None,
             )
+    except BoxFailure as failure:
+        typer.echo(f"tsadbench: {model}: {failure.status}: {failure.reason}", err=True)
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:  # the ordinary end of --follow: nothing to report
         raise typer.Exit(130) from None
     finally:

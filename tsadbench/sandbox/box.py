@@ -21,6 +21,7 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
+from tsadbench.base.detector import Traits
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import checked_scores
 from tsadbench.base.status import Seal
@@ -238,10 +239,17 @@ class Box:
             raise ModelFileError(one_line(reply.refused))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
 
-    def restore(self, parts: Mapping[str, bytes]) -> None:
-        """Restore what another box of the same construction had `learned`."""
+    def restore(self, parts: Mapping[str, bytes], kept: Sequence[str] = (), threads: int | None = None) -> Traits:
+        """Restore what another box had `learned`; return how far its scores reach.
+
+        Its parameters replace the construction's but for those ``kept``; ``threads`` are for detectors that fit again.
+        """
         contents = [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
-        self._ask({"kind": "restore", "parts": list(parts)}, contents, expected=wire.Done)
+        header: wire.Header = {"kind": "restore", "parts": list(parts), "kept": list(kept), "threads": threads}
+        found, _ = self._ask(header, contents, expected=wire.Restored)
+        return Traits(
+            look_ahead=found.look_ahead, memory=found.memory, adaptive=found.adaptive, leaky=printable(found.leaky)
+        )
 
     def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Answered:
         """Return the answer of a function that runs beside the detector's code, under limits of its own."""

@@ -134,8 +134,11 @@ class _Inside:
 
     def on_restore(self, header: Header, arrays: list[Array]) -> Answer:
         parts = {name: content.tobytes() for name, content in zip(header["parts"], arrays, strict=True)}
-        self._detector = from_parts(type(self._detector), parts, {})
-        return {}, []
+        limit_threads(header["threads"] or self._threads)
+        kept = {name: getattr(self._detector, name) for name in header["kept"]}
+        self._detector = from_parts(type(self._detector), parts, kept)
+        traits = self._detector.declared_traits()
+        return {name: getattr(traits, name) for name in ("look_ahead", "memory", "adaptive", "leaky")}, []
 
     def on_fork(self, _: Header, __: list[Array]) -> Answer:
         """Leave a copy of this process, which answers over the socket that follows the request; both answer it."""

@@ -184,6 +184,15 @@ class Fitted(Done):
     ]
 
 
+class Restored(Done):
+    """A detector of a model file exists; how far its scores reach, as in `Traits`."""
+
+    look_ahead: _Count
+    memory: _Count | None
+    adaptive: bool
+    leaky: Annotated[str, Field(max_length=300)]
+
+
 class HeldOutLoss(Done):
     """The loss on held-out recordings."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Mapping
-from contextlib import redirect_stderr
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,19 +16,19 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from tsadbench.base.detector import Detector
-from tsadbench.base.detector_library import AdaptedDetector
+from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.protocol import Threshold
-from tsadbench.base.recording import Series
+from tsadbench.base.recording import Series, as_recording
 from tsadbench.base.serialization import MAGIC, from_parts, pack, unpack
-from tsadbench.errors import ModelFileError, TsadbenchError, UsageError
+from tsadbench.errors import DataError, ModelFileError, UsageError
 from tsadbench.execution.identity import library_versions
-from tsadbench.registry import is_registered, load_detector
+from tsadbench.registry import Source, is_registered, locate
+from tsadbench.sandbox import Box, BoxFailure, Construction, Description, Limits, describe
+from tsadbench.sandbox.description import described
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_bytes
-from tsadbench.utils.parameters import JsonValue, parameters_of
-from tsadbench.utils.source_digest import source_of
+from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.threads import limited_threads
 from tsadbench.utils.toml import dotted, fault_text
 
@@ -39,45 +40,19 @@ _MOST_THREADS = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """What a model file says about itself.
+    """What a model file says about itself."""
 
-    Parameters
-    ----------
-    detector, label
-        Its name or reference, as `load_detector` takes it; the name with the parameters that differ from the defaults.
-    class_name
-        Name of its class.
-    code_hash
-        Of the detector's code when it was fitted.
-    sensors
-        In the order that the detector expects.
-    threshold
-        A row is flagged if its score exceeds it.
-    protocol
-        The protocol whose training rows it was fitted on, and whose rule set the threshold.
-    dataset
-        Name of the data set that it was fitted on.
-    n_rows
-        How many rows it was fitted on.
-    layout
-        How files with rows of that data set are written.
-    manifest
-        Seed, threads, versions, hash of the data, when and on what machine.
-    schema
-        Number of the file format.
-    """
-
-    detector: str
-    label: str
+    detector: str  # its name or reference, as `load_detector` takes it
+    label: str  # the name with the parameters that differ from the defaults
     class_name: str
-    code_hash: str
-    sensors: tuple[str, ...]
-    threshold: Threshold
-    protocol: str
+    code_hash: str  # of the detector's code when it was fitted
+    sensors: tuple[str, ...]  # in the order that the detector expects
+    threshold: Threshold  # a row is flagged if its score exceeds it
+    protocol: str  # on whose training rows it was fitted, and whose rule set the threshold
     dataset: str
-    n_rows: int
-    layout: FileFormat
-    manifest: Mapping[str, JsonValue]
+    n_rows: int  # of the training rows
+    layout: FileFormat  # how files with rows of that data set are written
+    manifest: Mapping[str, JsonValue]  # seed, threads, versions, hash of the data, when and on what machine
     schema: int = SCHEMA
 
 
@@ -115,6 +90,28 @@ class ScoredRows:
         return len(self.scores)
 
 
+@dataclass(frozen=True, slots=True)
+class BoxedDetector:
+    """A detector restored in a box, with the traits that say how far its scores reach."""
+
+    box: Box
+    traits: Traits
+
+    def declared_traits(self) -> Traits:
+        """Return its traits."""
+        return self.traits
+
+    def score(self, rows: Series) -> FloatArray:
+        """Return scores [n_rows]; a BoxFailure if it fails."""
+        with _refused("DataError", DataError):
+            return self.box.score(as_recording(rows))
+
+    def contributions(self, rows: Series) -> FloatArray:
+        """Return each sensor's contribution [n_rows, n_sensors]; a BoxFailure if it fails."""
+        with _refused("UsageError", UsageError), _refused("DataError", DataError):
+            return self.box.contributions(as_recording(rows))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """A fitted detector with its threshold.
@@ -129,7 +126,7 @@ class Model:
         What is different on this machine from where it was fitted.
     """
 
-    detector: Detector
+    detector: Detector | BoxedDetector
     card: ModelCard
     notes: tuple[str, ...] = ()
 
@@ -149,17 +146,9 @@ class Model:
             If it does not have the model's sensors.
         UsageError
             If the detector has no contributions.
-        ModelFileError
-            If the detector fails on them.
         """
-        try:
-            split = self.detector.contributions(rows) if contributions else None
-            return self.flag(self.detector.score(rows), split)
-        except TsadbenchError:
-            raise
-        except Exception as error:  # a forged file may hold anything of the right types
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise ModelFileError(f"{self.card.label} fails on these rows ({reason}); fit it again") from error
+        split = self.detector.contributions(rows) if contributions else None
+        return self.flag(self.detector.score(rows), split)
 
     def flag(self, scores: FloatArray, contributions: FloatArray | None) -> ScoredRows:
         """Return scores with their flags; a row without a score is not flagged."""
@@ -181,7 +170,9 @@ def is_model(file: Path) -> bool:
 def load_model(
     path: Path | str, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
 ) -> Model:
-    """Read a model file. Nothing in it is executed.
+    """Read a model file that you trust: its detector is restored and scores in this process.
+
+    `tsadbench score` restores it in a box, for files of strangers.
 
     Parameters
     ----------
@@ -206,16 +197,34 @@ def load_model(
     """
     if not isinstance(path, str | Path):
         raise UsageError(f"path: expected the path of a model file, found {path!r}")
-    try:
-        content = read_bytes(Path(path), _MOST_BYTES)
-    except FileNotFoundError as error:
-        raise ModelFileError(f"{path}: there is no such file; `tsadbench fit` writes one") from error
-    except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read ({error.strerror or error})") from error
-    try:
-        return from_bytes(content, detector=detector, device=device, allow_changed_code=allow_changed_code)
-    except (ModelFileError, UsageError) as error:
-        raise type(error)(f"{path}: {error}") from error
+    with _named(path):
+        return from_bytes(_content(path), detector=detector, device=device, allow_changed_code=allow_changed_code)
+
+
+@contextmanager
+def boxed_model(
+    path: Path,
+    *,
+    detector: str | None = None,
+    device: str | None = None,
+    allow_changed_code: bool = False,
+    threads: int = 1,
+    memory_mib: float | None = None,
+) -> Iterator[Model]:
+    """Give a model whose detector is in a box, which ends with the block; parameters and errors as `load_model`."""
+    with _named(path):
+        card, parts = _card_and_parts(unpack(_content(path)))
+        source = _source(card, detector)
+        facts = describe(source)
+        notes, changed = _checked(card, facts, device, allow_changed_code=allow_changed_code)
+        on = re.search(r"\bdevice=([\w:]+)", card.label)  # the box of a model on a GPU is to have one
+        texts = {"device": device or on[1]} if on and "device" in facts.defaults else dict(changed)
+        with _refused("", ModelFileError):
+            box = Box(Construction(source, texts), threads=threads, limits=Limits(memory_mib=memory_mib))
+    with box:
+        with _named(path), _refused("", ModelFileError):
+            traits = box.restore(parts, tuple(changed), _threads(card))
+        yield Model(BoxedDetector(box, traits), card, notes)
 
 
 def from_bytes(
@@ -223,27 +232,47 @@ def from_bytes(
 ) -> Model:
     """Read a model file's content; as `load_model`."""
     card, parts = _card_and_parts(unpack(content))
-    cls = _detector_class(card, detector)
-    notes = list(_other_libraries(card, cls))
-    changed = _changed_code(card, cls)
-    if changed:
-        if not allow_changed_code:
-            raise ModelFileError(
-                f"{changed}: its scores may differ, and the threshold may not fit them; fit it again, use the "
-                f"former version, or continue with --allow-changed-code"
-            )
-        notes.append(f"{changed}: its scores may differ")
-    changes = {} if device is None else {"device": device}
-    if device is not None and "device" not in {parameter.name for parameter in parameters_of(cls)}:
-        raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
-    threads = card.manifest.get("threads")
-    threads = threads if isinstance(threads, int) and 1 <= threads <= _MOST_THREADS else 1
+    source = _source(card, detector)
+    facts = described(source, None, None, elsewhere=False)
+    notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
     # Some are fitted again: the thread count decides the order of their sums, and they print their progress again.
-    with limited_threads(threads), redirect_stderr(io.StringIO()):
-        fitted = from_parts(cls, parts, changes)
-    if fitted.sensors_ != card.sensors:
-        raise ModelFileError("it is no model: its detector was fitted on other sensors than it says")
-    return Model(fitted, card, tuple(notes))
+    with limited_threads(_threads(card)), redirect_stderr(io.StringIO()):
+        return Model(from_parts(source.load(), parts, changes), card, notes)
+
+
+def _content(path: Path | str) -> bytes:
+    try:
+        return read_bytes(Path(path), _MOST_BYTES)
+    except FileNotFoundError as error:
+        raise ModelFileError("there is no such file; `tsadbench fit` writes one") from error
+    except OSError as error:
+        raise ModelFileError(f"cannot be read ({error.strerror or error})") from error
+
+
+@contextmanager
+def _named(path: Path | str) -> Iterator[None]:
+    """Name the file in the errors of the block."""
+    try:
+        yield
+    except (ModelFileError, UsageError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+@contextmanager
+def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
+    """Raise what a box reports under this name, or whatever it raised, as an error of this kind."""
+    try:
+        yield
+    except BoxFailure as failure:
+        found, _, text = failure.reason.partition(": ")
+        if failure.status != "error" or name not in ("", found):
+            raise
+        raise kind(text or found) from failure
+
+
+def _threads(card: ModelCard) -> int:
+    threads = card.manifest.get("threads")
+    return threads if isinstance(threads, int) and 1 <= threads <= _MOST_THREADS else 1
 
 
 def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, bytes]]:
@@ -265,42 +294,45 @@ def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, 
     return card, parts
 
 
-def _detector_class(card: ModelCard, reference: str | None) -> type[Detector]:
+def _source(card: ModelCard, reference: str | None) -> Source:
     if reference is None and not is_registered(card.detector):
         raise UsageError(
             f"it was fitted with {card.detector}, which is not registered here; a file must not choose what is "
             f"imported: if you trust that code, name it yourself with --detector {card.detector}"
         )
-    cls = load_detector(reference or card.detector)
-    if cls.__qualname__ != card.class_name:
-        raise UsageError(
-            f"it was fitted with a {card.class_name}, found {cls.__qualname__} ({reference or card.detector})"
+    return locate(reference or card.detector)
+
+
+def _checked(
+    card: ModelCard, facts: Description, device: str | None, *, allow_changed_code: bool
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return notes and parameters to change; raise if the class here is not the one that was fitted."""
+    if facts.class_name != card.class_name:
+        raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
+    if device is not None and "device" not in facts.defaults:
+        raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
+    other, own = (_other_versions(card, facts, own=own) for own in (False, True))
+    notes = [f"fitted with {other}: scores may differ in their last digits"] if other else []
+    changed = f"{card.detector} was fitted with {own}" if own else ""
+    if facts.sources.digest != card.code_hash:
+        changed = f"the code of {card.detector} has changed since it was fitted"
+    if changed and not allow_changed_code:
+        raise ModelFileError(
+            f"{changed}: its scores may differ, and the threshold may not fit them; fit it again, use the "
+            f"former version, or continue with --allow-changed-code"
         )
-    return cls
+    notes += [f"{changed}: its scores may differ"] if changed else []
+    return tuple(notes), {} if device is None else {"device": device}
 
 
-def _changed_code(card: ModelCard, cls: type[Detector]) -> str:
-    """Return what has changed in the detector's code or in the library that does its work; empty if nothing has."""
-    if source_of(cls).digest != card.code_hash:
-        return f"the code of {card.detector} has changed since it was fitted"
-    other = _other_versions(card, cls, named=True)
-    return f"{card.detector} was fitted with {other}" if other else ""
-
-
-def _other_libraries(card: ModelCard, cls: type[Detector]) -> list[str]:
-    other = _other_versions(card, cls, named=False)
-    return [f"fitted with {other}: scores may differ in their last digits"] if other else []
-
-
-def _other_versions(card: ModelCard, cls: type[Detector], *, named: bool) -> str:
-    """Return which libraries have other versions than the model's: those that the class names, or all others."""
+def _other_versions(card: ModelCard, facts: Description, *, own: bool) -> str:
+    """Return which libraries have other versions than the model's: those that the class declares, or all others."""
     made: Any = card.manifest.get("versions")
     made = made if isinstance(made, dict) else {}
-    libraries = cls.libraries if issubclass(cls, AdaptedDetector) else ()
     return ", ".join(
         f"{name} {made[name]} (here {found})"
-        for name, found in library_versions(source_of(cls).packages, libraries).items()
-        if made.get(name) is not None and made[name] != found and (name in libraries) == named
+        for name, found in library_versions(facts.sources.packages, facts.libraries).items()
+        if made.get(name) is not None and made[name] != found and (name in facts.libraries) == own
     )
 
 

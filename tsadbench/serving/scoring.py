@@ -38,27 +38,9 @@ def score_file(
 ) -> ScoredRows:
     """Score a whole file: CSV, Parquet, or one with an array.
 
-    Parameters
-    ----------
-    model
-        The model.
-    path
-        The file.
-    file_format
-        How it is written.
-    contributions
-        Whether to ask for each sensor's contribution.
-    on_skip
-        Is told of each malformed line, which is skipped then; None: such a line is an error.
-    needs_time
-        Whether a file without its column of times is malformed; otherwise its rows are numbered.
-
-    Raises
-    ------
-    DataError
-        If the file is malformed; the message names the line. Or if no row of it can be used.
-    UsageError
-        If lines are to be skipped of a file whose rows are resampled.
+    ``on_skip`` receives each malformed line, which is skipped then; None: such a line is a DataError that names it.
+    With ``needs_time`` a file without its column of times is malformed; otherwise its rows are numbered. A UsageError
+    if lines are to be skipped of a file whose rows are resampled.
     """
     if file_format.resample_every is None:
         reader = RowReader(str(path), file_format, model.card.sensors, needs_time=needs_time)
@@ -174,29 +156,8 @@ def score_stream(
 ) -> Iterator[ScoredRows]:
     """Score rows as they arrive; those that arrive together are scored together.
 
-    Parameters
-    ----------
-    model
-        The model.
-    pieces
-        The input, bit by bit.
-    name
-        What messages call it.
-    file_format
-        How it is written.
-    contributions
-        Whether to ask for each sensor's contribution.
-    on_skip
-        Is told of each malformed line, which is skipped then; None: such a line is an error.
-    needs_time
-        Whether a file without its column of times is malformed; otherwise its rows are numbered.
-
-    Raises
-    ------
-    DataError
-        If a line is malformed; all rows before it have been scored as far as the look-ahead allows.
-    UsageError
-        If the model's rows are resampled.
+    ``name`` is the input's, for messages; ``on_skip`` and ``needs_time`` are as for `score_file`. A DataError if a line
+    is malformed, after the answers for the rows before it; a UsageError if rows of this model cannot be streamed.
     """
     if file_format.resample_every is not None:
         raise UsageError(
