@@ -53,16 +53,16 @@ def test_the_floors_are_those_registered_and_the_variants_that_they_declare(smal
     plan = make_plan([], dataset=small_data)
     assert set(floor_labels()) == {*shipped, *(f"{name}[mean=10]" for name in averaged), "largest"}
     assert {label for label, _ in labels(plan)} == set(floor_labels())
-    assert all(trial.contender.floor for trial in plan.trials)
+    assert all(trial.contender.traits.floor for trial in plan.trials)
 
 
 def test_a_variant_of_a_floor_that_is_asked_for_is_a_floor_and_planned_once(small_data):
     plan = make_plan(["max-z[mean=10]", "max-z[mean=3]"], dataset=small_data)
-    floors = [trial.contender.label for trial in plan.trials if trial.contender.floor]
+    floors = [trial.contender.label for trial in plan.trials if trial.contender.traits.floor]
     assert {"max-z[mean=3]", *floor_labels()} == set(floors)
     assert floors.count("max-z[mean=10]") == 1
     (smoothed,) = make_plan(["t2[mean=10]"], dataset=small_data, floors=False).trials
-    assert not smoothed.contender.floor
+    assert not smoothed.contender.traits.floor
 
 
 def test_all_ways_to_name_a_detector(small_data):

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from functools import cache
 
 from tsadbench._version import __version__
-from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Protocol
-from tsadbench.execution.plan import Contender, Plan, Trial
+from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.record import Record
 from tsadbench.utils.distributions import installed_version, versions_of
 from tsadbench.utils.parameters import JsonValue
@@ -153,15 +152,10 @@ def _decides(trial: Trial, plan: Plan) -> dict[str, JsonValue]:
         "scoring_version": SCORING,
         "sources": dict(description.sources.modules),
         "versions": {"python": platform.python_version(), "tsadbench": __version__, **libraries},
-        "priors": _prior_hashes(trial.contender),
+        "priors": dict(trial.contender.prior_hashes),
         "data_hash": plan.data.dataset.content_hash,
         "episodes_hash": plan.episodes_hash,
     }
-
-
-def _prior_hashes(contender: Contender) -> dict[str, JsonValue]:
-    arguments = contender.construction.arguments
-    return {name: value.content_hash for name, value in arguments.items() if isinstance(value, Prior)}
 
 
 def _changed(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue], key: str) -> list[str]:

@@ -24,7 +24,6 @@ from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.judging import score_shapes
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DetectorSpec, RunRequest
-from tsadbench.execution.unjudged import fitting_episodes, require_judgeable
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
@@ -56,19 +55,9 @@ class Contender:
         return str(Label(self.name, {key: one for key, one in self.description.changed.items() if key not in scoring}))
 
     @property
-    def parameters(self) -> Mapping[str, JsonValue]:
-        """All its parameters but the seed."""
-        return self.description.values
-
-    @property
     def traits(self) -> Traits:
         """What it promises with these parameters."""
         return self.description.declared
-
-    @property
-    def floor(self) -> bool:
-        """Whether it is one of the floors that every table shows."""
-        return self.traits.floor
 
     @property
     def imported(self) -> bool:
@@ -208,7 +197,7 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
         datasets = _loaded(request)
         for dataset, data in datasets if judged else ():
             with about_setting("datasets"):
-                require_judgeable(data, dataset)
+                _require_judgeable(data, dataset)
         plans = []
         for dataset, data in datasets:
             for name, protocol in protocols.items():
@@ -231,7 +220,7 @@ def _plan(
     *,
     judged: bool,
 ) -> Plan:
-    episodes = tuple(protocol.episodes(data.dataset) if judged else fitting_episodes(protocol, data.dataset))
+    episodes = tuple(protocol.episodes(data.dataset) if judged else _fitting_episodes(protocol, data.dataset))
     score_shapes(episodes)  # raises an error unless they can be stored
     with about_setting("detectors"):
         contenders = [_contender(one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
@@ -268,6 +257,26 @@ def _plan(
         tuning=to_jsonable_python(request.tuned),
         suite="" if request.suite is None else str(suite_named(request.suite)),
     )
+
+
+def _require_judgeable(data: LabelledDataset, called: str) -> None:
+    """Raise a UsageError unless a data set has test recordings with labels."""
+    if data.missing:
+        add = "labels" if data.missing == "labels" else "a [test] part with labels"
+        raise UsageError(
+            f"data set {called} has no {data.missing}, so there is nothing to judge: fit a detector and score files "
+            f"with it (tsadbench fit --dataset {called} --out plant.model, then tsadbench score plant.model "
+            f"FILE), or add {add} (docs/adding-a-data-set.md)"
+        )
+
+
+def _fitting_episodes(protocol: Protocol, dataset: Dataset) -> Iterator[Episode]:
+    """Yield a protocol's episodes, and then the fit of each entity that has no test recordings, as if it were alone."""
+    yield from protocol.episodes(dataset)
+    for entity, (train, test) in dataset.by_entity.items():
+        if dataset.test and train and not test:
+            alone = replace(dataset, train=train, test=(), splits={}, sessions={}, entities={})
+            yield from (replace(episode, id=entity) for episode in protocol.episodes(alone))
 
 
 def refuse_unsealed(*, elsewhere: bool = False) -> None:

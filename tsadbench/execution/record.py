@@ -63,43 +63,13 @@ _Measured: TypeAlias = Annotated[
 class Record:
     """The result of one trial: a detector with its parameters, a data set, a protocol, a seed, a number of threads.
 
-    Parameters
-    ----------
-    schema
-        Version of this layout.
-    trial, scoring, judging
-        The trial's name: hash of the scoring identity and the protocol's label. The scoring identity: hash of all that
-        determines the scores. The judging identity: hash of all that determines what the judge makes of them.
-    detector, label, family, parameters, floor, look_ahead, pretrained_on
-        Registered name, name with the parameters that differ from their defaults, and what its traits say.
-    leaky, note
-        What it learns that it must not, if its parameters reproduce a published leak; what tables must say about it.
-    dataset, dataset_version, notes
-        The data set, and what tables must say about it.
-    protocol, protocol_version, protocol_notes
-        The protocol with the parameters that differ from their defaults, the version of its rules, and what tables must
-        say about its use of the data.
-    seed, threads
-        As given to the trial.
-    status, reason
-        "ok", or what went wrong and why.
-    splits, thresholds
-        The judge's metrics by split, and a threshold for each episode; empty unless the status is "ok".
-    fit_seconds, score_seconds, fit_cpu_seconds, score_cpu_seconds, rows_scored
-        Wall clock and CPU time of fitting, and of scoring so many training and test rows; None if not measured.
-    peak_memory_mib
-        Largest resident size of the process that held the detector.
-    smoothing
-        Over how many rows the scores were averaged before they were judged; 1 in every kept record.
-    training
-        What the detector stated about its fits, for each episode in which it did.
-    seal, seal_reason
-        Whether the kernel kept the detector's process from everything but its recordings ("sealed") or an audit hook
-        guarded it ("guarded"), and why the latter.
-    replay
-        What scoring again in other circumstances found; None if the trial is not ok.
-    manifest
-        Versions, platform, hashes, command, times: what is needed to repeat the trial.
+    ``trial`` names it: a hash of ``scoring``, the identity of what determines the scores, and of the protocol's label;
+    ``judging`` is the identity of what the judge makes of them. ``splits`` and ``thresholds`` are empty unless the
+    status is "ok"; ``reason`` says why it is not. ``notes``, ``note`` and ``protocol_notes`` are what tables must say
+    about the data set, the detector and the protocol, and ``leaky`` is the leak that it reproduces. Costs are None if
+    they were not measured; rows scored are training and test rows. ``smoothing`` is 1 in every kept record, else the
+    rows that scores were averaged over before they were judged. ``replay`` is what scoring in other circumstances
+    found. ``manifest`` has what repeats the trial: versions, platform, hashes, command, times.
     """
 
     schema: Literal[2]
@@ -163,20 +133,7 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
-        """Read a record.
-
-        Parameters
-        ----------
-        text
-            JSON.
-        origin
-            The file, for messages.
-
-        Raises
-        ------
-        BrokenTrialError
-            If it is not a record of this schema.
-        """
+        """Return the record of a JSON text; a BrokenTrialError, which names its ``origin``, if it is none."""
         try:
             return _adapter().validate_json(text)
         except ValidationError as error:

@@ -211,21 +211,13 @@ class RunSettings(BaseModel):
 
 
 class RunRequest(RunSettings):
-    """A validated request for a run; a UsageError names each setting that is wrong.
-
-    Parameters
-    ----------
-    settings
-        Parameters of detectors and protocols, ``NAME.key=value``; brackets in a detector's name win.
-    config_hash
-        SHA-256 of the configuration file that the request comes from, if any; records keep it.
-    """
+    """A validated request for a run; a UsageError names each setting that is wrong."""
 
     # What messages call a setting, if not by its own name: Python's arguments have names of their own.
     called: ClassVar[Mapping[str, str]] = {}
 
-    settings: _Texts = []
-    config_hash: str | None = None
+    settings: _Texts = []  # of detectors and protocols, NAME.key=value; brackets in a detector's name win
+    config_hash: str | None = None  # SHA-256 of the configuration file, which records keep
 
     if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
 

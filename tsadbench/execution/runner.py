@@ -44,27 +44,13 @@ def run_plan(
 ) -> tuple[Record, ...]:
     """Run what the store does not hold yet, and return all trials' records, in the plan's order.
 
-    Parameters
-    ----------
-    plan, store
-        What to run; the store keeps each trial as soon as it has ended, and holds those of earlier runs.
-    observer
-        Receives the beginning, the progress and the end of each trial.
-    jobs, cluster
-        How many fits run at a time on this machine; or the address of a Dask cluster that runs them instead.
-    rerun
-        Statuses of kept trials that are run again; "no-contributions" means those that are ok and hold none, although
-        the plan asks for contributions and the detector offers them.
-    done
-        Records kept elsewhere, for instance in a committed table: those of a trial of the plan that are "ok" and were
-        judged by today's rules count as held.
+    The store keeps each trial as soon as it has ended. ``jobs`` fits run at a time on this machine, or a Dask
+    ``cluster`` runs them. ``rerun`` has the statuses of kept trials that are run again; "no-contributions" means those
+    that are ok and hold none, although the plan asks for them and the detector offers them. ``done`` are records kept
+    elsewhere, say in a committed table: those that are ok and judged by today's rules count as held.
 
-    Raises
-    ------
-    UsageError, ClusterError
-        If the cluster is not available or breaks down. Outcomes that had come back are kept.
-    KeyboardInterrupt
-        If the user interrupts: trials in flight are ended, those that had ended are kept.
+    Raises a UsageError or a ClusterError if the cluster is not available or breaks down; on a KeyboardInterrupt trials
+    in flight are ended. What had come back is kept in any case.
     """
     if jobs < 1:
         raise UsageError(f"jobs: Input should be greater than or equal to 1, found {jobs}")

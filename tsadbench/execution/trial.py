@@ -159,18 +159,9 @@ def run_trials(
 ) -> tuple[Outcome, ...]:
     """Run trials whose detectors differ in scoring parameters only: they are fitted once (`shared_fits`).
 
-    If one of them fails, each is run by itself, so that none fails because of another.
-
-    Parameters
-    ----------
-    trials, plan
-        What to run, and the plan it belongs to: data, protocol, limits.
-    listener
-        Receives the detector's progress reports.
-    stop
-        Set to end the trials; `Interrupted` is raised then.
-    crossing
-        An earlier trial's secret (``manifest["crossing"]``), to repeat it under the same disguise; None: a new one.
+    If one of them fails, each is run by itself, so that none fails because of another. ``stop`` ends them, and
+    `Interrupted` is raised then. ``crossing`` is an earlier trial's secret (``manifest["crossing"]``), which repeats it
+    under the same disguise; None: a new one.
     """
     secret, started = crossing or new_secret(), datetime.now(UTC)
     partials = [_Partial(trial) for trial in trials]
@@ -226,8 +217,8 @@ def _outcome(
         detector=contender.name,
         label=contender.label,
         family=contender.traits.family,
-        parameters=contender.parameters,
-        floor=contender.floor,
+        parameters=contender.description.values,
+        floor=contender.traits.floor,
         look_ahead=contender.traits.look_ahead,
         dataset=plan.data.dataset.name,
         protocol=plan.protocol_label,
