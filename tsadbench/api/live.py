@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from tsadbench.execution.observer import Observer
+from tsadbench.execution.runner import Observer
 
 if TYPE_CHECKING:
     from types import TracebackType

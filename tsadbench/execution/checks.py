@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
@@ -24,7 +24,7 @@ from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, parse_label
-from tsadbench.utils.text import label_fault, one_line, without_folders
+from tsadbench.utils.text import LabelText, one_line, without_folders
 
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
@@ -33,28 +33,19 @@ FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store,
 _MOST_BYTES = 2**20  # a report has some 3,000
 
 
-def _clean(name: str) -> str:
-    if fault := label_fault(name):
-        raise ValueError(fault)
-    return name
-
-
-Name: TypeAlias = Annotated[str, AfterValidator(_clean)]
-
-
 class CheckReport(BaseModel):
     """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    label: Name
+    label: LabelText
     code_hash: str
     versions: dict[str, str | None]
     checks: int
     full: bool
     day: str
-    results: dict[Name, CheckStatus]
-    reasons: dict[Name, Annotated[str, AfterValidator(one_line)]]
+    results: dict[LabelText, CheckStatus]
+    reasons: dict[LabelText, Annotated[str, AfterValidator(one_line)]]
 
     @property
     def identity(self) -> str:

@@ -16,6 +16,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
+    DirectoryPath,
     Field,
     PlainValidator,
     ValidationError,
@@ -117,12 +118,6 @@ def _no_file(value: Path) -> Path:
     return value
 
 
-def _existing(value: Path) -> Path:
-    if not value.is_dir():
-        raise PydanticCustomError("folder", "Expected a folder that exists")
-    return value
-
-
 def _plain(value: object) -> object:
     """Return NumPy's numbers as Python's; types are strict otherwise."""
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -177,7 +172,7 @@ class RunSettings(BaseModel):
     timeout: _Limit | None = None
     memory: _Limit | None = None
     require_seal: bool = False
-    data: Annotated[_Path, AfterValidator(_existing)] | None = None
+    data: Annotated[DirectoryPath, BeforeValidator(_path), Field(strict=False)] | None = None
     allow_changed_data: bool = False
     out: _Folder = Path("runs")
     write: _Folder | None = None

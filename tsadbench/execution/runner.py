@@ -16,7 +16,6 @@ from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.identity import ASKED_BY, Identity, asked_by, identity
 from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
-from tsadbench.execution.observer import Observer
 from tsadbench.execution.plan import Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -30,6 +29,22 @@ NO_CONTRIBUTIONS = "no-contributions"
 _SECONDS = 2.0
 # Receives trials that have ended, with their outcomes.
 Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
+
+
+class Observer:
+    """Receives a run's events, from several threads; this one ignores them."""
+
+    def kept(self, trial: Trial, record: Record) -> None:
+        """Hear that an earlier run has completed the trial."""
+
+    def started(self, trial: Trial) -> None:
+        """Hear that a trial of this machine begins."""
+
+    def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
+        """Hear how far a trial's fit has come."""
+
+    def finished(self, trial: Trial, record: Record) -> None:
+        """Hear the result of a trial."""
 
 
 def run_plan(
@@ -60,9 +75,9 @@ def run_plan(
     identities = [identity(trial, plan) for trial in plan.trials]
     # A committed record brings neither scores nor contributions: it is no answer to a request for these.
     usable = () if {"ok", NO_CONTRIBUTIONS} & set(rerun) else done
-    records = {record.trial: record for record in usable if record.status == "ok" and plan.accepts(record)}
-    of_plan = {(names.trial, names.scoring, names.judging) for names in identities}
-    records = {name: r for name, r in records.items() if (name, r.scoring, r.judging) in of_plan}
+    known = set(identities)
+    ok = [record for record in usable if record.status == "ok" and plan.accepts(record)]
+    records = {one.trial: one for one in ok if Identity(one.trial, one.scoring, one.judging) in known}
     if store is not None:
         records |= {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
     missing = []

@@ -199,8 +199,7 @@ def _outcome(
             judgement = plan.protocol.judge(partial.scored, plan.data.labels)
         except ContractError as error:
             failure = BoxFailure("invalid", str(error))
-    scores = {} if failure else named_scores(partial.scored)
-    contributions = {} if failure else partial.contributions
+    scores, contributions = ({}, {}) if failure else (named_scores(partial.scored), partial.contributions)
     shared_with = [other.contender.label for other in trials if other is not trial]
     made = manifest(trial, plan, started, shared_with, secret)
     if failure is None:
