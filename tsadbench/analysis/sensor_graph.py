@@ -67,10 +67,10 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     if not contender.description.offers_sensor_graph:
         return graph
     episode = result.scored[0].episode
-    derived = ask(construction.source, derived_graph, DerivedGraph, construction, episode.train)
+    edges, weights = ask(construction.source, derived_graph, DerivedGraph, construction, episode.train)
     try:
-        adjacency = np.array(derived.adjacency).reshape(len(dataset.sensors), len(dataset.sensors))
-        node_weights = np.array(derived.node_weights).reshape(len(dataset.sensors))
+        adjacency = np.array(edges).reshape(len(dataset.sensors), len(dataset.sensors))
+        node_weights = np.array(weights).reshape(len(dataset.sensors))
     except ValueError as error:
         raise PluginError(f"{record.label}: its graph is not one of the {len(dataset.sensors)} sensors") from error
     title = graph.title if len(result.scored) == 1 else f"{graph.title} · fit of {episode.id}"

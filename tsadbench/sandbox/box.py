@@ -13,10 +13,9 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ import numpy as np
 from tsadbench.base.detector import Traits
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import checked_scores
-from tsadbench.base.status import Seal
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, ModelFileError
 from tsadbench.sandbox import wire
@@ -64,12 +62,10 @@ class Costs:
 
     def add(self, other: Costs) -> None:
         """Add the costs of another box of the same trial."""
-        self.fit_seconds += other.fit_seconds
-        self.score_seconds += other.score_seconds
-        self.fit_cpu_seconds += other.fit_cpu_seconds
-        self.score_cpu_seconds += other.score_cpu_seconds
-        self.peak_memory_mib = max(self.peak_memory_mib, other.peak_memory_mib)
-        self.rows_scored += other.rows_scored
+        peak = max(self.peak_memory_mib, other.peak_memory_mib)
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        self.peak_memory_mib = peak
 
 
 class Box:
@@ -118,6 +114,8 @@ class Box:
         self._forked = False
         self._process: Process = (server or default_server()).start(self._log.fileno(), walls)
         self._process.sock.settimeout(_POLL_SECONDS)
+        # Whether the kernel closes the process off, or an audit hook guards it, and why no more than that.
+        self.seal, self.seal_reason = self._process.seal, self._process.reason
         try:
             if self._limits.sealed_only and self.seal != "sealed":
                 where = f"its box on {platform.node()} would be guarded, not sealed (--require-seal)"
@@ -134,9 +132,7 @@ class Box:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -145,16 +141,6 @@ class Box:
             self._process.kill()
             self._end()
         self._log.close()
-
-    @property
-    def seal(self) -> Seal:
-        """Whether the kernel closes the process off ("sealed") or an audit hook guards it ("guarded")."""
-        return self._process.seal
-
-    @property
-    def seal_reason(self) -> str:
-        """Why it is guarded only; empty if it is sealed."""
-        return self._process.reason
 
     def log(self) -> str:
         """Return what the detector wrote to standard output and error, without the middle if it is long."""
@@ -176,8 +162,10 @@ class Box:
         reply, _ = self._ask(*wire.packed("fit", opaque), expected=wire.Fitted)
         self.costs.fit_seconds += self._seconds
         self.costs.fit_cpu_seconds += self._cpu_seconds
-        with _contract():
+        try:
             return checked_facts(reply.training_facts, f"{self._name}.training_facts")
+        except ContractError as error:
+            raise BoxFailure("invalid", str(error)) from error
 
     def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
         """Change parameters that the fit does not depend on to the construction's; scoring costs start again at 0."""
@@ -188,9 +176,9 @@ class Box:
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
         shapes = [(recording.n_rows,) for recording in self._train]
-        _, scores = self._ask({"kind": "training_scores"}, expected=wire.Done, shapes=shapes)
+        scores = self._scores({"kind": "training_scores"}, (), shapes)
         self._count_scoring(sum(recording.n_rows for recording in self._train))
-        return tuple(self._checked(one, shape, "training_scores") for one, shape in zip(scores, shapes, strict=True))
+        return tuple(scores)
 
     def score(self, recording: Recording) -> FloatArray:
         """Return the scores [n_rows] of one unlabelled recording."""
@@ -201,15 +189,12 @@ class Box:
     def score_again(self, recording: Recording, purpose: str, start: int = 0, stop: int | None = None) -> FloatArray:
         """Return the scores of some rows, under an id and a clock for this purpose; they count as no costs."""
         opaque = self._crossing.recording(recording, purpose, start, stop)
-        _, scores = self._ask(*wire.packed("score", [opaque]), expected=wire.Done, shapes=[(opaque.n_rows,)])
-        return self._checked(scores[0], (opaque.n_rows,), "score")
+        return self._scores(*wire.packed("score", [opaque]), [(opaque.n_rows,)])[0]
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
         opaque = self._crossing.recording(recording, "score")
-        shape = recording.values.shape
-        _, arrays = self._ask(*wire.packed("contributions", [opaque]), expected=wire.Done, shapes=[shape])
-        return self._checked(arrays[0], shape, "contributions")
+        return self._scores(*wire.packed("contributions", [opaque]), [recording.values.shape])[0]
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
@@ -217,17 +202,9 @@ class Box:
         return self._ask({**header, "first": first}, arrays, expected=wire.HeldOutLoss)[0].loss
 
     def imported(self) -> dict[str, frozenset[str]]:
-        """Return the top-level packages that its process has loaded by itself, and for each the packages that did so.
-
-        What the server had loaded from which it was forked, and the standard library, are left out.
-        """
+        """Return the packages that its process has loaded since its start, and for each the packages that did so."""
         reply, _ = self._ask({"kind": "imported"}, expected=wire.Imported)
-        found: dict[str, set[str]] = {}
-        for module, importers in reply.importers.items():
-            package = module.partition(".")[0]
-            found.setdefault(package, set()).update(one.partition(".")[0] for one in importers)
-            found[package].discard(package)
-        return {package: frozenset(importers) for package, importers in found.items()}
+        return {package: frozenset(importers) for package, importers in reply.importers.items()}
 
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
         """Return the fitted detector as the parts of a model file, by name; a ModelFileError if that is not possible.
@@ -382,15 +359,14 @@ class Box:
         self.costs.score_cpu_seconds += self._cpu_seconds
         self.costs.rows_scored += n_rows
 
-    def _checked(self, array: wire.Array, shape: tuple[int, ...], call: str) -> FloatArray:
-        with _contract():
-            return checked_scores(array.astype(np.float64, copy=False), shape, f"{self._name}.{call}")
-
-
-@contextlib.contextmanager
-def _contract() -> Iterator[None]:
-    """Make a broken contract the failure of the box."""
-    try:
-        yield
-    except ContractError as error:
-        raise BoxFailure("invalid", str(error)) from error
+    def _scores(
+        self, header: wire.Header, arrays: Sequence[wire.Array], shapes: Sequence[tuple[int, ...]]
+    ) -> list[FloatArray]:
+        """Return the scores that answer a request, checked."""
+        _, answered = self._ask(header, arrays, expected=wire.Done, shapes=shapes)
+        call = f"{self._name}.{header['kind']}"
+        try:
+            scores = [one.astype(np.float64, copy=False) for one in answered]
+            return [checked_scores(one, shape, call) for one, shape in zip(scores, shapes, strict=True)]
+        except ContractError as error:
+            raise BoxFailure("invalid", str(error)) from error

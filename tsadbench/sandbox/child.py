@@ -193,12 +193,17 @@ class _ImportLog:
             self._importers.setdefault(name, set()).add(_name(frame.f_globals))
 
     def importers(self) -> dict[str, list[str]]:
-        """Return the packages that were loaded since the start, outside the standard library, and their importers."""
-        return {
-            module: sorted(filter(_is_module, importers))
-            for module, importers in self._importers.items()
-            if module in sys.modules and not _is_namespace(module) and _is_module(module)
-        }
+        """Return the top-level packages that were loaded since the start, except the standard library's.
+
+        For each the packages that imported it.
+        """
+        found: dict[str, set[str]] = {}
+        for module, importers in self._importers.items():
+            if module in sys.modules and not _is_namespace(module) and _is_module(module):
+                package = module.partition(".")[0]
+                others = found.setdefault(package, set())
+                others |= {one.partition(".")[0] for one in filter(_is_module, importers)} - {package}
+        return {package: sorted(importers) for package, importers in found.items()}
 
 
 def _is_namespace(package: str) -> bool:

@@ -27,16 +27,8 @@ from tsadbench.utils.parameters import parse_arguments
 class Construction:
     """A detector as its user asked for it. Building one runs none of the detector's code.
 
-    Parameters
-    ----------
-    source
-        Where its class is.
-    texts
-        Values of its constructor's parameters as a user writes them.
-    arguments
-        Values from Python, which win over texts.
-    cheap
-        Whether the class's `test_params` stand in for the defaults.
+    Its parameters' values are ``texts`` as a user writes them, or ``arguments`` from Python, which win over texts;
+    ``cheap`` takes the class's `test_params` as defaults.
     """
 
     source: Source

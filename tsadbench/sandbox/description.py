@@ -50,8 +50,8 @@ from tsadbench.utils.parameters import (
 from tsadbench.utils.source_digest import Sources, source_of
 from tsadbench.utils.text import corpora_fault, one_line, printable, printable_values, without_folders
 
-# What a parameter's text names: nothing but its value, a file that holds a prior, or a path.
-Names: TypeAlias = Literal["value", "prior", "path"]
+# A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor.
+DerivedGraph: TypeAlias = tuple[list[list[FiniteFloat]], list[FiniteFloat]]
 _Answer = TypeVar("_Answer")
 
 # A class of a script from standard input, for instance. Its record keeps this note.
@@ -74,13 +74,13 @@ _REFUSALS: dict[str, type[TsadbenchError]] = {
 
 @dataclass(frozen=True, slots=True)
 class DescribedParameter:
-    """A constructor parameter: its default as JSON and as text, and what its text names."""
+    """A constructor parameter: its default as JSON and as text, and what its text names if not just its value."""
 
     name: str
     meaning: str
     default: JsonValue
     default_text: str
-    names: Names
+    names: Literal["value", "prior", "path"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +121,6 @@ class Description:
         return {parameter.name: parameter.default for parameter in self.parameters}
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedGraph:
-    """A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor."""
-
-    adjacency: list[list[FiniteFloat]]
-    node_weights: list[FiniteFloat]
-
-
 def describe(
     detector: str | Source | Construction,
     *,
@@ -136,25 +128,12 @@ def describe(
     prior: Prior | None = None,
     elsewhere: bool = False,
 ) -> Description:
-    """Return the description of a detector's class, and of the detector if it is given with its parameters.
+    """Return the description of a detector's class; of a construction, also of the detector with its parameters.
 
-    Parameters
-    ----------
-    detector
-        Its name or reference, where it is, or how to construct it.
-    sensors
-        The data's; None: parameters are not checked against sensors and this machine.
-    prior
-        Used if the detector needs a prior and was given none.
-    elsewhere
-        As for `Detector.check`.
-
-    Raises
-    ------
-    UsageError
-        If there is no such detector or parameter, or a value is wrong or does not fit the sensors or this machine.
-    MissingExtraError, PluginError
-        If it cannot be loaded or constructed.
+    Without ``sensors``, parameters are not checked against the data's sensors and this machine. The ``prior`` is used
+    if the detector needs one and was given none; ``elsewhere`` is as for `Detector.check`. Raises a UsageError if there
+    is no such detector or parameter, or a value is wrong or does not fit; MissingExtraError or PluginError if it cannot
+    be loaded or constructed.
     """
     what = locate(detector) if isinstance(detector, str) else detector
     source = what.source if isinstance(what, Construction) else what
@@ -188,18 +167,17 @@ _scope = threading.local()
 @contextlib.contextmanager
 def asking() -> Iterator[dict[object, Box]]:
     """Keep boxes until the end of the block, so that what one has imported serves all questions about its owner."""
-    boxes: dict[object, Box] | None = getattr(_scope, "boxes", None)
-    if boxes is not None:
-        yield boxes
+    if hasattr(_scope, "boxes"):
+        yield _scope.boxes
         return
-    _scope.boxes = boxes = {}
+    boxes: dict[object, Box] = {}
+    _scope.boxes = boxes
     try:
         yield boxes
     finally:
-        _scope.boxes = None
+        del _scope.boxes
         for box in boxes.values():
             box.close()
-        boxes.clear()
 
 
 def ask(
@@ -228,9 +206,11 @@ def ask(
             reason = f"it gave no answer within {seconds:g} s" if failure.status == "timeout" else failure.reason
             raise PluginError(f"{source.target} cannot be used: {one_line(reason)}") from failure
         if answered.refused is not None:
-            error = _refusal(answered.refused, answered.text)
-            if isinstance(error, PluginError):
+            refusal = _REFUSALS.get(answered.refused, PluginError)
+            if issubclass(refusal, PluginError):
                 boxes.pop(who).close()  # what has failed halfway is not asked again
+            error: TsadbenchError = refusal.__new__(refusal)
+            super(refusal, error).__init__(printable(answered.text, lines=True))  # its own constructor may add a text
             raise error
     try:
         clean = json.dumps(printable_values(from_json(answered.answer)))  # its docstrings are printed, for instance
@@ -241,13 +221,6 @@ def ask(
             first = error.errors(include_url=False, include_input=False)[0]
             fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise PluginError(f"{source.target} cannot be used: no valid answer ({one_line(fault, 200)})") from error
-
-
-def _refusal(name: str, text: str) -> TsadbenchError:
-    refusal = _REFUSALS.get(name, PluginError)
-    error: TsadbenchError = refusal.__new__(refusal)
-    super(refusal, error).__init__(printable(text, lines=True))  # not its own constructor, which may write a text
-    return error
 
 
 # --- What runs beside the detector's code
@@ -278,15 +251,11 @@ def _of_class(source: Source) -> Description:
         found = type(cls.traits).__name__
         raise PluginError(f"detector {source.target!r}: its traits are no tsadbench.Traits, found {found}")
     sources = source_of(cls)
+    adapted = cls.note if issubclass(cls, AdaptedDetector) else ""
     return Description(
         class_name=cls.__qualname__,
         doc=inspect.getdoc(cls) or "",
-        parameters=tuple(
-            DescribedParameter(
-                one.name, one.meaning, as_json(one.default), format_value(one.default), _named(one.annotation)
-            )
-            for one in parameters_of(cls)
-        ),
+        parameters=tuple(map(_described, parameters_of(cls))),
         traits=cls.traits,
         offers_contributions=cls.offers_contributions(),
         offers_held_out_loss=cls.offers_held_out_loss(),
@@ -294,7 +263,7 @@ def _of_class(source: Source) -> Description:
         scores_training_itself=cls._training_scores is not Detector._training_scores,
         sources=sources,
         libraries=_libraries(source.target, cls),
-        note=" ".join(_notes(cls, sources)),
+        note=" ".join(filter(None, [adapted, "" if sources.known else UNKNOWN_SOURCE])),
         floor_variants=tuple(_variant(source.target, cls, variant) for variant in cls.floor_variants()),
         search_space=dict(cls.search_space()),
         changed={},
@@ -336,12 +305,13 @@ def derived_graph(construction: Construction, training: Sequence[Recording]) -> 
     if not hasattr(detector, "sensor_graph"):
         raise UsageError(f"{construction.source.target} derives no graph")
     adjacency, node_weights = detector.sensor_graph(training)
-    return DerivedGraph(adjacency.tolist(), node_weights.tolist())
+    return adjacency.tolist(), node_weights.tolist()
 
 
-def _named(annotation: object) -> Names:
-    types = {annotation, *get_args(annotation)}
-    return "prior" if Prior in types else "path" if Path in types else "value"
+def _described(one: Parameter) -> DescribedParameter:
+    types = {one.annotation, *get_args(one.annotation)}
+    names: Literal["value", "prior", "path"] = "prior" if Prior in types else "path" if Path in types else "value"
+    return DescribedParameter(one.name, one.meaning, as_json(one.default), format_value(one.default), names)
 
 
 def _variant(name: str, cls: type[Detector], variant: Mapping[str, object]) -> dict[str, str]:
@@ -357,13 +327,6 @@ def _libraries(name: str, cls: type[Detector]) -> tuple[str, ...]:
     raise PluginError(
         f'detector {name!r}: libraries: expected names of distributions, such as ("aeon",), found {libraries!r:.80}'
     )
-
-
-def _notes(cls: type[Detector], sources: Sources) -> Iterator[str]:
-    if issubclass(cls, AdaptedDetector) and cls.note:
-        yield cls.note
-    if not sources.known:
-        yield UNKNOWN_SOURCE
 
 
 # --- The cache on disk

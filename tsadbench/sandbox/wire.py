@@ -226,29 +226,16 @@ Reply = TypeVar("Reply", bound=Done)
 def read_reply(
     expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]], header: Header, arrays: Sequence[ArrayKind]
 ) -> Reply | Progress | Failure:
-    """Return what a frame says, before its arrays are received.
+    """Return what a frame says, before its arrays are received; a BrokenFrameError if it says something else.
 
-    Parameters
-    ----------
-    expected, mark
-        The kind of answer that was asked for, and the request's mark.
-    shapes
-        The shapes of the float64 arrays that have to follow the answer; those of `Learned` are bytes, one for each of
-        its parts.
-    header, arrays
-        The frame's header, and the kinds of arrays that are announced.
-
-    Raises
-    ------
-    BrokenFrameError
-        If it is not that answer, nor progress or a failure.
+    That is the ``expected`` answer to the request of this ``mark``, progress, or a failure. ``shapes`` are those of the
+    float64 arrays that have to follow the answer; those of `Learned` are bytes, one for each of its parts.
     """
     kind = header.get("kind")
-    models: dict[object, type[Reply | Progress | Failure]]
-    models = {"done": expected, "progress": Progress, "failure": Failure}
-    model = models.get(kind) if isinstance(kind, str) else None
-    if model is None:
+    if kind not in ("done", "progress", "failure"):
         raise BrokenFrameError(f"a frame of the kind {kind!r:.60}")
+    model: type[Reply | Progress | Failure]
+    model = expected if kind == "done" else Progress if kind == "progress" else Failure
     try:
         reply = model.model_validate(header)
     except ValidationError as error:
