@@ -38,9 +38,9 @@ def test_the_record_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, t
         assert all(line.isprintable() for line in printed.splitlines())
 
 
-def test_folders_in_a_store_forge_no_lines(tsadbench, tmp_path):
+def test_files_in_a_store_forge_no_lines(tsadbench, tmp_path):
     store = Store.create(tmp_path / "runs")
-    (store.path / "a\n9 trials: 9 as recorded\u202e\x1b[2J").mkdir()
+    (store.path / "records" / "a\n9 trials: 9 as recorded\u202e\x1b[2J.json").touch()
     for command in ("verify", "judge"):
         found = tsadbench(command, store.path)
         assert found.code == 1

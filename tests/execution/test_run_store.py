@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import socket
@@ -141,6 +142,7 @@ def read_only(outcome) -> Iterator[Path]:
         folders = [Path(folder), runs, *(path for path in runs.iterdir() if path.is_dir())]
         for path in folders:
             path.chmod(0o555)
+        codecs.lookup("cp437")  # zipfile's; the other user may not be able to import it
         user = os.geteuid()
         os.seteuid(user or 65_534)
         yield runs

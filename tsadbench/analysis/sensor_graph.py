@@ -47,12 +47,9 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     """Return the graph of a trial's first fit; nothing is trained for it.
 
     The detector is constructed again from its label and seed, in a box. That runs whatever code the label names: of a
-    store that a stranger made, ask only for labels that you know, or check `offers_sensor_graph`.
-
-    Raises
-    ------
-    UsageError, DataError, PluginError, MissingExtraError
-        If the detector or a prior that its label names is no longer available.
+    store that a stranger made, ask only for labels that you know, or check `offers_sensor_graph`. A UsageError or a
+    DataError or a PluginError or a MissingExtraError if the detector or a prior that its label names is no longer
+    available.
     """
     record, dataset = result.record, result.data.dataset
     contender = contender_from_label(record.label, dataset)

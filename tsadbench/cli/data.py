@@ -273,10 +273,7 @@ class Listed:
 def _sources_of(names: Iterable[str]) -> list[Source]:
     """Return the sources of data sets, and of the data sets of suites, each once.
 
-    Raises
-    ------
-    UsageError
-        If a data set's files are not published. A suite's data sets without published files are passed over.
+    A UsageError if a data set's files are not published. A suite's data sets without published files are passed over.
     """
     from tsadbench.datasets.source import published
     from tsadbench.datasets.suites import SUITES
@@ -315,13 +312,7 @@ def _folder_of(name: str, directory: Path | None) -> Path:
 
 
 def listed(directory: Path | None) -> Iterator[Listed]:
-    """Yield every registered data set; nothing is downloaded or read.
-
-    Parameters
-    ----------
-    directory
-        As ``--data``.
-    """
+    """Yield every registered data set; nothing is downloaded or read."""
     from tsadbench.datasets.cards.by_request import HOW, OBTAINED
     from tsadbench.datasets.location import place
     from tsadbench.datasets.source import Source, published
@@ -344,10 +335,7 @@ def listed(directory: Path | None) -> Iterator[Listed]:
 def _load_here(name: str, directory: Path | None) -> LabelledDataset:
     """Load a data set whose files are on this machine; never download.
 
-    Raises
-    ------
-    DataNotFoundError
-        If files are missing; the message says where they are published.
+    A DataNotFoundError if files are missing; the message says where they are published.
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset

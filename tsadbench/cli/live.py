@@ -18,13 +18,7 @@ _SILENCE = 30.0
 
 @contextmanager
 def interruptible(kept: str | Callable[[], str]) -> Iterator[None]:
-    """Turn Ctrl-C inside the block into exit code 130 and one line that says what is kept.
-
-    Parameters
-    ----------
-    kept
-        What becomes of the work so far; a function is called only after an interrupt.
-    """
+    """Turn Ctrl-C inside the block into exit code 130 and one line that says what is kept."""
     try:
         yield
     except KeyboardInterrupt:

@@ -17,10 +17,7 @@ class PluginCommand(TyperCommand):
     def load(self) -> Any:  # Typer's own classes, which differ by version
         """Return the plugin's command.
 
-        Raises
-        ------
-        PluginError
-            If the plugin cannot be imported, two packages claim the name, or it is no Typer application.
+        A PluginError if the plugin cannot be imported, two packages claim the name, or it is no Typer application.
         """
         app = load_entry("commands", str(self.name))
         if not isinstance(app, typer.Typer):

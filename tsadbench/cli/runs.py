@@ -149,10 +149,7 @@ def _chosen(
 ) -> list[Record]:
     """Return the trials that match everything given.
 
-    Raises
-    ------
-    UsageError
-        If a name matches no trial, or several although only one may match.
+    A UsageError if a name matches no trial, or several although only one may match.
     """
     readable = store.records()
     for name in names:

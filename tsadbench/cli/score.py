@@ -149,13 +149,7 @@ def score(
 def _checked_format(
     files: Sequence[str], *, streamed: bool, idle: float | None, out: Path | None, form: Format | None
 ) -> Format:
-    """Return the format of the answers.
-
-    Raises
-    ------
-    UsageError
-        If options contradict each other.
-    """
+    """Return the format of the answers. A UsageError if options contradict each other."""
     from tsadbench.datasets.reading.arrays import ARRAYS
     from tsadbench.datasets.reading.parquet import PARQUET
 

@@ -14,17 +14,7 @@ from tsadbench.datasets.loading import load_dataset
 def loader(
     cards: Sequence[str], directory: Path | None, own: Mapping[str, LabelledDataset] = MappingProxyType({})
 ) -> Callable[[str], LabelledDataset]:
-    """Return a function that loads a data set by its name, once.
-
-    Parameters
-    ----------
-    cards
-        Paths of cards: data sets of the user's own, found by the names that the cards give them.
-    directory
-        The folder that contains the data sets' folders; None searches as the documentation says.
-    own
-        Data sets that are loaded already, by name.
-    """
+    """Return a function that loads a data set by its name, once."""
     known = dict(own)
     for card in cards:
         loaded = load_dataset(card)(DataOptions())

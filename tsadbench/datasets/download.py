@@ -30,19 +30,8 @@ def download(source: Source, folder: Path) -> list[str]:
     """Download every file that is missing in the folder or differs from the published one; return their names.
 
     A file appears under its name only when it is complete and its checksum is right. Progress is reported by
-    `tsadbench.progress`: a step is a file, the note says how many bytes are there.
-
-    Parameters
-    ----------
-    source
-        The data set's source.
-    folder
-        The folder for its files; it is created if necessary.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be downloaded or written, or is not the published one.
+    `tsadbench.progress`: a step is a file, the note says how many bytes are there. A DataError if a file cannot be
+    downloaded or written, or is not the published one.
     """
     fetched: list[str] = []
     so_far = _SoFar(source)

@@ -22,12 +22,7 @@ CARD_ENDING = ".toml"
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, ``NAME[key=value]``, or of the card at this path.
 
-    Raises
-    ------
-    UsageError
-        If there is no such data set.
-    PluginError, MissingExtraError
-        As for `load_detector`.
+    A UsageError if there is no such data set. A PluginError or a MissingExtraError as for `load_detector`.
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))
@@ -78,11 +73,8 @@ def require_distinct_names(loaded: Iterable[tuple[str, LabelledDataset]]) -> Non
 def card_loader(path: Path) -> Loader:
     """Return the loader of the card at a path.
 
-    Raises
-    ------
-    UsageError
-        By the loader: if the path is no card's, if the user names a folder of data sets, where a card's files do not
-        lie, or if the card takes the name of a registered data set.
+    A UsageError by the loader: if the path is no card's, if the user names a folder of data sets, where a card's files
+    do not lie, or if the card takes the name of a registered data set.
     """
 
     def load(options: DataOptions) -> LabelledDataset:

@@ -13,15 +13,7 @@ VARIABLE = "TSADBENCH_DATA"
 
 
 def place(name: str, directory: Path | None) -> Path:
-    """Return the folder in which a data set's files are or, once fetched, will be.
-
-    Parameters
-    ----------
-    name
-        The data set's name.
-    directory
-        The folder that holds a folder for each data set; None for TSADBENCH_DATA or else the cache.
-    """
+    """Return the folder in which a data set's files are or, once fetched, will be."""
     named = _named(directory)
     return (cache_folder() if named is None else named[1]) / name
 
@@ -29,17 +21,8 @@ def place(name: str, directory: Path | None) -> Path:
 def find(source: Source, directory: Path | None) -> Path:
     """Return the folder that holds a data set's files; never download.
 
-    Parameters
-    ----------
-    source
-        The data set's source.
-    directory
-        As for `place`.
-
-    Raises
-    ------
-    DataNotFoundError
-        If there is no such folder. If the user has named a folder that lacks the data set, the search ends there.
+    A DataNotFoundError if there is no such folder. If the user has named a folder that lacks the data set, the search
+    ends there.
     """
     folder = place(source.name, directory)
     if folder.is_dir():
@@ -58,18 +41,8 @@ def find(source: Source, directory: Path | None) -> Path:
 def find_or_download(source: Source, directory: Path | None) -> Path:
     """Return the folder that holds all files of a data set; only the cache is filled by downloading.
 
-    Parameters
-    ----------
-    source
-        The data set's source.
-    directory
-        As for `place`.
-
-    Raises
-    ------
-    DataNotFoundError
-        If a folder that the user has named lacks files, or if they cannot be downloaded. Without a network connection
-        it is raised within seconds.
+    A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded. Without a
+    network connection it is raised within seconds.
     """
     if _named(directory) is not None:
         folder = find(source, directory)
@@ -91,17 +64,7 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
 def find_obtained(name: str, directory: Path | None, how: str) -> Path:
     """Return the folder that holds the files of a data set that may not be published.
 
-    Parameters
-    ----------
-    name, directory
-        As for `place`.
-    how
-        How to obtain its files.
-
-    Raises
-    ------
-    DataNotFoundError
-        If there is no such folder.
+    A DataNotFoundError if there is no such folder.
     """
     folder = place(name, directory)
     if folder.is_dir():

@@ -19,18 +19,8 @@ def load(options: DataOptions) -> LabelledDataset:
     The time stamps tell the sessions. ``valve1``, 2020-03-09 from 10:14:33 to 15:34:41: each file begins a second or
     two after the one before. ``valve2``, the same day from 15:56:30 to 17:14:09, likewise. ``other/1-4``, 2020-03-01
     from 15:44:06 to 17:20:49. ``other/5-14``, 2020-02-08 from 16:06:48 to 19:32:19: it goes straight on from the
-    training file (13:30:47 to 16:16:47), with which ``other/5`` shares ten minutes.
-
-    Parameters
-    ----------
-    options
-        Where to look for the files; whether to continue if they are not the published ones.
-
-    Raises
-    ------
-    DataNotFoundError
-        If the files are not on this machine and cannot be downloaded.
-    DataError
-        If a file is malformed, or well-formed but different from the published one.
+    training file (13:30:47 to 16:16:47), with which ``other/5`` shares ten minutes. A DataNotFoundError if the files
+    are not on this machine and cannot be downloaded. A DataError if a file is malformed, or well-formed but different
+    from the published one.
     """
     return load_published(Path(__file__).with_name("skab.toml"), options)

@@ -58,10 +58,7 @@ class Source:
     def load(cls, name: str) -> Source:
         """Return the source of the data set of this name.
 
-        Raises
-        ------
-        UsageError
-            If no data set of this name has published files.
+        A UsageError if no data set of this name has published files.
         """
         names = published()
         if name not in names:
@@ -104,10 +101,7 @@ class Source:
     def notes(self, folder: Path, *, allow_changed: bool) -> tuple[str, ...]:
         """Return what tables must say of files in the folder that differ from the published ones.
 
-        Raises
-        ------
-        DataError
-            If files differ and ``allow_changed`` is False, or a file cannot be read.
+        A DataError if files differ and ``allow_changed`` is False, or a file cannot be read.
         """
         changed = self._changed(folder)
         if not changed:
@@ -135,13 +129,7 @@ class Source:
         )
 
     def state(self, folder: Path, file: str) -> FileState:
-        """Compare a file in the folder with the published one.
-
-        Raises
-        ------
-        DataError
-            If the file cannot be read.
-        """
+        """Compare a file in the folder with the published one. A DataError if the file cannot be read."""
         path = folder / file
         if not path.exists():
             return "missing"

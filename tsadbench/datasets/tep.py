@@ -51,19 +51,9 @@ def load(options: DataOptions) -> LabelledDataset:
     """Return the Tennessee Eastman process: 500 normal rows to train on, 22 recordings of 960 rows to test on.
 
     The first test recording is normal; in each of the others, one of 21 faults begins with row 160. Each run of the
-    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit.
-
-    Parameters
-    ----------
-    options
-        Where to look for the files; whether to continue if they are not the published ones.
-
-    Raises
-    ------
-    DataNotFoundError
-        If the files are not on this machine and cannot be downloaded.
-    DataError
-        If a file is malformed, or well-formed but different from the published one.
+    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit. A
+    DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is malformed,
+    or well-formed but different from the published one.
     """
     source = Source.load("tep")
     folder = find_or_download(source, options.directory)

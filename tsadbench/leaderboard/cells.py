@@ -125,29 +125,7 @@ def grids(
     floors: Collection[str] | None = None,
     columns: Sequence[str] = (),
 ) -> list[Grid]:
-    """Return ranked rows as one table per data set, protocol and split.
-
-    Parameters
-    ----------
-    rows
-        What to show.
-    decimals
-        Of metrics.
-    without
-        Names of metrics to leave out.
-    most
-        How many detectors, and how many failures, a table shows: its first; None for all. Marks are those of the whole
-        table.
-    floors
-        Labels of the floors to show beside the best one in each metric; None: all. Without detectors all are shown.
-    columns
-        Keys of the columns to show (`columns_of`), in order; none: all.
-
-    Raises
-    ------
-    UsageError
-        If no table has a column.
-    """
+    """Return ranked rows as one table per data set, protocol and split. A UsageError if no table has a column."""
     marks = marks_for(rows)
     tables = by_table(rows).values()
     shown = [_grid(table, decimals, without, most, floors, marks) for table in tables]

@@ -71,15 +71,7 @@ def tabular(layout: str, header: Sequence[str], blocks: Iterable[Sequence[str]])
 
 
 def floating(caption: str, label: Sequence[str], tabulars: Sequence[str], below: str) -> str:
-    """Return a ``table*`` environment, as wide as a page of two columns.
-
-    Parameters
-    ----------
-    caption, tabulars, below
-        In LaTeX: what stands above, the tables, and the small print below.
-    label
-        What the table is of; its label for references is made from that.
-    """
+    """Return a ``table*`` environment, as wide as a page of two columns."""
     return "\n".join(
         [
             r"\begin{table*}",

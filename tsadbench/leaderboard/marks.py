@@ -52,17 +52,7 @@ _NO_REASON = "no reason is recorded"
 
 
 def marks_of(row: Row, *, mixed: bool, some_checked: bool = False) -> dict[str, str]:
-    """Return a row's marks, in the order in which tables show them, each with what it says of this row.
-
-    Parameters
-    ----------
-    row
-        The row.
-    mixed
-        Whether the tables hold sealed and guarded rows (`mixed_seals`); otherwise no row is marked as guarded.
-    some_checked
-        Whether the tables hold a row whose detector was checked; otherwise the legend says so of all rows at once.
-    """
+    """Return a row's marks, in the order in which tables show them, each with what it says of this row."""
     all_below = set(row.below_floor or ()) == set(FLOOR_METRICS)
     marks = [
         (ALL_BELOW, all_below, "beats no floor in AUROC, AUPRC and MCC"),

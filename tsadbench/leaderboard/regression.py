@@ -94,12 +94,7 @@ class Cell:
 def read_baselines(folder: Path) -> tuple[Baseline, ...]:
     """Return every baseline below a folder that `tsadbench run --write` or `leaderboard --write` has written.
 
-    Raises
-    ------
-    UsageError
-        If there is none.
-    StoreError
-        If a line is no record.
+    A UsageError if there is none. A StoreError if a line is no record.
     """
     baselines = tuple(
         Baseline(records[0].dataset, records[0].protocol, records)
@@ -118,13 +113,6 @@ def compared_cells(baseline: Baseline, records: Iterable[Record]) -> tuple[Cell,
     """Return every cell of the baseline's tables beside what was found.
 
     A trial that failed although the baseline's did not has no metrics, so its cells do not hold.
-
-    Parameters
-    ----------
-    baseline
-        The baseline.
-    records
-        The same detectors' trials, made now; of stochastic ones any number of seeds.
     """
     here = {(row.split, row.label): row for row in Leaderboard.from_records(records).rows}
     there = Leaderboard.from_records(baseline.records).rows

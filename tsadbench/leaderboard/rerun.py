@@ -32,27 +32,7 @@ def run_again(
 ) -> list[Cell]:
     """Run baselines again and return every cell of theirs, compared.
 
-    Parameters
-    ----------
-    folder
-        Committed leaderboards.
-    run
-        Runs a plan's trials and returns their records.
-    quick
-        Whether to leave out detectors whose trials are expensive.
-    detectors, datasets, protocols
-        Names to restrict the run to, if any; a data set may be named by its card.
-    seeds
-        At most so many seeds; None for as many as the baseline has.
-    directory
-        The folder that contains the data sets' folders.
-    tell
-        Receives a note on each row that lost its seal.
-
-    Raises
-    ------
-    UsageError
-        If nothing fits the restrictions, or another version of a protocol judged a baseline.
+    A UsageError if nothing fits the restrictions, or another version of a protocol judged a baseline.
     """
     cards = {card: load_dataset(card)(DataOptions()).dataset.name for card in datasets if card.endswith(CARD_ENDING)}
     names = [cards.get(name, name) for name in datasets]

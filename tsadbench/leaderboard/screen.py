@@ -46,17 +46,7 @@ def text_of(
     width: int | None = None,
     floors: Collection[str] | None = (),
 ) -> str:
-    """Return a leaderboard as plain text.
-
-    Parameters
-    ----------
-    rows, notes, columns
-        Its rows, notes and columns.
-    width
-        In characters; None: that of the terminal, or 120.
-    floors
-        As for `terminal`.
-    """
+    """Return a leaderboard as plain text."""
     if not rows:
         return "no rows"
     n_columns = shutil.get_terminal_size((_WIDTH, 0)).columns if width is None else width

@@ -55,13 +55,7 @@ class Selection:
         return replace(self, rows=(row,))
 
     def load(self) -> LabelledDataset:
-        """Return the data set.
-
-        Raises
-        ------
-        UsageError, DataError
-            If it is not registered, or its files are not here.
-        """
+        """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
         if isinstance(self.source, LabelledDataset):
             return self.source
         try:
@@ -73,21 +67,7 @@ class Selection:
     def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
         """Return the trials with status "ok" beside the data.
 
-        Parameters
-        ----------
-        data
-            The data set; None loads it.
-        one_each
-            Whether to return only each detector's trial of the lowest seed.
-
-        Trials whose arrays are broken are passed over with a warning.
-
-        Raises
-        ------
-        UsageError
-            If all are broken.
-        DataError, StoreError
-            As `TrialResult` does.
+        A UsageError if all are broken. A DataError or a StoreError as `TrialResult` does.
         """
         loaded = self.load() if data is None else data
         episodes = tuple(protocol_of(self.rows[0].first).episodes(loaded.dataset))
@@ -129,35 +109,8 @@ def select(
     """Choose trials of a run store; of several of the same label and seed the newest counts.
 
     If they are of two versions of the data set, or two versions of the protocol judged them, those of the older one are
-    left out.
-
-    Parameters
-    ----------
-    runs
-        The store, or its folder.
-    dataset
-        Name of the data set, the path of its card, or the data themselves. Needed if the store holds several.
-    protocol
-        As tables show it. Needed if the store holds several.
-    detectors
-        Labels, as tables show them, with the parameters in any order (default: of those that are not leaky and forget,
-        the best five by AUPRC on the split, and the best floor).
-    split
-        A split of the data set (default: ``overall``).
-    seed
-        The one seed to show; a detector that ran once is shown regardless of its seed.
-    data
-        Folder with the data sets' files.
-    everything
-        Whether the default is all detectors and floors.
-    with_failed
-        Whether named detectors are chosen even if all their trials failed.
-
-    Raises
-    ------
-    UsageError
-        If there is no store, data set, protocol, split, label or seed of this name, an older version of the protocol
-        judged the trials of a label, or no trial has status "ok".
+    left out. A UsageError if there is no store, data set, protocol, split, label or seed of this name, an older
+    version of the protocol judged the trials of a label, or no trial has status "ok".
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     directory = None if data is None else Path(data)
@@ -213,17 +166,7 @@ def all_records(store: Store) -> Sequence[Record]:
 def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -> tuple[Record, ...]:
     """Return a store's records of one data set and protocol, in whichever version.
 
-    Parameters
-    ----------
-    store
-        The store.
-    dataset, protocol
-        As records call them. Needed if the store holds several.
-
-    Raises
-    ------
-    UsageError
-        If the store holds none, or no trial of these.
+    A UsageError if the store holds none, or no trial of these.
     """
     records = all_records(store)
     for attribute, what, name in (("dataset", "data set", dataset), ("protocol", "protocol", protocol)):

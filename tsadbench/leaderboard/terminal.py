@@ -52,19 +52,6 @@ def terminal(
     A column that has the same value in all rows goes into the title. If a table does not fit as it is: with fewer
     decimals, with diagnostics in tables of their own, with throughput, look-ahead, coverage and seeds in one behind the
     splits, with fewer metrics; at last with long names on several lines and the metrics in several tables.
-
-    Parameters
-    ----------
-    rows
-        What to show.
-    width
-        In characters.
-    most
-        How many detectors, and how many failures, a table shows; None for all.
-    floors
-        Labels of the floors to show beside the best one in each metric; None: all.
-    columns
-        Keys of the columns to show, of which none is omitted then; none: all that fit.
     """
     attempts = _ATTEMPTS if any(row.entities for row in rows) else _ATTEMPTS[:-1]
     for decimals, without, n_together in [one for one in attempts if not (columns and one[1])]:

@@ -119,17 +119,7 @@ def pareto_front(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def quality_and_speed(rows: Sequence[Row], metric: Metric, speed: Speed) -> dict[str, tuple[float, float]]:
-    """Return (speed, quality) of each row that has both, by label, as they were measured.
-
-    Parameters
-    ----------
-    rows
-        Of one data set, protocol and split. Those that failed are left out.
-    metric
-        The quality: its mean over seeds.
-    speed
-        What it is held against. Values that are not above 0 are left out: a logarithmic axis has no place for them.
-    """
+    """Return (speed, quality) of each row that has both, by label, as they were measured."""
     points = {}
     for row in rows:
         fast, good = getattr(row, speed), row.metrics.get(metric.name, UNDEFINED).mean

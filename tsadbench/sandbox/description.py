@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Literal, NamedTuple, TypeVar, cast, get_args
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -50,8 +50,6 @@ from tsadbench.utils.parameters import (
 from tsadbench.utils.source_digest import Sources, source_of
 from tsadbench.utils.text import corpora_fault, one_line, printable, printable_values, without_folders
 
-# A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor.
-DerivedGraph: TypeAlias = tuple[list[list[FiniteFloat]], list[FiniteFloat]]
 _Answer = TypeVar("_Answer")
 
 # A class of a script from standard input, for instance. Its record keeps this note.
@@ -70,6 +68,13 @@ _LONGEST_TRAIT = 300
 _REFUSALS: dict[str, type[TsadbenchError]] = {
     name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TsadbenchError)
 }
+
+
+class DerivedGraph(NamedTuple):
+    """A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor."""
+
+    adjacency: list[list[FiniteFloat]]
+    node_weights: list[FiniteFloat]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +310,7 @@ def derived_graph(construction: Construction, training: Sequence[Recording]) -> 
     if not hasattr(detector, "sensor_graph"):
         raise UsageError(f"{construction.source.target} derives no graph")
     adjacency, node_weights = detector.sensor_graph(training)
-    return adjacency.tolist(), node_weights.tolist()
+    return DerivedGraph(adjacency.tolist(), node_weights.tolist())
 
 
 def _described(one: Parameter) -> DescribedParameter:

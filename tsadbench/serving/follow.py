@@ -36,15 +36,7 @@ Piece: TypeAlias = bytes | Restarted
 
 
 def follow_input(descriptor: int, idle: float | None) -> Iterator[Piece]:
-    """Yield what arrives from a pipe, a terminal or a file, until it ends.
-
-    Parameters
-    ----------
-    descriptor
-        The file descriptor of the input.
-    idle
-        Seconds without new data after which it counts as ended; None to wait for its end.
-    """
+    """Yield what arrives from a pipe, a terminal or a file, until it ends."""
     while True:
         ready, _, _ = select.select([descriptor], [], [], idle)
         data = os.read(descriptor, _BYTES_AT_ONCE) if ready else b""
@@ -57,19 +49,8 @@ def follow_file(path: Path, idle: float | None) -> Iterator[Piece]:
     """Yield what a file holds and what is appended to it.
 
     A file that becomes shorter, or whose name passes to another file, has begun anew: `Restarted`. One that is
-    truncated and outgrows its former length between two polls, 50 ms apart, looks like one that only grows.
-
-    Parameters
-    ----------
-    path
-        The file.
-    idle
-        Seconds without new data after which it counts as ended; None to wait forever.
-
-    Raises
-    ------
-    DataError
-        If it cannot be opened.
+    truncated and outgrows its former length between two polls, 50 ms apart, looks like one that only grows. A DataError
+    if it cannot be opened.
     """
     file = _open(path)
     try:

@@ -22,17 +22,7 @@ from tsadbench.utils.issues import Issue, raise_if_any
 def read_resampled(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Rows:
     """Return the rows of a file on the grid that its format names.
 
-    Parameters
-    ----------
-    path, file_format
-        The file, and how it is written.
-    sensors
-        The model's sensors.
-
-    Raises
-    ------
-    DataError
-        If the file is malformed; the message lists everything that is wrong, with its line.
+    A DataError if the file is malformed; the message lists everything that is wrong, with its line.
     """
     if not path.is_file():
         raise DataError(f"{path}: there is no such file; correct the name")

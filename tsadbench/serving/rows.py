@@ -115,10 +115,7 @@ class RowReader:
     def read(self, lines: Sequence[str]) -> Rows:
         """Return the rows that the next lines hold, up to the first malformed line (`fault`).
 
-        Raises
-        ------
-        DataError
-            If the header is malformed or lacks a sensor.
+        A DataError if the header is malformed or lacks a sensor.
         """
         rows, flaw = self.parse(self.without_header(lines))
         if flaw is not None:
@@ -200,10 +197,7 @@ class RowReader:
     def without_header(self, lines: Sequence[str]) -> Sequence[str]:
         """Return those of the next lines that lie below the header, which is looked for until it is found.
 
-        Raises
-        ------
-        DataError
-            If the header is malformed or lacks a sensor.
+        A DataError if the header is malformed or lacks a sensor.
         """
         if self.header is not None:
             return lines

@@ -43,10 +43,7 @@ class CsvTable:
     def add(self, scored: ScoredRows, file: str = "") -> None:
         """Write the rows, and before the first of them the header.
 
-        Raises
-        ------
-        DataError
-            If one file has times and another has none.
+        A DataError if one file has times and another has none.
         """
         n_rows = len(scored.scores)
         if n_rows == 0:
@@ -71,19 +68,7 @@ class CsvTable:
 def parquet_bytes(tables: Sequence[tuple[str, ScoredRows]], sensors: Sequence[str]) -> bytes:
     """Return the scored rows of several files as one Parquet file.
 
-    Parameters
-    ----------
-    tables
-        The rows of each file, with its file's name.
-    sensors
-        The model's sensors.
-
-    Raises
-    ------
-    DataError
-        If one file has times and another has none.
-    MissingExtraError
-        If pyarrow is not installed.
+    A DataError if one file has times and another has none. A MissingExtraError if pyarrow is not installed.
     """
     timed = {scored.time is not None for _, scored in tables}
     if len(timed) > 1:

@@ -220,13 +220,7 @@ def examined(cheap: Construction, own: Construction, full: bool, ids: list[str],
 def parametrize_with_checks(
     detectors: Sequence[Detector | type[Detector]],
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a pytest decorator for a test of ``detector`` and ``check_id``: one test per detector and check.
-
-    Parameters
-    ----------
-    detectors
-        Detectors, or their classes.
-    """
+    """Return a pytest decorator for a test of ``detector`` and ``check_id``: one test per detector and check."""
     import pytest  # not a dependency: whoever calls this runs pytest
 
     cases = itertools.product(detectors, [check.id for check in all_checks()])

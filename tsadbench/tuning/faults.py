@@ -72,13 +72,7 @@ class Plant:
 
     @classmethod
     def of(cls, train: Sequence[Recording]) -> Plant:
-        """Compute them from training recordings.
-
-        Raises
-        ------
-        DataError
-            If no sensor varies.
-        """
+        """Compute them from training recordings. A DataError if no sensor varies."""
         rows = np.concatenate([recording.values for recording in train])
         scale = rows.std(axis=0)
         varying = np.flatnonzero(scale > len(rows) * np.finfo(np.float64).eps * np.abs(rows.mean(axis=0)))
@@ -109,19 +103,7 @@ class Faulty:
 
 
 def with_faults(recording: Recording, first: int, kind: Kind, plant: Plant, generator: np.random.Generator) -> Faulty:
-    """Return a recording with faults of a kind in its rows from ``first`` on, and unchanged elsewhere.
-
-    Parameters
-    ----------
-    recording
-        Normal rows.
-    first
-        First row that may be part of a fault, at least 1.
-    kind, plant
-        What is planted, and statistics of the rows trained on.
-    generator
-        Draws rows, sensors and sizes.
-    """
+    """Return a recording with faults of a kind in its rows from ``first`` on, and unchanged elsewhere."""
     values = recording.values.copy()
     faulty = np.zeros(recording.n_rows, dtype=np.bool_)
     for start, stop in _segments(first, recording.n_rows, kind, generator):

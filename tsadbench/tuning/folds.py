@@ -60,12 +60,8 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     """Return the folds; fold k holds out the k-th of ``n_folds`` equal blocks of each recording.
 
     ``reach.gap`` rows between a held-out block and the rows trained on are neither. A recording whose blocks are too
-    short to be held out is trained on whole.
-
-    Raises
-    ------
-    DataError
-        If no recording is long enough to be held out, or a fold would leave too little to train on.
+    short to be held out is trained on whole. A DataError if no recording is long enough to be held out, or a fold would
+    leave too little to train on.
     """
     shortest = reach.before + _FEWEST_ROWS
     long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}

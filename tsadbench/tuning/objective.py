@@ -68,10 +68,7 @@ class SearchObjective(ABC):
     def steps(self, construction: Construction, limits: Limits) -> Generator[Step, None, None]:
         """Yield the numbers of a point, `steps_per_fold` per fold.
 
-        Raises
-        ------
-        BoxFailure
-            If the detector fails, or exceeds a limit.
+        A BoxFailure if the detector fails, or exceeds a limit.
         """
         for number, fold in enumerate(self._folds):
             box = Box(
@@ -133,10 +130,7 @@ class Injection(SearchObjective):
 def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     """Return the average precision; a row without a score counts as the worst case, as under the protocols.
 
-    Raises
-    ------
-    BoxFailure
-        If no row has a score.
+    A BoxFailure if no row has a score.
     """
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")

@@ -22,22 +22,9 @@ def read_ranges(ranges: Sequence[str], contender: Contender, sensors: tuple[str,
     """Return the search space of each parameter that a range names.
 
     Bounds and choices are read as ``NAME[key=value]`` would be, by the parameter's type; the detector has to accept
-    each of them. A range is one of integers if both bounds are integers, else of real numbers.
-
-    Parameters
-    ----------
-    ranges
-        As the user writes them.
-    contender
-        The detector that is tuned.
-    sensors
-        Of the recordings.
-
-    Raises
-    ------
-    UsageError
-        If a range is malformed, is of another detector, names a parameter that cannot be searched or another range
-        has named, or the detector rejects one of its values. The message begins with the range.
+    each of them. A range is one of integers if both bounds are integers, else of real numbers. A UsageError if a range
+    is malformed, is of another detector, names a parameter that cannot be searched or another range has named, or the
+    detector rejects one of its values. The message begins with the range.
     """
     space: dict[str, Space] = {}
     if not ranges:

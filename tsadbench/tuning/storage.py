@@ -27,19 +27,7 @@ _LOCK_SECONDS = 60
 def storage_of(task: Task, out: Path, storage: str | None) -> str:
     """Return the URL of a task's storage, and make the folder of a local file.
 
-    Parameters
-    ----------
-    task
-        What is tuned.
-    out
-        Folder of the SQLite file that is the default.
-    storage
-        A URL, as for `open_storage`; None for the default.
-
-    Raises
-    ------
-    UsageError
-        If it is not a URL, or the file would lie in the data's folder or cannot be written.
+    A UsageError if it is not a URL, or the file would lie in the data's folder or cannot be written.
     """
     url = storage if storage is not None else f"sqlite:///{(out / _DATABASE).resolve()}"
     shown_url(url)
@@ -58,15 +46,7 @@ def storage_of(task: Task, out: Path, storage: str | None) -> str:
 def open_storage(url: str) -> BaseStorage:
     """Return the storage at a URL.
 
-    Parameters
-    ----------
-    url
-        A URL for SQLAlchemy (``sqlite:///file``, ``postgresql://...``, ``mysql://...``), or ``journal:FILE``.
-
-    Raises
-    ------
-    UsageError
-        If it is not a URL, the database's driver is not installed, or the storage cannot be opened.
+    A UsageError if it is not a URL, the database's driver is not installed, or the storage cannot be opened.
     """
     shown = shown_url(url)
     try:

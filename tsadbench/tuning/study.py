@@ -118,21 +118,8 @@ class MeanPruner(BasePruner):
 def run_study(task: Task, storage: str, observer: StudyObserver) -> StudyResult:
     """Search until the study holds as many points as asked for, and return what it found.
 
-    Parameters
-    ----------
-    task
-        What is tuned.
-    storage
-        URL of where the study is kept (`open_storage`); a study of the same name is resumed.
-    observer
-        Receives progress events.
-
-    Raises
-    ------
-    UsageError
-        If the storage cannot be opened.
-    KeyboardInterrupt
-        If the user interrupts: points in progress are ended and do not count, all others are kept.
+    A UsageError if the storage cannot be opened. A KeyboardInterrupt if the user interrupts: points in progress are
+    ended and do not count, all others are kept.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     search = _Search(task, shown_url(storage), observer)

@@ -147,22 +147,9 @@ class Task:
 def make_task(plan: Plan, settings: Settings) -> Task:
     """Return what is to be tuned.
 
-    The task refers to nothing else of the plan: once the caller drops the plan, test recordings and labels are gone.
-
-    Parameters
-    ----------
-    plan
-        A plan with one detector under the protocol ``strict``. Only its training rows are taken, without those that
-        recur in a test recording.
-    settings
-        How the search is done.
-
-    Raises
-    ------
-    UsageError
-        If there is nothing to search, or the detector does not offer the objective.
-    DataError
-        If the training recordings are too short.
+    The task refers to nothing else of the plan: once the caller drops the plan, test recordings and labels are gone. An
+    UsageError if there is nothing to search, or the detector does not offer the objective. A DataError if the training
+    recordings are too short.
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     parts = tuple(episode.train for episode in plan.episodes)
@@ -198,18 +185,8 @@ def searched(
 ) -> dict[str, Space]:
     """Return what an objective searches of a detector: not what the user has set, nor what a loss cannot compare.
 
-    Parameters
-    ----------
-    contender, objective
-        What is tuned, and by what.
-    ranges
-        What the user names: it adds to what the class declares, and wins.
-
-    Raises
-    ------
-    UsageError
-        If that is nothing, or the class declares a parameter that its constructor does not take. If losses of values
-        in a range cannot be compared, though the objective does.
+    A UsageError if that is nothing, or the class declares a parameter that its constructor does not take. If losses of
+    values in a range cannot be compared, though the objective does.
     """
     name, declared = contender.name, {**contender.description.search_space, **ranges}
     _check_declared(contender)
@@ -245,10 +222,7 @@ def searched(
 def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[str, ...]) -> Reach:
     """Return how far scores see at most, from the traits at the space's extremes; each of these points is checked.
 
-    Raises
-    ------
-    UsageError
-        If the detector rejects one of them.
+    A UsageError if the detector rejects one of them.
     """
     before, after = 1, 0
     construction = contender.construction

@@ -26,17 +26,7 @@ def label_at(task: Task, parameters: Mapping[str, object]) -> str:
 def write_tuned(task: Task, result: StudyResult, out: Path) -> Path:
     """Write the best point of a study as a run's configuration, and return the file.
 
-    Parameters
-    ----------
-    task, result
-        What was tuned, and what was found; at least one point must be complete.
-    out
-        The folder; it is made.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be written, or no point is complete.
+    A UsageError if the file cannot be written, or no point is complete.
     """
     file = out / f"{task.study}.toml"
     best, defaults = result.best, result.at(task.defaults)
@@ -77,10 +67,7 @@ def write_tuned(task: Task, result: StudyResult, out: Path) -> Path:
 def provenance(file: Path) -> tuple[str, dict[str, JsonValue]]:
     """Return a file's SHA-256 and its table ``[tuned]``: `Plan.config_hash` and `Plan.tuning` of a run made with it.
 
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, or has no such table.
+    A UsageError if the file cannot be read, or has no such table.
     """
     try:
         content = file.read_bytes()

@@ -21,13 +21,6 @@ def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec |
     """Return where another process with the same import path would find a module; None if it would not.
 
     Unlike `importlib.util.find_spec`, it ignores what has been loaded in this process, and imports nothing.
-
-    Parameters
-    ----------
-    name
-        The module's full name.
-    places
-        Folders of the parent package; None for a top-level module.
     """
     specs = (finder.find_spec(name, places) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)

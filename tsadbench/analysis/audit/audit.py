@@ -82,17 +82,7 @@ class Audit:
 def audit(
     data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: LabelNoise | None = None
 ) -> Audit:
-    """Audit a data set, labels included. Without labels, every test row counts as normal, and no event is searched.
-
-    Parameters
-    ----------
-    data
-        Recordings and labels, if there are any.
-    changes
-        Of the labels, whose effect on the one-liners is shown; None for those that `label_changes` returns.
-    stored
-        Their effect on stored trials.
-    """
+    """Audit a data set, labels included. Without labels, every test row counts as normal, and no event is searched."""
     dataset, labels = data.dataset, data.labels.rows
     parts = parts_of(data)
     recordings = (

@@ -47,20 +47,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def shipped_findings(dataset: str, version: int | None = None) -> tuple[Finding, ...]:
-    """Return what the audit of a data set that ships with tsadbench found, good findings included.
-
-    Parameters
-    ----------
-    dataset
-        Its name.
-    version
-        The data set's version that is meant; None for the audited one.
-
-    Returns
-    -------
-    tuple
-        Empty if no audit of that data set in that version ships.
-    """
+    """Return what the audit of a data set that ships with tsadbench found, good findings included."""
     audited = _shipped().datasets.get(dataset)
     return audited.findings if audited is not None and version in (None, audited.version) else ()
 
@@ -80,15 +67,7 @@ def shipped_note(dataset: str, version: int | None = None) -> str:
 
 
 def write_shipped(audits: Mapping[str, tuple[int, Sequence[Finding]]], file: Path = SHIPPED) -> None:
-    """Write findings into the file that ships; data sets that are not given stay as they are.
-
-    Parameters
-    ----------
-    audits
-        By data set: its version, and what was found.
-    file
-        The file.
-    """
+    """Write findings into the file that ships; data sets that are not given stay as they are."""
     datasets = dict(_read(file).datasets) if file.is_file() else {}
     for name, (version, findings) in audits.items():
         datasets[name] = _Audited(version, summary(findings), tuple(findings))

@@ -92,13 +92,6 @@ def one_liner_scores(parts: Sequence[Part], folder: Path | None = None) -> tuple
     """Return for each part the scores of its test recordings by every one-liner among the floors, fitted to it alone.
 
     A floor that fails, for instance because it needs longer training recordings than there are, is left out.
-
-    Parameters
-    ----------
-    parts
-        The data set's.
-    folder
-        Of its files, closed to the floors.
     """
     names = [name for name in floors() if _looks_at_values(describe(name).traits)]
     return tuple(

@@ -30,25 +30,8 @@ def with_diagnostics(
     """Return a leaderboard whose rows have diagnostics.
 
     Rows that failed, ship with the package, or were judged by another version of their protocol have none, nor have
-    those of which a trial is broken.
-
-    Parameters
-    ----------
-    board
-        The leaderboard.
-    store
-        Holds its trials.
-    load
-        Returns the data set of a name.
-    groups
-        Those of `GROUPS` to show.
-
-    Raises
-    ------
-    DataError
-        If a data set is not available, or is not the one that a trial was made on.
-    UsageError
-        If a group is not known.
+    those of which a trial is broken. A DataError if a data set is not available, or is not the one that a trial was
+    made on. A UsageError if a group is not known.
     """
     trials: dict[str, tuple[Record, list[str]]] = {}
     shown = _with_scores(board.rows)

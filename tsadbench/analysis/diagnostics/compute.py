@@ -102,19 +102,7 @@ class Diagnostics:
 def of_result(result: TrialResult, split: str, groups: Collection[str] = ("operational",)) -> Diagnostics:
     """Return the diagnostics of a trial on one split; `of_splits` is cheaper for several.
 
-    Parameters
-    ----------
-    result
-        The trial beside its data.
-    split
-        One of the data set's.
-    groups
-        Those of `GROUPS` to compute; the others' fields are None. The operational ones are always computed.
-
-    Raises
-    ------
-    UsageError
-        If the split or a group is not known.
+    A UsageError if the split or a group is not known.
     """
     return of_splits(result, (split,), groups)[split]
 

@@ -182,20 +182,7 @@ class Explanation:
 def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
     """Explain a trial's alarms on one test recording; no code that the trial's record names is run.
 
-    Parameters
-    ----------
-    result
-        The trial.
-    recording
-        The recording's id.
-    prior
-        Where to look up neighbours; by default the data set's, and none if the trial's label names one: a stranger's
-        store could name any file.
-
-    Raises
-    ------
-    UsageError
-        If the protocol scores no such recording.
+    A UsageError if the protocol scores no such recording.
     """
     scored = result.recording(recording)
     record = result.record

@@ -26,17 +26,7 @@ def beside_shipped(
 ) -> Selection:
     """Choose detectors of a run store and rows of a leaderboard that ships; of a label that both have, the store's.
 
-    Parameters
-    ----------
-    runs, dataset, detectors, data
-        As for `select`.
-    against
-        The protocol whose leaderboard ships: the trials of the store are of it too.
-
-    Raises
-    ------
-    UsageError
-        As `select` does, or if no leaderboard ships, or none of the detectors is in the store.
+    A UsageError as `select` does, or if no leaderboard ships, or none of the detectors is in the store.
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):

@@ -66,17 +66,7 @@ def on_left_out(left_out: Mapping[str, str]) -> Iterator[str]:
 
 
 def on_sessions(dataset: Dataset, sessions: Mapping[str, Sequence[str]], *, independent: bool) -> Iterator[str]:
-    """Say where the sessions come from, which recordings they join, and which of them are not independent.
-
-    Parameters
-    ----------
-    dataset
-        The data set.
-    sessions
-        The recordings of each session that counts.
-    independent
-        Whether each recording was taken for a session of its own.
-    """
+    """Say where the sessions come from, which recordings they join, and which of them are not independent."""
     names = {member: session for session, members in sessions.items() for member in members}
     counted = [recording for recording in dataset.test if recording.id in names]
     if independent or dataset.sessions:

@@ -183,10 +183,7 @@ def compare_pair(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number by Holm's step-down method.
 
-    Raises
-    ------
-    MissingExtraError
-        If there are several and statsmodels is not installed.
+    A MissingExtraError if there are several and statsmodels is not installed.
     """
     if len(p_values) < 2:
         return list(p_values)

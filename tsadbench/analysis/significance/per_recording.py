@@ -104,21 +104,8 @@ def judge_each(
 ) -> tuple[Judged, ...]:
     """Judge the trials of rows on each unit by itself, as if it were a split.
 
-    Parameters
-    ----------
-    rows, store, data
-        Detectors, and their scores beside the data.
-    units
-        Several kinds of units, the recordings of each by its name: sessions, or recordings by themselves.
-    shipped
-        The values of stored rows. All values are rounded as these are.
-
-    Raises
-    ------
-    UsageError
-        If fewer than two detectors are left, because trials of the others failed.
-    DataError, StoreError
-        As `tsadbench.results.trial_result.TrialResult`'s.
+    A UsageError if fewer than two detectors are left, because trials of the others failed. A DataError or a StoreError
+    as `tsadbench.results.trial_result.TrialResult`'s.
     """
     if sum(row.ok for row in rows) < 2:
         reasons = " ".join(takes_no_part(row) for row in rows if not row.ok)

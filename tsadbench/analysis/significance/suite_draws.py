@@ -91,15 +91,7 @@ class Draws:
 
     @classmethod
     def of(cls, n_columns: Sequence[int], n_draws: int, seed: int) -> Draws:
-        """Draw as many data sets as there are, with replacement, and for each drawn one a resample of its sessions.
-
-        Parameters
-        ----------
-        n_columns
-            How many columns each data set has; 1 if it is not resampled.
-        n_draws, seed
-            How many draws, and the seed of them.
-        """
+        """Draw as many data sets as there are, with replacement, and for each drawn one a resample of its sessions."""
         generator = np.random.default_rng((seed, len(n_columns)))
         datasets = generator.integers(len(n_columns), size=(len(n_columns), n_draws))
         n_resamples = np.array(n_columns)[datasets] - 1
@@ -107,13 +99,7 @@ class Draws:
         return cls(datasets, np.where(n_resamples > 0, columns, 0))
 
     def means(self, values: Sequence[FloatArray]) -> FloatArray:
-        """Return means over the drawn data sets of what is defined there, [..., n_draws]; NaN if nothing is.
-
-        Parameters
-        ----------
-        values
-            One [..., n_columns] a data set.
-        """
+        """Return means over the drawn data sets of what is defined there, [..., n_draws]; NaN if nothing is."""
         shape = (*values[0].shape[:-1], self.datasets.shape[1])
         total, count = np.zeros(shape), np.zeros(shape)
         for datasets, columns in zip(self.datasets, self.columns, strict=True):

@@ -37,19 +37,7 @@ def rank_over_all(
 ) -> Iterator[SuiteRanking]:
     """Yield a ranking over the data sets of each suite; without suites one for each protocol of several data sets.
 
-    Parameters
-    ----------
-    standings
-        One a data set and protocol.
-    suites
-        What to rank over.
-    n_draws, seed
-        How many times data sets are drawn, and the seed of that.
-
-    Raises
-    ------
-    UsageError
-        If fewer than two data sets of a suite have rows, or fewer than two rows ran on all of them.
+    A UsageError if fewer than two data sets of a suite have rows, or fewer than two rows ran on all of them.
     """
     for suite in suites:
         of_suite = [one for one in standings if one.dataset in suite.datasets]

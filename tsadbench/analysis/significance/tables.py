@@ -121,25 +121,8 @@ def read_tables(
 ) -> list[Table]:
     """Return the rows of each data set and protocol in several folders, by their first trials.
 
-    A label that several of them have is the first's in which it did not fail.
-
-    Parameters
-    ----------
-    folders
-        Run stores, or committed leaderboards, or their folders.
-    dataset
-        Name, path of a card, or the data themselves (default: every data set).
-    datasets
-        Names of those that are asked for, if ``dataset`` is none (default: every data set).
-    protocol
-        As tables show it (default: every one).
-    data
-        Folder with the data sets' files.
-
-    Raises
-    ------
-    UsageError
-        If a folder is neither, or nothing in them fits.
+    A label that several of them have is the first's in which it did not fail. A UsageError if a folder is neither, or
+    nothing in them fits.
     """
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(allow_changed=True))

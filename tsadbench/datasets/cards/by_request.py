@@ -15,14 +15,9 @@ HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to th
 def load_swat(options: DataOptions) -> LabelledDataset:
     """Return SWaT, a water treatment testbed: 51 sensors and actuators, one row per second, 36 attacks.
 
-    Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV.
-
-    Raises
-    ------
-    DataNotFoundError
-        If there is no such folder.
-    DataError
-        If a file is malformed; the message lists everything that is wrong.
+    Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV. A
+    DataNotFoundError if there is no such folder. A DataError if a file is malformed; the message lists everything that
+    is wrong.
     """
     return _load("swat", options)
 
@@ -30,14 +25,8 @@ def load_swat(options: DataOptions) -> LabelledDataset:
 def load_wadi(options: DataOptions) -> LabelledDataset:
     """Return WADI (the release A2 of 19 November 2019), a water distribution testbed: 123 columns, 15 attacks.
 
-    Its folder holds ``WADI_14days_new.csv`` and ``WADI_attackdataLABLE.csv`` as they are sent.
-
-    Raises
-    ------
-    DataNotFoundError
-        If there is no such folder.
-    DataError
-        If a file is malformed; the message lists everything that is wrong.
+    Its folder holds ``WADI_14days_new.csv`` and ``WADI_attackdataLABLE.csv`` as they are sent. A DataNotFoundError if
+    there is no such folder. A DataError if a file is malformed; the message lists everything that is wrong.
     """
     return _load("wadi", options)
 

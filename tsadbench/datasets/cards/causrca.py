@@ -21,17 +21,8 @@ _ONE_SESSION = (("probe/exp_1", "probe/exp_6"), ("probe/exp_2_3", "probe/exp_7")
 def load(options: DataOptions) -> LabelledDataset:
     """Return causRCA: 170 recordings of real production train, 100 runs of 19 experiments with faults are tested.
 
-    Parameters
-    ----------
-    options
-        Where to look for the files; whether to continue if they are not the published ones.
-
-    Raises
-    ------
-    DataNotFoundError
-        If the files are not on this machine and cannot be downloaded.
-    DataError
-        If a file is malformed, or well-formed but different from the published one.
+    A DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is
+    malformed, or well-formed but different from the published one.
     """
     dataset, labels = load_published(Path(__file__).with_name("causrca.toml"), options)
     prior = read_graph(place("causrca", options.directory) / _EDGES, dataset.sensors)
@@ -45,17 +36,7 @@ def load(options: DataOptions) -> LabelledDataset:
 def read_graph(path: Path, sensors: Sequence[str]) -> Prior:
     """Return the experts' couplings between these sensors; two that are named twice count once.
 
-    Parameters
-    ----------
-    path
-        A CSV file with the columns source_label, target_label and comment.
-    sensors
-        The sensors: couplings of other nodes are left out.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, lacks a column, or has no coupling between these sensors.
+    A DataError if it cannot be read, lacks a column, or has no coupling between these sensors.
     """
     edges: dict[tuple[str, str], Edge] = {}
     try:

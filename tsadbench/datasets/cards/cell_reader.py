@@ -65,21 +65,7 @@ class CellReader:
     def numbers(
         self, cells: pd.Series, sensor: str, start: int, file_format: FileFormat, own: IntArray | None = None
     ) -> FloatArray:
-        """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already.
-
-        Parameters
-        ----------
-        cells
-            The cells.
-        sensor
-            Whose they are.
-        start
-            The row of the first one.
-        file_format
-            How the file is written.
-        own
-            The cells' rows, counted from `start`, if others lie between them.
-        """
+        """Return a column's numbers, NaN if the cell is empty, 0 if it was reported already."""
         own = np.arange(len(cells)) if own is None else own
         states = states_of(file_format, sensor)
         numbers, wrong = numbers_of(cells, file_format, states)

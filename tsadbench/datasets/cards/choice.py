@@ -27,18 +27,7 @@ _SEARCHED_NAMES = 1000
 
 
 def sensors_of(headers: Sequence[Sequence[str]], times: Sequence[str], columns: Columns) -> tuple[list[str], list[str]]:
-    """Return a data set's sensors, and those that are left out because some files lack them.
-
-    Parameters
-    ----------
-    headers
-        The columns' names in each file. The first one's decide which sensors there are, and their order if the card
-        names none.
-    times
-        The columns with times.
-    columns
-        What the card says of columns.
-    """
+    """Return a data set's sensors, and those that are left out because some files lack them."""
     in_some = _sensors_in(list(dict.fromkeys(name for header in headers for name in header)), times, columns)
     in_all = set(headers[0]).intersection(*headers[1:])
     optional = set(matching(in_some, columns.optional)) - in_all
@@ -72,12 +61,7 @@ def _sensors_in(header: Sequence[str], times: Sequence[str], columns: Columns) -
 def without_constant(data: LabelledDataset) -> LabelledDataset:
     """Return a data set without the sensors that are constant over all training rows; a note names them.
 
-    Its prior and its causes name the other sensors only.
-
-    Raises
-    ------
-    DataError
-        If all sensors are constant.
+    Its prior and its causes name the other sensors only. A DataError if all sensors are constant.
     """
     dataset, labels = data
     low = np.min([recording.values.min(axis=0) for recording in dataset.train], axis=0)

@@ -63,13 +63,7 @@ def draft_card(folder: Path) -> Draft:
     """Return a commented card for the files of tables and arrays in a folder and the folders below it.
 
     The draft is tried on the files: those that cannot be read as most of them can are left out, and the draft says why.
-
-    Raises
-    ------
-    UsageError
-        If there is no such folder, or no such file in it.
-    DataError
-        If no file is a table of numbers.
+    A UsageError if there is no such folder, or no such file in it. A DataError if no file is a table of numbers.
     """
     left_out: dict[str, str] = {}
     policy = _POLICIES[0]

@@ -58,20 +58,7 @@ class File:
 def find_files(
     folder: Path, patterns: Sequence[str], card: str, *, ids: str = "path"
 ) -> tuple[list[File], list[Issue]]:
-    """Return the files that any pattern names, each once, and what is wrong with the patterns.
-
-    Parameters
-    ----------
-    folder
-        The folder of the card's files.
-    patterns
-        File names or patterns (``*``, ``?``, ``[...]``, ``**``), relative to it. Their order is that of the files; the
-        files of one pattern come as people count.
-    card
-        The card's file name, for messages.
-    ids
-        What recordings are called: "path" without the ending, or "file name" without it.
-    """
+    """Return the files that any pattern names, each once, and what is wrong with the patterns."""
     files: dict[str, File] = {}
     issues = []
     for pattern in patterns:
@@ -105,10 +92,7 @@ def find_files(
 def find_file(folder: Path, name: str, key: str) -> Path:
     """Return a single file that the card names under a key.
 
-    Raises
-    ------
-    MalformedError
-        If there is no such file, or it lies outside the folder.
+    A MalformedError if there is no such file, or it lies outside the folder.
     """
     path = folder / name
     if not _stays_inside(name):

@@ -108,20 +108,7 @@ class Intervals:
     def label(
         self, id_: str, n_rows: int, time: FloatArray | None, *, step: float = 0.0
     ) -> tuple[BoolArray, tuple[Cause, ...], list[Issue]]:
-        """Return which rows of a recording are anomalous.
-
-        Parameters
-        ----------
-        id_, n_rows, time
-            The recording, how many rows it has, and their times.
-        step
-            Seconds that a row stands for, from its time on: an interval contains each row that it shares a moment with.
-
-        Returns
-        -------
-        tuple
-            [n_rows]; the events whose sensors are known; what is wrong.
-        """
+        """Return which rows of a recording are anomalous."""
         rows, causes, issues = np.zeros(n_rows, dtype=np.bool_), list[Cause](), list[Issue]()
         if time is not None and n_rows and self._labels.origin == "recording":
             time = time - time[0]  # a sum with seconds since 1970 would lose digits
@@ -167,17 +154,7 @@ class Intervals:
 def read_intervals(
     card: Card, labels: LabelFiles, folders: Sequence[Path], sensors: Sequence[str]
 ) -> tuple[Intervals | None, list[Issue]]:
-    """Return the anomalous intervals that a card's file declares, None if it cannot be read; what is wrong with them.
-
-    Parameters
-    ----------
-    card, labels
-        The card, and its table ``[labels]``, which names the file.
-    folders
-        Where it may lie: beside the card, or in the data folder.
-    sensors
-        The data set's sensors.
-    """
+    """Return the anomalous intervals of a card's file (None if it cannot be read), and what is wrong with them."""
     name = str(labels.intervals)
     folder = next((folder for folder in folders if (folder / name).exists()), folders[-1])
     try:

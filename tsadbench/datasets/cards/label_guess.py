@@ -23,18 +23,7 @@ _END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", 
 
 
 def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
-    """Return what a card says of labels in files of their own, and those files.
-
-    Parameters
-    ----------
-    looks
-        All files. Those whose labels are found get them.
-
-    Returns
-    -------
-    tuple
-        The lines of ``[labels]``, empty if no file seems to hold labels of others; the files that do.
-    """
+    """Return what a card says of labels in files of their own, and those files."""
     if any(look.of_role("label") for look in looks if look.n_sensors > 1):
         return [], []
     for look in looks:

@@ -31,24 +31,7 @@ def label_file(labels: LabelFiles, id_: str) -> str:
 def labels_of_rows(
     card: Card, labels: LabelFiles, folder: Path, id_: str, n_rows: int, *, required: bool
 ) -> tuple[BoolArray | None, list[Issue]]:
-    """Return the labels of one recording from its own file, and what is wrong with them.
-
-    Parameters
-    ----------
-    card, labels
-        The card, and its table ``[labels]``, which names the file.
-    folder
-        The folder of the data files.
-    id_, n_rows
-        The recording's id, and how many rows it has.
-    required
-        Whether it is wrong that there is no such file.
-
-    Returns
-    -------
-    tuple
-        [n_rows], True where anomalous, None if there are none; what is wrong.
-    """
+    """Return the labels of one recording from its own file, and what is wrong with them."""
     name = label_file(labels, id_)
     if not required and not (folder / name).exists():
         return None, []

@@ -116,13 +116,7 @@ class Look:
 
 
 def look_at(file: File) -> Look:
-    """Return what a file seems to hold.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, although its name says that it is a table.
-    """
+    """Return what a file seems to hold. A DataError if it cannot be read, although its name says that it is a table."""
     try:
         look = _look_at_arrays(file) if file.is_array else Look(file, *_opened(file))
         table = look.table

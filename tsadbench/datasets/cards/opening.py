@@ -64,10 +64,7 @@ def open_tables(
 def named(table: Table, columns: Columns) -> Table:
     """Return a table with names for its columns: its own, or else those of the card.
 
-    Raises
-    ------
-    MalformedError
-        If its columns have no names, and the card has none, or another number of them.
+    A MalformedError if its columns have no names, and the card has none, or another number of them.
     """
     n_columns = len(table.header)
     if any(table.header) or n_columns == 0:

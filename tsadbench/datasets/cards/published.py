@@ -26,19 +26,8 @@ _EVENT = re.compile(r"(\d{1,9})-(\d{1,9}):(\d{1,4}(?:,\d{1,4})*)")
 def load_published(card: Path, options: DataOptions) -> LabelledDataset:
     """Return the data set of a card that is called like its source.
 
-    Parameters
-    ----------
-    card
-        The card, NAME.toml for the source NAME.
-    options
-        Where to look for the files; whether to continue if they are not the published ones.
-
-    Raises
-    ------
-    DataNotFoundError
-        If the files are not on this machine and cannot be downloaded.
-    DataError
-        If a file is malformed, or well-formed but different from the published one.
+    A DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is
+    malformed, or well-formed but different from the published one.
     """
     source = Source.load(card.stem)
     folder = find_or_download(source, options.directory)
@@ -79,17 +68,7 @@ def _load_servers(name: str, options: DataOptions, *, includes_end: bool) -> Lab
 
 
 def _causes(dataset: Dataset, folder: Path, *, includes_end: bool) -> Iterator[tuple[str, tuple[Cause, ...]]]:
-    """Yield each test recording's id, and the sensors of its events.
-
-    Parameters
-    ----------
-    dataset
-        The data set; each of its entities has one test recording.
-    folder
-        Holds a file for each entity.
-    includes_end
-        Whether an event's last row is the second of its two numbers, or the one before.
-    """
+    """Yield each test recording's id, and the sensors of its events."""
     n_rows: Mapping[str, int] = {recording.id: recording.n_rows for recording in dataset.test}
     for id_, rows in n_rows.items():
         file = folder / f"{dataset.entities[id_]}.txt"

@@ -40,17 +40,7 @@ _LONGEST_DESCRIPTION = 2**24
 def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
     """Return the data set that a card describes.
 
-    Parameters
-    ----------
-    path
-        The card. The description and the prior that it names lie beside it.
-    folder
-        Where its data files lie; by default the card's own folder.
-
-    Raises
-    ------
-    DataError
-        If anything is wrong with the card or its files; the message lists all of it.
+    A DataError if anything is wrong with the card or its files; the message lists all of it.
     """
     what = f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}"
     loaded, issues = try_card(path, path.parent if folder is None else folder)

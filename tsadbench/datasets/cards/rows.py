@@ -54,10 +54,7 @@ class RowReader:
     def labels(self, column: int) -> tuple[BoolArray, list[Issue]]:
         """Return one column's labels [n_rows], True where anomalous, and what is wrong with them.
 
-        Raises
-        ------
-        OSError, ValueError
-            If the file cannot be read.
+        An OSError or a ValueError if the file cannot be read.
         """
         labels, start = np.zeros(self.n_rows, dtype=np.bool_), 0
         name = self._table.header[column] or "label"

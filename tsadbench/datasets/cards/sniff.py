@@ -21,13 +21,7 @@ _POINT = re.compile(r"[+-]?\d+\.\d+([eE][+-]?\d+)?")
 
 
 def sniff(path: Path) -> FileFormat:
-    """Return the likely format of a CSV file.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    """
+    """Return the likely format of a CSV file. An OSError if the file cannot be read."""
     with path.open("rb") as file:
         encoding = "utf-16" if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8"
     try:

@@ -98,19 +98,8 @@ class Sorted:
 def sort_files(folder: Path, without: dict[str, str]) -> Sorted:
     """Return what the files of a folder, and of the folders below it, seem to be for.
 
-    Parameters
-    ----------
-    folder
-        The folder.
-    without
-        Files to leave out, with the reason.
-
-    Raises
-    ------
-    UsageError
-        If there is no such folder, or no file in it that may be a table.
-    DataError
-        If none is a table of numbers.
+    A UsageError if there is no such folder, or no file in it that may be a table. A DataError if none is a table of
+    numbers.
     """
     if not folder.is_dir():
         kind = "is no folder" if folder.exists() else "there is no such folder"

@@ -115,15 +115,7 @@ class _Use:
 
 
 def find_sources(card: Card, folder: Path, name: str) -> tuple[list[Source], list[Issue]]:
-    """Return all recordings of a card, training recordings first, and what is wrong with its choice of files.
-
-    Parameters
-    ----------
-    card, folder
-        The card, and the folder with its files.
-    name
-        The card's file name, for messages.
-    """
+    """Return all recordings of a card, training recordings first, and what is wrong with its choice of files."""
     return _Finder(card, folder, name).find()
 
 

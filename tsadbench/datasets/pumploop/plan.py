@@ -95,13 +95,7 @@ class Course(NamedTuple):
 
 
 def sound_courses(key: Sequence[int] = ()) -> list[Course]:
-    """Return the recordings of the sound loop, a session each.
-
-    Parameters
-    ----------
-    key
-        Comes before the seeds that they are drawn from; empty for pumploop as everybody knows it.
-    """
+    """Return the recordings of the sound loop, a session each."""
     courses = []
     for number in range(N_TRAIN):
         generator, name = np.random.default_rng([*key, 0, number]), f"train-{number}"
@@ -115,11 +109,6 @@ def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
     Which size a fault has in a session, and in which ninth of its recording it begins, are two orthogonal Latin
     squares: over the sessions each fault comes three times in each size and once from each ninth, and each size comes
     equally often from each ninth. So a row's place says next to nothing about its label, whatever the seeds.
-
-    Parameters
-    ----------
-    key
-        As for `sound_courses`.
     """
     return [course for session in range(N_SESSIONS) for course in _session(session, key)]
 

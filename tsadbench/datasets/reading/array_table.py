@@ -65,13 +65,7 @@ class Arrays(Mapping[str, Table]):
         self._readers = dict(readers)
 
     def __getitem__(self, name: str) -> ArrayTable:
-        """Return the table of an array.
-
-        Raises
-        ------
-        MalformedError
-            If it cannot be a table of numbers.
-        """
+        """Return the table of an array. A MalformedError if it cannot be a table of numbers."""
         return self._readers[name]()
 
     def __iter__(self) -> Iterator[str]:

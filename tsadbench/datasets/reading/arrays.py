@@ -26,21 +26,8 @@ ARRAYS = tuple(_READERS)
 def open_arrays(path: Path, file_format: FileFormat) -> Mapping[str, Table]:
     """Return the tables of a file of arrays, by the arrays' names; an array without a name is called "".
 
-    Parameters
-    ----------
-    path
-        The file; its ending is one of `ARRAYS`.
-    file_format
-        How the names of its columns are cleaned.
-
-    Raises
-    ------
-    MissingExtraError
-        If the package that reads R's files is not installed.
-    MalformedError
-        If it is not what its ending says, is damaged or asks for more than arrays; for a single array that is no table
-        of numbers, when the mapping is asked for it.
-    OSError
-        If it cannot be read, or is too large.
+    A MissingExtraError if the package that reads R's files is not installed. A MalformedError if it is not what its
+    ending says, is damaged or asks for more than arrays; for a single array that is no table of numbers, when the
+    mapping is asked for it. An OSError if it cannot be read, or is too large.
     """
     return _READERS[path.suffix.lower()](read_bytes(path, MOST_BYTES), file_format.remove_prefix)

@@ -149,17 +149,7 @@ def infinite_fault(number: float) -> str:
 def columns_of_numbers(
     columns: Sequence[pd.Series], file_format: FileFormat, states: Sequence[Mapping[str, float]] = ()
 ) -> tuple[FloatArray, tuple[int, int] | None]:
-    """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None.
-
-    Parameters
-    ----------
-    columns
-        Their cells.
-    file_format
-        How the file is written.
-    states
-        For each column, the numbers that stand for texts in it; empty if there are none.
-    """
+    """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is no number, or None."""
     declared = states or [{}] * len(columns)
     read = [numbers_of(cells, file_format, texts) for cells, texts in zip(columns, declared, strict=True)]
     wrong = [(int(rows[0]), sensor) for sensor, (_, rows) in enumerate(read) if len(rows)]

@@ -31,21 +31,7 @@ def find_header(
 ) -> tuple[int, list[str]] | None:
     """Return the number of the header line, counted from 1, and the names in it; None if these lines do not hold it.
 
-    Parameters
-    ----------
-    lines
-        The first lines.
-    file_format
-        How the file is written.
-    has_all
-        Whether names are all that are needed, if the header is searched for.
-    one_column
-        Whether a single column is enough, so that a line without a separator is no mistake.
-
-    Raises
-    ------
-    MalformedError
-        If the line is empty, or another separator seems to be used.
+    A MalformedError if the line is empty, or another separator seems to be used.
     """
     if file_format.header_line == "search":
         named = ((number, names_in(line, file_format)) for number, line in enumerate(lines[:SEARCHED_LINES], start=1))
@@ -74,17 +60,7 @@ def no_header(file_format: FileFormat, lines: Sequence[str]) -> str:
 
 
 def header_faults(names: Sequence[str], needed: Mapping[str, str], others: Iterable[str] = ()) -> Iterator[str]:
-    """Yield what is wrong with a header: missing and duplicate columns.
-
-    Parameters
-    ----------
-    names
-        The columns' names.
-    needed
-        What each column that must be there is: a sensor, a time column, a label column.
-    others
-        Columns that may be there, but once only.
-    """
+    """Yield what is wrong with a header: missing and duplicate columns."""
     counts = Counter(names)
     if any("\0" in name for name in names):
         yield "found NUL characters where the columns' names should be; if it is a table in UTF-16, save it as UTF-8"

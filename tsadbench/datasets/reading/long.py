@@ -59,19 +59,7 @@ class LongTable:
 def open_long(table: Table, name: str, value: str, others: Sequence[str]) -> LongTable:
     """Return a table whose columns are the sensors that a long one names.
 
-    Parameters
-    ----------
-    table
-        The long table.
-    name, value
-        Its columns with the sensor's name and with its value.
-    others
-        Names of the columns with times and labels, if it has them.
-
-    Raises
-    ------
-    MalformedError
-        If the columns with names and values are missing, or a row names no sensor.
+    A MalformedError if the columns with names and values are missing, or a row names no sensor.
     """
     faults = list(header_faults(table.header, {name: "column of sensors' names", value: "column of values"}))
     if faults:

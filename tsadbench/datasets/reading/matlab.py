@@ -43,17 +43,7 @@ _VERSION_7_3 = "it is a MATLAB file of version 7.3, or HDF5; save it with  save(
 def read_matlab(content: bytes, prefix: str = "") -> Arrays:  # noqa: ARG001 - its arrays' columns have no names
     """Return the arrays of a MATLAB file; of cells, structs, texts and sparse matrices, each says so when asked for.
 
-    Parameters
-    ----------
-    content
-        The file's bytes.
-    prefix
-        Of no use: columns have no names here.
-
-    Raises
-    ------
-    MalformedError
-        If it is no MATLAB file, a damaged one, one of version 7.3, or one whose arrays are too large.
+    A MalformedError if it is no MATLAB file, a damaged one, one of version 7.3, or one whose arrays are too large.
     """
     if content[:8] == b"\x89HDF\r\n\x1a\n" or content[:10] == b"MATLAB 7.3":
         raise MalformedError(_VERSION_7_3)
@@ -107,12 +97,8 @@ def _array(content: bytes, name: str, shape: tuple[int, ...], kind: str, fault: 
 def _faults(content: bytes) -> list[str]:
     """Return what is wrong with each array of a file of version 5, empty for those that scipy may read.
 
-    Scipy trusts sizes and types, and ends the process over wrong ones.
-
-    Raises
-    ------
-    MalformedError
-        If the file is cut off, or its arrays are too large once they are decompressed.
+    Scipy trusts sizes and types, and ends the process over wrong ones. A MalformedError if the file is cut off, or its
+    arrays are too large once they are decompressed.
     """
     order = _ORDERS.get(content[_ORDER:_HEADER], "")
     if not order and 0 not in content[:4]:

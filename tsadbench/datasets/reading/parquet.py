@@ -57,14 +57,8 @@ class ParquetFile:
 def open_parquet(path: Path, file_format: FileFormat) -> ParquetFile:
     """Return how a Parquet file is read.
 
-    Raises
-    ------
-    MissingExtraError
-        If pyarrow is not installed.
-    MalformedError
-        If it is no Parquet file.
-    OSError
-        If it cannot be read.
+    A MissingExtraError if pyarrow is not installed. A MalformedError if it is no Parquet file. An OSError if it cannot
+    be read.
     """
     with extra("reading Parquet files", "parquet"):
         import pyarrow.parquet

@@ -44,17 +44,7 @@ _FOREIGN = "expected an array of numbers alone"
 def read_pickle(content: bytes, prefix: str = "") -> Arrays:  # noqa: ARG001 - an array's columns have no names
     """Return the array of a pickle, called ""; nothing that the pickle asks for is ever run.
 
-    Parameters
-    ----------
-    content
-        The file's bytes.
-    prefix
-        Of no use: columns have no names here.
-
-    Raises
-    ------
-    MalformedError
-        If it asks for anything but numpy's arrays, or is damaged.
+    A MalformedError if it asks for anything but numpy's arrays, or is damaged.
     """
     try:
         _check_opcodes(content)

@@ -52,21 +52,8 @@ class _Stream(Protocol):
 def read_r(content: bytes, prefix: str = "") -> Arrays:
     """Return the data frames and matrices of a file that R's ``save`` has written, by their names.
 
-    Dates and times are seconds since 1970 or days, as R keeps them; factors are their texts.
-
-    Parameters
-    ----------
-    content
-        The file's bytes.
-    prefix
-        Text to remove from the front of column names.
-
-    Raises
-    ------
-    MissingExtraError
-        If rdata is not installed.
-    MalformedError
-        If it is no such file, or a damaged one, or too large.
+    Dates and times are seconds since 1970 or days, as R keeps them; factors are their texts. A MissingExtraError if
+    rdata is not installed. A MalformedError if it is no such file, or a damaged one, or too large.
     """
     with extra("reading files of R", "r"):
         from rdata.parser import DEFAULT_ALTREP_MAP, parse_data

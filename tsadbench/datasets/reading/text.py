@@ -40,10 +40,7 @@ def codec(encoding: str) -> str:
 def first_lines(path: Path, encoding: str, count: int) -> list[str]:
     """Return the first lines of a file.
 
-    Raises
-    ------
-    OSError, UnicodeDecodeError
-        If it cannot be read, or is not written in the encoding.
+    An OSError or an UnicodeDecodeError if it cannot be read, or is not written in the encoding.
     """
     with path.open(encoding=codec(encoding), newline=None) as file:
         return [line.rstrip("\n") for line in itertools.islice(file, count)]

@@ -20,17 +20,7 @@ if TYPE_CHECKING:
 def draw_audit(audit: Audit, file: Path) -> None:
     """Write a figure: where the anomalies of each test recording are, what predicts them, how far sensors have moved.
 
-    Parameters
-    ----------
-    audit
-        The audit.
-    file
-        Its ending decides the format: .svg, .png or .pdf.
-
-    Raises
-    ------
-    UsageError
-        If the ending is another, or the file cannot be written.
+    A UsageError if the ending is another, or the file cannot be written.
     """
     height = max(4.0, 0.16 * sum(facts.role == "test" for facts in audit.recordings) + 1.5)
     with mpl.rc_context({"font.size": 9}), page(file, 11, height, salt=audit.dataset) as figure:

@@ -66,21 +66,8 @@ def density(result: TrialResult, split: str = "overall", *, axes: Axes | None = 
 
     The group `training` are the rows that set the threshold, the test rows those that the protocol evaluates. The axis
     is logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
-    fit's threshold, as they share no scale.
-
-    Parameters
-    ----------
-    result
-        One trial.
-    split
-        The test rows.
-    axes
-        Where to draw; by default in a new figure.
-
-    Raises
-    ------
-    UsageError
-        If there is no such split, or none of its evaluated rows has a score.
+    fit's threshold, as they share no scale. A UsageError if there is no such split, or none of its evaluated rows has
+    a score.
     """
     axes = own_axes(axes)
     axes.set_title(f"{plain(result.record.label, 40)}, seed {result.record.seed}", fontsize=7.2)

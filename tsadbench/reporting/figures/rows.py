@@ -34,15 +34,7 @@ def about(result: TrialResult, split: str) -> str:
 
 
 def spans_orders(scores: FloatArray, threshold: float) -> bool:
-    """Return whether scores, [n], and their threshold call for a logarithmic axis, which cuts those not positive.
-
-    Parameters
-    ----------
-    scores
-        Not NaN.
-    threshold
-        In the same unit.
-    """
+    """Return whether scores, [n], and their threshold call for a logarithmic axis, which cuts those not positive."""
     positive = scores[scores > 0]
     if threshold <= 0 or len(positive) < 2 or len(positive) < _MOSTLY * len(scores):
         return False

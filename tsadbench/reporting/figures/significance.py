@@ -26,21 +26,8 @@ _EQUAL, _INTERVAL = "#d9d9d9", ORANGE
 def draw(comparison: Comparison, file: Path) -> None:
     """Write a comparison as a figure.
 
-    `draw_differences` of two detectors; of several, `draw_ranks`, or `draw_sessions` if they are too few for ranks.
-
-    Parameters
-    ----------
-    comparison
-        The comparison.
-    file
-        Its ending decides the format: .svg, .png or .pdf.
-
-    Raises
-    ------
-    MissingExtraError
-        If scikit-posthocs is not installed, for mean ranks.
-    UsageError
-        If the file cannot be written.
+    `draw_differences` of two detectors; of several, `draw_ranks`, or `draw_sessions` if they are too few for ranks. A
+    MissingExtraError if scikit-posthocs is not installed, for mean ranks. A UsageError if the file cannot be written.
     """
     units = comparison.inference.units
     two, few = len(comparison.inference.pairs) == 1, len(units) < LEAST_FOR_DIAGRAM
@@ -102,10 +89,7 @@ def draw_sessions(axes: Axes, comparison: Comparison) -> None:
 def draw_ranks(axes: Axes, comparison: Comparison) -> None:
     """Draw a critical-difference diagram: mean ranks, with a bar over detectors that Holm's p-values do not tell apart.
 
-    Raises
-    ------
-    MissingExtraError
-        If scikit-posthocs is not installed.
+    A MissingExtraError if scikit-posthocs is not installed.
     """
     n = len(comparison.inference.units)
     with extra("a critical-difference diagram", "stats"):

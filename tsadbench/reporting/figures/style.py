@@ -79,13 +79,7 @@ def style() -> Iterator[None]:
 
 
 def looks(floors: Sequence[bool]) -> list[Look]:
-    """Return the style of each detector, in order; floors are dashed and grey or black.
-
-    Parameters
-    ----------
-    floors
-        Whether each detector is a floor.
-    """
+    """Return the style of each detector, in order; floors are dashed and grey or black."""
     detectors = (
         Look(colour, marker, dashes)
         for dashes in cycle(_DASHES)
@@ -131,15 +125,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 @contextmanager
 def page(file: Path, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
-    """Give an empty figure, which no window or notebook shows, and write it to a file when the block ends.
-
-    Parameters
-    ----------
-    file, salt
-        As for `save`; the file's ending is checked before the block.
-    width, height
-        In inches.
-    """
+    """Give an empty figure, which no window or notebook shows, and write it to a file when the block ends."""
     check_ending(file)
     figure = Figure(figsize=(width, height), layout="constrained")
     yield figure
@@ -155,19 +141,7 @@ def blank(axes: Axes, reason: str) -> None:
 def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
     """Write a figure; the same figure gives the same file, byte for byte.
 
-    Parameters
-    ----------
-    figure
-        A whole figure.
-    file
-        Its ending decides the format: .svg, .png or .pdf.
-    salt
-        Seed of the ids in an SVG.
-
-    Raises
-    ------
-    UsageError
-        If the ending is another, or the file cannot be written.
+    A UsageError if the ending is another, or the file cannot be written.
     """
     check_ending(file)
     ending = file.suffix.lower()

@@ -27,19 +27,7 @@ def draw(ranking: SuiteRanking, file: Path) -> None:
     """Write a ranking over several data sets as a figure: `draw_ranks` beside `draw_wins`, a line a row.
 
     A critical-difference diagram would join nearly all rows: over few data sets many mean ranks are within Nemenyi's
-    critical difference. Win rates compare two rows whatever the others do.
-
-    Parameters
-    ----------
-    ranking
-        The ranking.
-    file
-        Its ending decides the format: .svg, .png or .pdf.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be written.
+    critical difference. Win rates compare two rows whatever the others do. A UsageError if the file cannot be written.
     """
     side = _LINE * len(ranking.standings)
     with style(), page(file, side + 4.6, side + 1.9, salt=ranking.title) as figure:
@@ -89,15 +77,7 @@ def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
 
 
 def win_rates(standings: Sequence[Standing], pairings: Sequence[Pairing]) -> tuple[FloatArray, BoolArray]:
-    """Return win rates of rows over columns, [n_rows, n_rows], and whether each is firm; NaN for what is not compared.
-
-    Parameters
-    ----------
-    standings
-        The rows, in order.
-    pairings
-        Each two of them at most once.
-    """
+    """Return win rates of rows over columns, [n_rows, n_rows], NaN if not compared; and whether each is firm."""
     place = {standing.label: i for i, standing in enumerate(standings)}
     rates = np.full((len(place), len(place)), np.nan)
     firm = np.zeros(rates.shape, dtype=np.bool_)

@@ -24,18 +24,7 @@ _MOST_RANKED = 100
 
 
 def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str]) -> JsonValue:
-    """Return what ``tsadbench compare`` says of some detectors, with the sessions as units.
-
-    Parameters
-    ----------
-    store, data
-        Where their scores and the labels are.
-    rows
-        Those of the first split that have figures, by rank.
-    named
-        Labels that the reader asked for (default: the best five that neither leak nor are unforgetting, and the best
-        floor).
-    """
+    """Return what ``tsadbench compare`` says of some detectors, with the sessions as units."""
     ok = [row for row in rows if row.ok]
     fit = [row for row in ok if not row.floor and row.comparable]
     asked = [row for row in ok if row.label in named]

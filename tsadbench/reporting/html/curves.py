@@ -29,13 +29,7 @@ _TAIL_POINTS = 60
 
 
 def ranking_curves(result: TrialResult, split: str) -> dict[str, JsonValue] | None:
-    """Return the ROC and the precision-recall curve over a split's evaluated rows, and the rates at the thresholds.
-
-    Returns
-    -------
-    dict or None
-        None if no fit has rows of both classes.
-    """
+    """Return the ROC and the precision-recall curve over a split's evaluated rows, and the rates at the thresholds."""
     return curves_of_fits(fits_of(result, split), n_entities=len(result.record.splits[split].entities))
 
 
@@ -66,11 +60,6 @@ def densities(result: TrialResult, split: str) -> dict[str, JsonValue] | None:
 
     The axis is ``asinh(score / scale)`` with the threshold's size as the scale: nearly linear close to it, logarithmic
     far from it, for any sign.
-
-    Returns
-    -------
-    dict or None
-        None if no row has a score, or the scores of several fits share no scale.
     """
     groups = score_groups(result, split)
     if groups is None or not len(groups.pooled):
@@ -97,13 +86,7 @@ def _shares(scores: FloatArray, scale: float, edges: FloatArray) -> FloatArray:
 
 
 def tail(tail: Tail) -> dict[str, JsonValue] | None:
-    """Return the scores above the initial threshold with the share of rows above each, as measured and as fitted.
-
-    Returns
-    -------
-    dict or None
-        None if no tail was fitted.
-    """
+    """Return the scores above the initial threshold with the share of rows above each, as measured and as fitted."""
     excesses, start = tail.excesses, tail.threshold.t
     if start is None or tail.fitted is None or not len(excesses):
         return None

@@ -51,17 +51,7 @@ class Extent:
 
     @classmethod
     def of(cls, board: Leaderboard, labels: Sequence[str], best: int | None) -> Extent:
-        """Choose what a page holds.
-
-        Parameters
-        ----------
-        board
-            All that could be shown.
-        labels
-            The detectors that have figures; by default they are chosen.
-        best
-            How many detectors of each metric are chosen; 0 for all, None for all if there are few trials.
-        """
+        """Choose what a page holds."""
         first_splits: dict[Key, tuple[Row, ...]] = {}
         for (dataset, rules, _), rows in board.tables().items():
             first_splits.setdefault((dataset, rules), rows)

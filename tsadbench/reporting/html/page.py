@@ -43,18 +43,7 @@ def asset(name: str) -> str:
 
 
 def render(content: Mapping[str, JsonValue]) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    content
-        What `build.report_content` gathers. Its texts are escaped: none can end the script element that holds them.
-
-    Raises
-    ------
-    MissingExtraError
-        If plotly is not installed.
-    """
+    """Return the page. A MissingExtraError if plotly is not installed."""
     with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
     parts = {

@@ -44,24 +44,8 @@ class _Names:
 def write_site(tables: Path, out: Path, *, documentation: str = "", bank: Path | None = None) -> Site:
     """Write the site of a folder of tables; files of an earlier site there are replaced.
 
-    Parameters
-    ----------
-    tables
-        A folder of ``<data set>/<protocol>/records.jsonl``, as the repository commits it.
-    out
-        The folder to write into.
-    documentation
-        The address of the documentation from the site's top, for the menu; empty for none.
-    bank
-        A folder of the score bank, whose scores are shown.
-
-    Raises
-    ------
-    UsageError
-        If the folder holds no tables, lies inside the one to be written, the one to be written holds other files, or a
-        file cannot be written.
-    StoreError
-        If a table, or a file of the bank, cannot be read.
+    A UsageError if the folder holds no tables, lies inside the one to be written, the one to be written holds other
+    files, or a file cannot be written. A StoreError if a table, or a file of the bank, cannot be read.
     """
     if tables.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"{out}: it contains the tables that are read; choose another folder")

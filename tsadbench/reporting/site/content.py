@@ -33,17 +33,7 @@ def script(name: str, content: Mapping[str, JsonValue]) -> str:
 
 
 def split_content(table: Table, split: str, pages: Mapping[str, str]) -> dict[str, JsonValue]:
-    """Return the rows of one split, with all that their table shows.
-
-    Parameters
-    ----------
-    table
-        The data set and protocol.
-    split
-        One of its splits.
-    pages
-        The address of each detector's page from the site's top, by the detector's name.
-    """
+    """Return the rows of one split, with all that their table shows."""
     rows = next(rows for (*_, name), rows in table.board.tables().items() if name == split)
     (shown,) = _tables(rows, table.board.notes)
     by_label = {row.label: row for row in rows}
@@ -85,17 +75,7 @@ def metrics(table: Table) -> list[JsonValue]:
 
 
 def recordings_content(table: Table, scores: Scores | None, files: Mapping[str, str]) -> dict[str, JsonValue]:
-    """Return the metrics of each recording by itself, in the form in which a report holds them; empty without any.
-
-    Parameters
-    ----------
-    table
-        The data set and protocol.
-    scores
-        Its scores in the bank, of which the content says whose there are.
-    files
-        The file with the scores of each recording that has some.
-    """
+    """Return the metrics of each recording by itself, in the form in which a report holds them; empty without any."""
     found = by_recording(table)
     if not found or table.values is None:
         return {}

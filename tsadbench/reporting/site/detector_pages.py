@@ -23,19 +23,7 @@ def files(
     suites: Sequence[Mapping[str, JsonValue]],
     addresses: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each detector's page and its data, and of the list of detectors.
-
-    Parameters
-    ----------
-    pages
-        The templates.
-    tables
-        All tables.
-    suites
-        Rankings over suites; the one over most data sets stands on the pages.
-    addresses
-        Of the pages, by the detector's name.
-    """
+    """Yield the path and the text of each detector's page and its data, and of the list of detectors."""
     rows = grouped((row for table in tables for row in table.main), lambda row: target_of(row.label))
     stands = grouped(standings(tables), lambda one: target_of(one.label))
     widest = max(suites, key=lambda one: len(_list(one.get("parts"))), default=None)

@@ -47,19 +47,7 @@ class Pages:
         self._menu = menu
 
     def page(self, template: str, address: str, title: str, **content: object) -> str:
-        """Return a page.
-
-        Parameters
-        ----------
-        template
-            The name of the template, without its ending.
-        address
-            Where the page will lie, from the site's top.
-        title
-            Its heading.
-        **content
-            What the template shows.
-        """
+        """Return a page."""
         usual = {"kind": "", "name": "", "file": "", "lead": "", "here": address}
         return self._environment.get_template(f"{template}.html").render(
             {**usual, "root": "../" * address.count("/"), "title": title, "pages": self._menu, "version": __version__}

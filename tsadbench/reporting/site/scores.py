@@ -95,17 +95,7 @@ class Scores:
 def scores_of(table: Table, bank: Bank) -> Scores | None:
     """Return the scores of a table's rows by recording, of the lowest seed of each; None if the bank has none.
 
-    Parameters
-    ----------
-    table
-        Only recordings with committed metrics are looked for: what one scored series holds of them is not known.
-    bank
-        What the bank has; one trial's scores are in memory at a time. Trials that are in no table do not count.
-
-    Raises
-    ------
-    BrokenTrialError
-        If a file is damaged, or has another checksum.
+    A BrokenTrialError if a file is damaged, or has another checksum.
     """
     if table.values is None:
         return None

@@ -57,14 +57,8 @@ class Table:
 def read_tables(folder: Path) -> list[Table]:
     """Return the tables of ``<data set>/<protocol>/records.jsonl``, by data set.
 
-    Rows of adapters stand among them.
-
-    Raises
-    ------
-    UsageError
-        If the folder holds no table.
-    StoreError
-        If a file cannot be read.
+    Rows of adapters stand among them. A UsageError if the folder holds no table. A StoreError if a file cannot be
+    read.
     """
     files = sorted(file for file in folder.glob(f"*/*/{RECORDS}"))
     if not files:
