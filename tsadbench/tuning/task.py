@@ -32,33 +32,10 @@ _CODE = (faults, folds, objective)
 class Settings:
     """How a search is done.
 
-    Parameters
-    ----------
-    objective
-        "injection" or "heldout".
-    trials
-        Number of points that the study has when it ends, including those of earlier runs.
-    folds
-        Number of blocks that each training recording is cut into, at least 2.
-    seed
-        Seed of the detector, of the faults and of the search.
-    jobs
-        Number of points measured at a time.
-    threads
-        Number of threads of a detector's libraries.
-    timeout, memory_mib
-        Limits of one point: wall-clock seconds, resident MiB; None for no limit.
-    require_seal
-        Whether a point fails whose box the kernel does not seal.
-    prune
-        Whether to give up points that do badly.
-    ranges
-        ``NAME.parameter=LOW:HIGH`` and the like (`read_ranges`): they add to what the detector declares, and win.
-
-    Raises
-    ------
-    UsageError
-        If a value is out of range.
+    ``objective`` is "injection" or "heldout". ``trials`` counts the points of the finished study, earlier runs'
+    included. Each training recording is cut into ``folds`` blocks, at least 2. ``timeout`` (seconds) and ``memory_mib``
+    limit one point. ``ranges``, ``NAME.parameter=LOW:HIGH`` (`read_ranges`), add to what the detector declares, and
+    win. A UsageError if a value is out of range.
     """
 
     objective: Objective = "injection"
@@ -86,30 +63,10 @@ class Settings:
 class Task:
     """A detector, what to search of it, and normal recordings. It holds no test recording and no label.
 
-    Parameters
-    ----------
-    name, description
-        Name of the detector, and what a box told about its class.
-    construction
-        Where it is, with the arguments that are not searched.
-    given
-        Those of these arguments that the user set otherwise than by default, as one writes them.
-    space
-        What is searched.
-    defaults
-        The defaults of the searched parameters.
-    reach
-        How far scores see, over all points.
-    dataset, source, data_hash
-        Name of the data set; the name or card by which the user gave it; its content hash.
-    parts
-        The recordings that the protocol ``strict`` trains on: those of each fit, which is one an entity.
-    forbidden
-        Folders of which nothing may be opened inside a box.
-    settings
-        How the search is done.
-    study
-        Name of the study, which depends on everything that decides a point's value.
+    ``given`` are the arguments that the user set and that are not searched, as one writes them; ``reach`` says how far
+    scores see, over all points. ``source`` is the name or card by which the user gave the data set. ``parts`` are the
+    recordings that the protocol ``strict`` trains on, those of each fit. The name of the ``study`` depends on
+    everything that decides a point's value.
     """
 
     name: str

@@ -30,34 +30,12 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """Facts about a data set, and verdicts on them.
+    """Facts about a data set, and the findings that follow.
 
-    Parameters
-    ----------
-    dataset, version
-        Its name and version.
-    entities
-        Its entities, if it has several: facts of each stand apart, since each has a model of its own.
-    recordings
-        Facts about each.
-    events
-        By entity: how many and how long, and how many a threshold on one sensor finds.
-    predictors
-        How well position, time and one-liners predict the labels.
-    label_noise
-        What other labels move of the one-liners, and of stored trials if there are any.
-    overlap
-        By entity: the shares of rows that recur in training or test, by value.
-    shared
-        Pairs of recordings that share rows.
-    copies
-        Stretches that occur twice.
-    sensors
-        By entity: what its sensors do in training and test.
-    shifts
-        Of every sensor in every split, or of every entity.
-    findings
-        The verdicts.
+    ``events``, ``overlap`` and ``sensors`` stand apart for each entity, which has a model of its own; ``shifts`` for
+    every sensor in every split, or for every entity. ``predictors`` tell how well position, time and one-liners predict
+    the labels, ``label_noise`` what other labels change for these and for stored trials. ``shared`` are pairs of
+    recordings that share rows, ``copies`` stretches that occur twice.
     """
 
     dataset: str

@@ -31,26 +31,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingFacts:
-    """Facts about one recording.
+    """Facts about one recording, whose role is "train" or "test".
 
-    Parameters
-    ----------
-    id, role
-        Its id; "train" or "test".
-    n_rows
-        Its length.
-    n_anomalous, first_anomalous
-        The number of anomalous rows, and the first; None if it has no labels, or none is anomalous.
-    step_seconds
-        The median step in time; None without time.
-    gaps
-        Steps of more than three usual ones.
-    duplicates
-        Rows that are equal to the row just before them, in all sensors.
-    constant
-        Sensors that never move in it.
-    events
-        Its runs of anomalous rows: the first, and the one after the last.
+    ``gaps`` are steps of more than three median steps, ``duplicates`` rows equal to the row before them, ``events``
+    runs of anomalous rows as (first, one after the last). ``constant`` sensors never move. Without labels, anomalies
+    are None.
     """
 
     id: str

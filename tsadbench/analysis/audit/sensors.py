@@ -69,24 +69,13 @@ def shifts_of(part: Part) -> Iterator[Shift]:
 class SensorFacts:
     """What an entity's sensors do in training and in the test.
 
-    Parameters
-    ----------
-    entity
-        Its name; empty if the data set has at most one.
-    outside
-        Share of the normal test rows in which at least one sensor lies outside its training range; None without any.
-    never, train_only, test_only
-        Sensors that never move; that are constant in the test and move in training; the other way round.
-    anomalies_only
-        Those that are constant over all training and normal test rows, and move in anomalous ones.
-    off_constant
-        Share of the normal test rows in which a sensor that is constant in training has another value.
-    moving
-        How many sensors move and take more than two values.
-    scaled_by_both, scaled_by_train, scaled_by_either, scaled_by_each
-        How many of these run exactly from 0 to 1, or -1 to 1, or have mean 0 and deviation 1: over training and test
-        rows together and not over the training rows; over the training rows and not over both together, because the
-        test goes beyond; over the training rows and over both together; over the training rows, and over the test rows.
+    ``outside`` is the share of the normal test rows in which at least one sensor lies outside its training range, and
+    ``off_constant`` of those in which a sensor that is constant in training has another value. ``train_only`` and
+    ``test_only`` sensors move in one of the two; ``anomalies_only`` move in anomalous rows alone. Of those that are
+    ``moving`` and take more than two values, ``scaled_by_both``, ``_train``, ``_either`` and ``_each`` count the ones
+    that run exactly from 0 to 1, or -1 to 1, or have mean 0 and deviation 1: over training and test rows together but
+    not over the training rows; the other way round; over the training rows and over both; over the training and over
+    the test rows.
     """
 
     entity: str

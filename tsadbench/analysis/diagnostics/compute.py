@@ -30,43 +30,14 @@ class Diagnostics:
     """What a trial's flags and scores are worth to an operator, on one split; None where undefined or not asked for.
 
     If an evaluated row of the split has no score, all are None but the numbers of recordings and events, and the speed.
-
-    Parameters
-    ----------
-    n_recordings
-        The split's recordings that have evaluated rows.
-    n_events, n_found
-        Runs of anomalous evaluated rows, and those of them in which a row is flagged.
-    found
-        Their share; None without events.
-    already_on
-        Share, among the events whose onset was seen, of those at whose onset the alarm was already on: finding them is
-        no merit.
-    n_delays
-        Found events whose onset was seen: the delay is their mean.
-    delay_rows, delay_seconds
-        Mean from the onset to the alarm, the detector's look-ahead included (`tsadbench.analysis.events.delays_of`).
-        Missed events have no delay: read it beside ``found``. Seconds are None if a recording has no time.
-    n_false_alarms
-        Runs of flagged normal rows.
-    false_alarms_per_hour, false_alarms_per_1000_rows
-        Their number per hour of normal time (None if a recording has no time) and per 1000 normal rows.
-    false_alarm_share
-        Share of the normal rows that are flagged: it shows one false alarm that never ends.
-    rows_per_second
-        Training and test rows scored per second of wall clock; the same on every split.
-    vus_pr
-        Mean VUS-PR over the recordings with rows of both classes.
-    affiliation_precision, affiliation_recall, affiliation_f1
-        Over all events; precision is None if no event's zone holds a flagged row.
-    n_causes
-        Events whose sensors are known, found or missed.
-    hit_at_1, hit_at_3, hit_at_5
-        How often one of the 1, 3, 5 sensors that contributed most to such an event is to blame for it
-        (`tsadbench.analysis.diagnostics.root_cause`): mean over each entity's events, then over entities. None if
-        contributions were not kept.
-    chance_at_1, chance_at_3, chance_at_5
-        What a random order of the sensors gets.
+    Recordings count if they have evaluated rows. An event is a run of anomalous evaluated rows; it is found if one is
+    flagged. ``already_on`` is the share of the events whose onset was seen at which the alarm was already on. The
+    delay, look-ahead included, is the mean over the ``n_delays`` found events whose onset was seen; missed events have
+    none. A false alarm is a run of flagged normal rows; ``false_alarm_share``, the share of normal rows that are
+    flagged, shows one that never ends. Numbers per second and hour are None if a recording has no time. ``vus_pr`` is
+    the mean over the recordings with rows of both classes. ``hit_at_k`` is how often one of the k sensors that
+    contributed most to an event with known causes is to blame (mean over an entity's events, then over entities),
+    ``chance_at_k`` what a random order of the sensors gets.
     """
 
     n_recordings: int

@@ -71,33 +71,11 @@ class FalseAlarms:
 class ExplainedEvent:
     """An event (`tsadbench.analysis.events.Event`) with its alarm.
 
-    Parameters
-    ----------
-    start, stop
-        Its first evaluated row, and the row after its last.
-    onset_seen, already_on
-        Whether the recording shows when it began, and whether the alarm was on by then.
-    start_seconds
-        Since the recording's first row; None without time.
-    evaluated_rows, flagged_rows
-        The number of its rows, all evaluated, and of those that are flagged.
-    first_alarm
-        The first flagged row; None if the event was missed.
-    delay_rows, delay_seconds
-        From its start until the alarm is raised, the look-ahead included; None if it was missed or its onset was not
-        seen.
-    highest
-        The row with the largest score; None if no row has a score.
-    before
-        False alarms since the previous event, or since the recording's beginning.
-    early_rows
-        Flagged rows directly before its start whose scores may depend on the event, as they look ahead. They are false
-        alarms too.
-    to_blame
-        The sensors that the data set says it began in, or shows in (`tsadbench.base.dataset.Cause`); empty if it does
-        not say.
-    sensors
-        Each sensor's contribution over all its rows, the largest first; empty if contributions were not kept.
+    All its rows are evaluated. The delay, look-ahead included, is None if the event was missed or its onset was not
+    seen; ``start_seconds`` count from the recording's first row. ``before`` are the false alarms since the previous
+    event, and ``early_rows`` flagged rows directly before its start whose scores may depend on the event, as they look
+    ahead. The data set names the sensors ``to_blame``; ``sensors`` are the contributions, the largest first, empty if
+    they were not kept.
     """
 
     start: int
@@ -130,31 +108,10 @@ class Neighbours:
 class Explanation:
     """A detector's alarms on one recording.
 
-    Parameters
-    ----------
-    label, seed, dataset, protocol, protocol_version, recording
-        The trial and the recording.
-    n_rows, n_evaluated
-        The recording's rows, and those that the protocol evaluates.
-    look_ahead
-        How many later rows a score may depend on: an alarm is raised that much later.
-    threshold
-        Of the fit that scored it, with its diagnostics.
-    calibration
-        Which normal rows set it: "training" or "held-out".
-    contributions
-        "kept"; "not kept": the detector offers them, the trial did not keep them; "not offered"; "not known": they were
-        not kept, and nobody asked the detector, which is not registered here.
-    events
-        In order.
-    not_evaluated
-        Runs of anomalous rows that the protocol does not evaluate: first row, and the row after the last. They are no
-        events, or belong to one only from its first evaluated row on.
-    false_alarms
-        Over the whole recording.
-    neighbours
-        Of the sensors that contributed most to the first alarms, or to the highest score of a missed event; empty
-        without a prior or contributions.
+    An alarm is raised ``look_ahead`` rows late. "training" or "held-out" rows set the threshold (``calibration``).
+    Offered ``contributions`` are "kept" or "not kept"; they are "not known" of a detector that is not registered here.
+    ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last). ``neighbours``
+    are those of the sensors that contributed most to the first alarms, or to the highest score of a missed event.
     """
 
     label: str

@@ -29,31 +29,11 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """Detectors of a run store, compared by one metric over the sessions of a split.
+    """Detectors of a run store, compared by one metric over the sessions of a split; all other metrics describe.
 
-    Parameters
-    ----------
-    dataset, protocol, protocol_version, split
-        What they were run on, by which version of the rules they are judged, and the recordings that count.
-    metric
-        The one that is tested; all others describe.
-    rope
-        The region of practical equivalence.
-    recordings
-        [n_recordings, n_detectors]: that metric on each recording by itself, to describe: the mean over seeds for each
-        detector that takes part; NaN where undefined.
-    sessions
-        The recordings of each session that counts, by its name.
-    left_out
-        Recordings of sessions on which the metric is undefined, and why.
-    contenders
-        In the order they were named, including those that failed.
-    inference
-        Tests, effect sizes and conclusions.
-    titles
-        Of all metrics, by name; an oracle's ends in a star.
-    notes
-        What readers must know to interpret it.
+    ``rope`` is the region of practical equivalence. ``recordings`` [n_recordings, n_detectors] are means of that metric
+    over seeds, NaN where undefined; sessions on which it is undefined are ``left_out``. ``contenders`` include those
+    that failed. An oracle's title ends in a star.
     """
 
     dataset: str

@@ -85,32 +85,13 @@ class Wilcoxon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two detectors compared over units.
+    """Two detectors compared over units; ``differences`` are first - second, one a session.
 
-    Parameters
-    ----------
-    first, second
-        Labels.
-    n_units
-        How many sessions.
-    differences
-        Of each session, first - second.
-    mean_difference, median_difference
-        Of them.
-    sessions_needed
-        How many sessions a mean difference of .05 would need, by the spread of the differences (`sessions_needed`);
-        None for a single session.
-    interval
-        Of the mean difference; None below six sessions, which nothing is tested on.
-    rank_biserial
-        Matched-pairs rank-biserial correlation: the share of the rank sum where first is higher, less the share where
-        second is; -1 to 1.
-    wins, ties, losses
-        Units on which first is better by more than the region of practical equivalence, within it, worse.
-    wilcoxon
-        The test; None below six sessions.
-    p_holm
-        Its p-value after Holm's correction for all pairs of the comparison.
+    ``sessions_needed`` is how many sessions a mean difference of .05 would need, by the spread of the differences; None
+    for one session. Below six sessions nothing is tested: ``interval`` (of the mean difference) and ``wilcoxon`` are
+    None. ``rank_biserial``, -1 to 1, is the share of the rank sum where first is higher, less the share where second
+    is. A tie is a unit within the region of practical equivalence. ``p_holm`` is corrected for all pairs of the
+    comparison.
     """
 
     first: str

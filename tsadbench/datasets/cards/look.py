@@ -53,32 +53,13 @@ _DAY_AND_MONTH = str.maketrans("dm", "md")
 
 @dataclass(slots=True)
 class Look:
-    """What one file seems to hold.
+    """What one file seems to hold, judged by its first rows.
 
-    Parameters
-    ----------
-    file, file_format, table
-        The file, its likely format, and how it is read.
-    roles
-        For each column that is not a sensor: "time", "label", "counter", "text" or "empty".
-    time_format
-        The format of its times.
-    labels
-        The first row of each value of its label, in order of appearance.
-    variables
-        The names of its arrays that seem to be recordings, if it holds several.
-    missing
-        How many sensor values are missing in its first rows.
-    states
-        For each sensor with texts such as Open and Closed, the numbers that may stand for them.
-    odd
-        Texts among the numbers of sensors, such as Bad Input, which seem to mean missing values.
-    texts
-        For each column of texts one of them, and how many different ones its first rows have.
-    units
-        The cells of the row under the header, if it seems to hold units.
-    swapped
-        The format of its times with day and month exchanged, if that fits as well.
+    ``roles`` says of each column that is not a sensor: "time", "label", "counter", "text" or "empty". ``labels`` has
+    the first row of each value of the label, ``states`` the numbers that may stand for a sensor's texts such as Open
+    and Closed; ``odd`` texts, such as Bad Input, seem to mean missing values. ``texts`` has one text a column and how
+    many there are, ``units`` the row under the header. ``swapped`` is the time format with day and month exchanged, if
+    that fits as well.
     """
 
     file: File
