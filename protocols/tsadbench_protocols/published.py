@@ -55,10 +55,7 @@ class Published(PooledProtocol):
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield the one fit: all training recordings, and the test recordings as one series without time.
 
-        Raises
-        ------
-        UsageError
-            If the data set has several entities.
+        A UsageError if the data set has several entities.
         """
         self.check()
         if len(dataset.by_entity) > 1:

@@ -73,12 +73,8 @@ class Strict(PooledProtocol):
         """Yield a fit for each entity: its training recordings without shared rows, its test recordings.
 
         Its id is the entity's name; "all" if the data set has at most one. Entities without test recordings are left
-        out, unless the data set has none at all.
-
-        Raises
-        ------
-        DataError
-            If an entity has test recordings and no training recording, or every row of these also occurs in those.
+        out, unless the data set has none at all. A DataError if an entity has test recordings and no training
+        recording, or every row of these also occurs in those.
         """
         self.check()
         for entity, (train, test) in dataset.by_entity.items():

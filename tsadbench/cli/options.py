@@ -39,12 +39,7 @@ SettingsOption: TypeAlias = Annotated[
 ]
 JobsOption: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--jobs",
-        callback=_at_least_one,
-        help="Trials to run at the same time; results do not depend on it.",
-        show_default="cores",
-    ),
+    typer.Option("--jobs", callback=_at_least_one, help="Trials to run at a time.", show_default="cores"),
 ]
 ThreadsOption: TypeAlias = Annotated[
     int, typer.Option("--threads", callback=_at_least_one, help="Threads of a detector's numerical libraries.")

@@ -108,15 +108,12 @@ def run(
     jobs: Annotated[
         int | None,
         typer.Option(
-            help="Trials to run at the same time; results do not depend on it. Fewer than cores if memory is short.",
-            show_default="cores",
+            help="Trials to run at a time, fewer if memory is short; no result changes.", show_default="cores"
         ),
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://host:port, tls://... or local:N."
-        ),
+        typer.Option(metavar="ADDRESS", help="A Dask cluster instead of --jobs: tcp://..., tls://... or local:N."),
     ] = None,
     settings: SettingsOption = None,
     floors: Annotated[

@@ -94,8 +94,7 @@ def show(
     (one,) = _chosen(store, [trial], None, None, only_one=True)
     record = store.record(one.trial)
     typer.echo(_UNPRINTABLE.sub(_escaped, record.to_json()), nl=False)
-    log = store.log(record.trial)
-    if log:
+    if log := store.log(record.trial):
         typer.echo(log, err=True)
     typer.echo(_standing(record, detector or [], data), err=True)
 
