@@ -139,8 +139,8 @@ def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_dat
     (tmp_path / "own_floor.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     contenders = {trial.contender.name: trial.contender for trial in make_plan(["distance"], dataset=small_data).trials}
-    assert contenders["own-floor"].floor
-    assert not contenders["distance"].floor
+    assert contenders["own-floor"].traits.floor
+    assert not contenders["distance"].traits.floor
     (tmp_path / "own_floor.py").write_text(source.replace("floor=True", ""))
     with pytest.raises(PluginError, match="own-floor"):
         make_plan(["distance"], dataset=small_data)

@@ -161,8 +161,9 @@ def _detector_faults(record: Record, contender: Contender) -> Iterator[str]:
     """Yield what a record says otherwise of its detector than the same code says here."""
     traits = contender.traits
     here: dict[str, object] = {
-        **{name: getattr(contender, name) for name in ("label", "floor", "parameters")},
-        **{name: getattr(traits, name) for name in ("family", "look_ahead", "leaky", "pretrained_on")},
+        "label": contender.label,
+        "parameters": contender.description.values,
+        **{name: getattr(traits, name) for name in ("floor", "family", "look_ahead", "leaky", "pretrained_on")},
     }
     for name, value in here.items():
         if getattr(record, name) != value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from tsadbench.sandbox import Box, BoxFailure, Construction, Description, Limits
 from tsadbench.sandbox.description import described
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_bytes
-from tsadbench.utils.parameters import JsonValue
+from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.threads import limited_threads
 from tsadbench.utils.toml import dotted, fault_text
 
@@ -217,10 +216,10 @@ def boxed_model(
         source = _source(card, detector)
         facts = describe(source)
         notes, changed = _checked(card, facts, device, allow_changed_code=allow_changed_code)
-        on = re.search(r"\bdevice=([\w:]+)", card.label)  # the box of a model on a GPU is to have one
-        texts = {"device": device or on[1]} if on and "device" in facts.defaults else dict(changed)
+        # The box of a model on a GPU is to have one.
+        kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
         with _refused("", ModelFileError):
-            box = Box(Construction(source, texts), threads=threads, limits=Limits(memory_mib=memory_mib))
+            box = Box(Construction(source, {**kept, **changed}), threads=threads, limits=Limits(memory_mib=memory_mib))
     with box:
         with _named(path), _refused("", ModelFileError):
             traits = box.restore(parts, tuple(changed), _threads(card))
