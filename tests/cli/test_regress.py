@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.helpers.cards import CARD, frame
+from tsadbench.base.replay import Replay
 from tsadbench.execution.plan import floor_labels
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.regression import Baseline, compared_cells, read_baselines, to_junit, to_markdown
@@ -149,8 +150,15 @@ class TestTolerance:
         return cell.holds
 
     def test_of_a_deterministic_detector(self, baseline):
-        assert self.moved(baseline, ":Mine", 0.9e-5)
-        assert not self.moved(baseline, ":Mine", 1.1e-5)
+        known = replace(baseline, records=tuple(replace(record, replay=None) for record in baseline.records))
+        assert self.moved(known, ":Mine", 0.9e-5)
+        assert not self.moved(known, ":Mine", 1.1e-5)
+
+    def test_of_one_that_does_not_forget(self, baseline):
+        forgetful = Replay(copy="restored", rows=600, unbounded=True, correlation=0.2)
+        records = tuple(replace(record, replay=forgetful) for record in baseline.records)
+        assert self.moved(replace(baseline, records=records), ":Mine", 0.9e-3)
+        assert not self.moved(replace(baseline, records=records), ":Mine", 1.1e-3)
 
     def test_of_a_stochastic_one(self, baseline):
         row = next(row for row in Leaderboard.from_records(baseline.records).rows if row.label.endswith(":Noisy"))
