@@ -150,7 +150,7 @@ def _cells(row: Row, found: Row | None) -> Iterator[Cell]:
     for metric, summary in row.metrics.items():
         mean = found.metrics.get(metric, UNDEFINED).mean if found is not None else None
         tolerance = allowed(summary, len(row.seeds), len(found.seeds) if found is not None else 1)
-        if not row.forgets:
+        if row.replay is not None and row.replay.correlation is not None and not row.forgets:
             tolerance = max(tolerance, UNFORGOTTEN)
         yield Cell(row.dataset, row.protocol, row.split, row.label, metric, summary.mean, mean, tolerance)
 
