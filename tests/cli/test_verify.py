@@ -49,7 +49,7 @@ def one(runs: Path, label: str = LABELS[0]) -> Record:
 
 
 def write(runs: Path, old: Record, new: Record) -> None:
-    """Write a record in the place of another."""
+    """Replace a record."""
     files = stored(runs, old.trial)
     files.record.unlink()
     files.scores.rename(runs / "scores" / f"{new.scoring}.npz")

@@ -407,7 +407,7 @@ def works_honestly(_):
 
 
 def looks_around(package):
-    """Return what lies beside a package, and in it."""
+    """Return the files next to a package and in it."""
     folder = Path(__import__(package).__file__).parent
     # Folders are opened natively: the guard would end the process before the kernel answers.
     handles = [LIBC.open(str(one).encode(), os.O_RDONLY) for one in (folder.parent, folder)]

@@ -1,4 +1,4 @@
-"""Where a run store keeps what belongs to a trial."""
+"""The paths of a trial's files in a run store."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_a_daemon_ends_with_its_box(unsealed):
 
 
 def test_what_outruns_a_search_for_processes_ends_with_its_box():
-    """Each process forks the next and ends: whoever kills one after the other comes too late."""
+    """Each process forks the next and ends, so killing them one by one comes too late."""
     name = f"runner-{os.getpid()}"
     with Box(Construction.of(Tries, {"what": "runs_away", "argument": name}), threads=1) as box:
         box.fit((ROWS,))

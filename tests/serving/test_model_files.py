@@ -173,7 +173,7 @@ def forged(t2_model, folder, change=lambda card: card, *, card=None, learned=Non
 
 
 def require_refused(path) -> str:
-    """Return why a model is refused: in one line that names it."""
+    """Return the one-line reason for refusing a model; it names the file."""
     with pytest.raises(TsadbenchError) as caught:
         load_model(path)
     assert "\n" not in str(caught.value)

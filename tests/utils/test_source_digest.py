@@ -213,7 +213,7 @@ SYNTAX = '''
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_all_versions_of_python_agree(tmp_path, version):
-    """The digest is that of this text under Python 3.11; another one would make every stored trial new."""
+    """The digest is that of this text under Python 3.11; any other would make every stored trial new."""
     (tmp_path / "mine.py").write_text(textwrap.dedent(SYNTAX))
     here = f"{sys.version_info.major}.{sys.version_info.minor}" == version
     pythons = [str(one) for one in Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]

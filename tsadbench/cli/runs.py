@@ -100,7 +100,7 @@ def show(
 
 
 def _standing(record: Record, named: list[str], data: Path | None) -> str:
-    """Return what has changed since a trial ran."""
+    """List the changes since a trial ran."""
     from tsadbench.datasets.by_name import loader
     from tsadbench.results.repetition import why_new
     from tsadbench.utils.parameters import normal_label

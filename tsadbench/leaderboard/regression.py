@@ -96,7 +96,7 @@ class Cell:
 def read_baselines(folder: Path) -> tuple[Baseline, ...]:
     """Return every baseline below a folder that `tsadbench run --write` or `leaderboard --write` has written.
 
-    A UsageError if there is none. A StoreError if a line is no record.
+    A UsageError if no table is found. A StoreError if a line is not a record.
     """
     baselines = tuple(
         Baseline(records[0].dataset, records[0].protocol, records)

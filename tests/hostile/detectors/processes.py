@@ -220,7 +220,7 @@ class LeavesADaemon(Courier):
 
 
 class OutrunsItsEnd(Hostile):
-    """forks the next process and ends, again and again, so that whoever kills one after the other comes too late"""
+    """forks the next process and ends, again and again, so that killing them one by one comes too late"""
 
     def steal(self):
         if os.fork() == 0:

@@ -47,7 +47,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def shipped_findings(dataset: str, version: int | None = None) -> tuple[Finding, ...]:
-    """Return what the audit of a data set that ships with tsadbench found, good findings included."""
+    """Return the committed audit findings of a data set that ships with tsadbench, good ones included."""
     audited = _shipped().datasets.get(dataset)
     return audited.findings if audited is not None and version in (None, audited.version) else ()
 

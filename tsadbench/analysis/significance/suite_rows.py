@@ -113,7 +113,7 @@ class Standings:
 
 
 def common_name(record: Record) -> str:
-    """Return what a row is called over all data sets: the label without bounds of its cost."""
+    """Return a row's name over all data sets: its label without the bounds of its cost."""
     parsed = parse_label(record.label)
     return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
 

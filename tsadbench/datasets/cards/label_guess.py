@@ -23,7 +23,7 @@ _END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", 
 
 
 def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
-    """Return what a card says of labels in files of their own, and those files."""
+    """Return a card's lines on label files, and those files."""
     if any(look.of_role("label") for look in looks if look.n_sensors > 1):
         return [], []
     for look in looks:

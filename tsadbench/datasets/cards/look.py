@@ -97,7 +97,7 @@ class Look:
 
 
 def look_at(file: File) -> Look:
-    """Return what a file seems to hold. A DataError if it cannot be read, although its name says that it is a table."""
+    """Return a guess of a file's content. A DataError if it has a table's name but cannot be read."""
     try:
         look = _look_at_arrays(file) if file.is_array else Look(file, *_opened(file))
         table = look.table

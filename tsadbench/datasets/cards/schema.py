@@ -140,7 +140,7 @@ class Card(CardTable):
             yield "single", self.single
 
     def file_format(self, part: WrittenAs | None = None) -> FileFormat:
-        """Return how a part's files are written: its own keys, else those of ``[files]``, else the defaults."""
+        """Return the format of a part's files: its own keys, else those of ``[files]``, else the defaults."""
         part = part or self.test or self.single or self.train or self.files
         own = part.model_dump(include=set(WrittenAs.model_fields), exclude_none=True)
         return FileFormat(

@@ -24,7 +24,7 @@ _MOST_RANKED = 100
 
 
 def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named: Sequence[str]) -> JsonValue:
-    """Return what ``tsadbench compare`` says of some detectors, with the sessions as units."""
+    """Return the result of ``tsadbench compare`` for some detectors, with sessions as units."""
     ok = [row for row in rows if row.ok]
     fit = [row for row in ok if not row.floor and row.comparable]
     asked = [row for row in ok if row.label in named]
