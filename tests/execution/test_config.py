@@ -113,15 +113,15 @@ def test_settings_in_every_form(write):
         """
     )
     mine = f"{path.parent}/mine.py:Mine"
-    assert requested(path, {}).settings == [
-        "distance.power=3",
-        "strict.q=0.002",
-        "noisy.power=7",
-        "random.seed=4",
-        f"{mine}.table={path.parent}/rows.csv",
-        f"{mine}.factor=2",
-        f"{mine}.on=on",
-    ]
+    assert requested(path, {}).settings == {
+        "distance.power": "3",
+        "strict.q": "0.002",
+        "noisy.power": "7",
+        "random.seed": "4",
+        f"{mine}.table": f"{path.parent}/rows.csv",
+        f"{mine}.factor": "2",
+        f"{mine}.on": "on",
+    }
 
 
 def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left_out_go_with_it(write):
@@ -130,7 +130,7 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
     )
     found = requested(path, {"detectors": ["noisy"], "seeds": 1, "settings": ["noisy.power=9"]})
     assert (found.detectors, found.seeds) == (["noisy"], 1)
-    assert found.settings == ["noisy.power=4", "strict.q=0.01", "noisy.power=9"]
+    assert found.settings == {"noisy.power": "9", "strict.q": "0.01"}
 
 
 @pytest.mark.parametrize(

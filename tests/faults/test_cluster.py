@@ -18,9 +18,8 @@ import psutil
 import pytest
 
 from tests.helpers.plant import Plant, table, trials, wait_until
-from tsadbench.base.dataset import DataOptions
-from tsadbench.errors import ClusterError, DataError, UsageError
-from tsadbench.execution.cluster import read_data, require_same_versions
+from tsadbench.errors import ClusterError, UsageError
+from tsadbench.execution.cluster import require_same
 
 pytestmark = pytest.mark.cluster
 
@@ -231,14 +230,12 @@ def test_data_given_in_python_are_refused(small_data):
         tsadbench.run("t2", small_data, cluster="local:1")
 
 
-def test_a_worker_with_other_data_says_so():
-    with pytest.raises(DataError, match="pumploop"):
-        read_data("pumploop", DataOptions(), "0" * 64, "0" * 64)
-
-
-def test_a_worker_with_other_versions_says_so():
-    with pytest.raises(ClusterError, match="numpy"):
-        require_same_versions({"numpy": "1.0"}, {"numpy": "2.0"})
+@pytest.mark.parametrize("other", [{"versions": {"numpy": "1.0"}}, {"data_hash": "0"}, {"rules": {"strict": "0"}}])
+def test_a_worker_with_other_versions_or_data_says_so(other):
+    client = {"versions": {"numpy": "2.0", "python": "3.12"}, "data_hash": "1", "rules": {"strict": "1"}}
+    require_same(client, {**client, "versions": {"numpy": "2.0", "python": "3.13"}})
+    with pytest.raises(ClusterError, match=next(iter(other.get("versions") or ["data|rules"]))):
+        require_same(client, client | other)
 
 
 @pytest.mark.long

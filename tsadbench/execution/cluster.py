@@ -9,20 +9,19 @@ from __future__ import annotations
 import logging
 import pickle
 import platform
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, fields, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from tsadbench._version import __version__
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.errors import ClusterError, DataError, UsageError
-from tsadbench.execution.identity import identity, library_versions
+from tsadbench.errors import ClusterError, UsageError
+from tsadbench.execution.identity import differences, manifest
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.trial import Outcome, failed_outcome, run_trials
 from tsadbench.sandbox import BoxFailure
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10
 _GONE = "the cluster's scheduler is gone; what had come back is kept: run the command again"
-# What a worker makes or reads itself.
-_NOT_SENT = ("data", "episodes", "trials")
 
 
 @contextmanager
@@ -74,42 +71,35 @@ class Cluster:
     @property
     def n_at_a_time(self) -> int:
         """One trial a worker's thread: Dask counts a lost worker against all trials that it was sent."""
-        if self._client.status != "running":
-            raise ClusterError(_GONE)
-        try:
-            n_threads: int = sum(self._client.nthreads().values())
-        except OSError as error:
-            raise ClusterError(_GONE) from error
-        return max(1, n_threads)
+        with suppress(OSError):
+            if self._client.status == "running":
+                return max(1, int(sum(self._client.nthreads().values())))
+        raise ClusterError(_GONE)
 
     def submit(self, trials: Sequence[Trial]) -> Future[tuple[Outcome, ...]]:
         """Send trials that share a fit."""
         import cloudpickle
 
         contender = trials[0].contender
-        resources: dict[str, int] = {}
-        if contender.device.startswith("cuda"):
-            resources = {"GPU": 1}
-            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            if not any(worker["resources"].get("GPU") for worker in workers):
-                raise UsageError(
-                    f"{contender.label} asks for a GPU, and no worker offers one: start it with  "
-                    "dask worker --resources GPU=1"
-                )
-        data = self._plan.data
-        rules = {one.name: getattr(self._plan, one.name) for one in fields(Plan) if one.name not in _NOT_SENT}
-        task = (trials, rules, (data.dataset.content_hash, data.labels.content_hash), _versions(trials))
-        future: Future[tuple[Outcome, ...]]
-        future = self._executor.submit(_work, cloudpickle.dumps(task), resources=resources)
+        resources = {"GPU": 1} if contender.device.startswith("cuda") else {}
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        if resources and not any(worker["resources"].get("GPU") for worker in workers):
+            raise UsageError(
+                f"{contender.label} asks for a GPU, and no worker offers one: start it with  "
+                "dask worker --resources GPU=1"
+            )
+        plan = replace(self._plan, data=cast("Any", None), episodes=(), trials=tuple(trials))
+        task = cloudpickle.dumps((plan, manifest(trials[0], self._plan, datetime.now(UTC))))
+        future: Future[tuple[Outcome, ...]] = self._executor.submit(_work, task, resources=resources)
         return future
 
     def outcomes(self, future: Future[tuple[Outcome, ...]], trials: Sequence[Trial]) -> Sequence[Outcome]:
-        """Return the outcomes of trials that have come back, as if they had run here."""
+        """Return the outcomes of trials that have come back."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
         try:
-            found = future.result()
+            return future.result()
         except KilledWorker as error:
             lost = BoxFailure(
                 "killed", f"its worker was lost, and so were those of {error.allowed_failures} more attempts"
@@ -117,12 +107,6 @@ class Cluster:
             return [failed_outcome(trial, self._plan, lost) for trial in trials]
         except (CancelledError, CommClosedError, TimeoutError) as error:
             raise ClusterError(_GONE) from error
-        return [self._own(trial, outcome) for trial, outcome in zip(trials, found, strict=True)]
-
-    def _own(self, trial: Trial, outcome: Outcome) -> Outcome:
-        manifest: dict[str, JsonValue] = {**outcome.record.manifest, "command": [*sys.argv]}
-        record = replace(outcome.record, **asdict(identity(trial, self._plan)), manifest=manifest)
-        return replace(outcome, record=record)
 
     def cancel(self) -> None:
         """End all trials."""
@@ -130,13 +114,13 @@ class Cluster:
 
 
 def _work(packed: bytes) -> tuple[Outcome, ...]:
-    """Run trials that share a fit, on a worker."""
+    """Run the trials of a plan, which share a fit, on a worker."""
     from distributed import get_worker
 
-    trials, rules, hashes, versions = pickle.loads(packed)  # the client wrote it, for this cluster
-    require_same_versions(versions, _versions(trials))
-    data = read_data(*rules["source"], *hashes)
-    plan = Plan(data=data, episodes=tuple(rules["protocol"].episodes(data.dataset)), trials=trials, **rules)
+    plan, client = pickle.loads(packed)  # the client wrote it, for this cluster
+    data = _data(*plan.source)
+    plan = replace(plan, data=data, episodes=tuple(plan.protocol.episodes(data.dataset)))
+    require_same(client, manifest(plan.trials[0], plan, datetime.now(UTC)))
     worker, stop, over = get_worker(), threading.Event(), threading.Event()
     key = worker.get_current_task()
 
@@ -148,32 +132,22 @@ def _work(packed: bytes) -> tuple[Outcome, ...]:
 
     threading.Thread(target=watch, daemon=True).start()
     try:
-        return run_trials(trials, plan, None, stop)
+        outcomes = run_trials(plan.trials, plan, None, stop)
     finally:
         over.set()
+    manifests = ({**one.record.manifest, "command": client["command"]} for one in outcomes)
+    return tuple(replace(o, record=replace(o.record, manifest=m)) for o, m in zip(outcomes, manifests, strict=True))
 
 
 @cache
-def read_data(name: str, options: DataOptions, data_hash: str, labels_hash: str) -> LabelledDataset:
-    """Return a data set; a DataError if it is another one than the client's."""
-    data = load_dataset(name)(options)
-    if (data.dataset.content_hash, data.labels.content_hash) != (data_hash, labels_hash):
-        raise DataError(
-            f"the worker on {platform.node()} has other data for {name} than the client: hash "
-            f"{data.dataset.content_hash[:12]}, expected {data_hash[:12]}; give both the same files"
-        )
-    return data
+def _data(name: str, options: DataOptions) -> LabelledDataset:
+    return load_dataset(name)(options)
 
 
-def _versions(trials: Sequence[Trial]) -> dict[str, object]:
-    description = trials[0].contender.description
-    return {"tsadbench": __version__, **library_versions(description.sources.packages, description.libraries)}
-
-
-def require_same_versions(expected: Mapping[str, object], here: Mapping[str, object]) -> None:
-    """Raise a ClusterError if this worker has other versions of libraries than the client."""
-    other = [f"{name} {here.get(name)} there and {one} here" for name, one in expected.items() if here.get(name) != one]
-    if other:
+def require_same(client: Mapping[str, JsonValue], worker: Mapping[str, JsonValue]) -> None:
+    """Raise a ClusterError if a trial's manifest would be another one on this worker than on the client."""
+    if found := [*differences(client, worker)]:
         raise ClusterError(
-            f"the worker on {platform.node()} has other versions: {', '.join(other)}; install the same ones"
+            f"the worker on {platform.node()} differs from the client: {', '.join(found)}; install the same versions "
+            "there, and give it the same files"
         )

@@ -127,18 +127,22 @@ def code_of(manifest: Mapping[str, JsonValue]) -> str:
 
 def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
     """Yield what has changed since a trial ran, so that a run makes or judges it again."""
-    then, now = record.manifest, manifest(trial, plan, datetime.now(UTC))
-    if not _part(then, "sources"):
+    if not _part(record.manifest, "sources"):
         yield "the code, whose modules its record does not name"
-    else:
+    if record.label != trial.contender.label:
+        yield f"its label, now {trial.contender.label}"
+    yield from differences(record.manifest, manifest(trial, plan, datetime.now(UTC)))
+
+
+def differences(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
+    """Yield the differences between two manifests of a trial that change its scores or its metrics."""
+    if _part(then, "sources"):
         yield from (f"module {name}" for name in _changed(then, now, "sources"))
     for name in _changed(then, now, "versions"):
         if name not in _NO_LIBRARIES:
-            yield f"{name} {_part(then, 'versions').get(name)}, now {_part(now, 'versions').get(name)}"
+            yield f"{name} {_part(then, 'versions').get(name)}, here {_part(now, 'versions').get(name)}"
     yield from (f"prior {name}" for name in _changed(then, now, "priors"))
-    if record.label != trial.contender.label:
-        yield f"its label, now {trial.contender.label}"
-    yield from (what for key, what in _HASHES.items() if then.get(key) != now[key])
+    yield from (what for key, what in _HASHES.items() if then.get(key) != now.get(key))
     yield from (f"rules: module {name}" for name in _changed(then, now, "rules"))
 
 

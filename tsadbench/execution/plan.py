@@ -182,16 +182,16 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     if request.require_seal:
         with about_setting("require_seal"):
             refuse_unsealed(elsewhere=request.elsewhere)
-    settings = _parse_settings(request.settings)
+    settings = request.settings
     with asking():
         # With --against, the floors are among the stored rows.
         added = floor_labels() if request.floors and request.against is None else ()
         with about_setting("detectors"):
             detectors = [_resolved(detector, settings) for detector in (*request.detectors, *added)]
         with about_setting("protocols" if request.against is None else "against"):
-            protocols = {name: _protocol(name, settings.get(name, {})) for name in _protocol_names(request)}
+            protocols = {name: _protocol(name, _settings_of(name, settings)) for name in _protocol_names(request)}
         known = tuple(dict.fromkeys([*(one.source.target for one in detectors), *protocols]))
-        for name in settings:
+        for name in (setting.rpartition(".")[0] for setting in settings):
             if name not in known:
                 raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}", setting="settings")
         datasets = _loaded(request)
@@ -317,19 +317,7 @@ def require_evaluated(data: LabelledDataset, protocol: str) -> None:
         )
 
 
-def _parse_settings(settings: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return ``NAME.key=value`` texts as values by key by name; a name may hold dots."""
-    parsed: dict[str, dict[str, str]] = {}
-    for setting in settings:
-        path, equals, value = setting.partition("=")
-        name, dot, key = path.rpartition(".")
-        if not (equals and dot and name and key):
-            raise UsageError(f"--set expects NAME.key=value, found {setting!r}", setting="settings")
-        parsed.setdefault(name.strip(), {})[key.strip()] = value.strip()
-    return parsed
-
-
-def _resolved(detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]]) -> Construction:
+def _resolved(detector: DetectorSpec, settings: Mapping[str, str]) -> Construction:
     """Return how to construct a detector; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
         label = parse_label(detector)
@@ -342,13 +330,17 @@ def _resolved(detector: DetectorSpec, settings: Mapping[str, Mapping[str, str]])
         construction = Construction.of(type(detector), dict(detector.get_params(deep=False)))
     else:
         construction = construction_of(cast("Estimator", detector))
-    texts = {**settings.get(construction.source.target, {}), **construction.texts}
+    texts = {**_settings_of(construction.source.target, settings), **construction.texts}
     about = "settings" if texts and not construction.texts else "detectors"
     describe(construction.source)  # that it cannot be loaded is no fault of the settings
     with about_setting(about):
         construction = with_files_read(replace(construction, texts=texts))
         describe(construction)  # report what is wrong for any data set before reading one
     return construction
+
+
+def _settings_of(name: str, settings: Mapping[str, str]) -> dict[str, str]:
+    return {path.rpartition(".")[2]: text for path, text in settings.items() if path.rpartition(".")[0] == name}
 
 
 def _protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
@@ -400,11 +392,12 @@ def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
 
 def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial, ...]:
     """Return one trial per seed of each contender; a detector that is named twice, say as a floor too, runs once."""
+    seeds = range(request.seeds) if isinstance(request.seeds, int) else request.seeds
     return tuple(
         Trial(contender, seed, request.threads)
         for contender in {contender.label: contender for contender in contenders}.values()
         # What an adaptive detector has learned depends on the order of the recordings, which each trial draws anew.
-        for seed in (request.seed_numbers if contender.traits.stochastic or contender.traits.adaptive else (0,))
+        for seed in (seeds if contender.traits.stochastic or contender.traits.adaptive else [0])
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
+import pandas as pd
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     BeforeValidator,
     DirectoryPath,
@@ -23,25 +24,27 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
-from tsadbench.datasets.suites import suite_named
-from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.datasets.suites import SUITES, suite_named
+from tsadbench.errors import UsageError
 from tsadbench.execution.estimators import Estimator
 from tsadbench.registry import floors, load_protocol, locate
 from tsadbench.sandbox import Construction, describe
 from tsadbench.sandbox.description import with_files_read
-from tsadbench.utils.issues import Issue, listed
+from tsadbench.utils.issues import listed
 from tsadbench.utils.parameters import Label, format_value, nearest, parse_arguments, parse_label
 from tsadbench.utils.threads import default_jobs
-from tsadbench.utils.toml import FOLDER, TABLE, dotted, fault_text, line_of, read_toml
+from tsadbench.utils.toml import FOLDER, TABLE, fault_text, read_toml
 
 DEFAULT_PROTOCOL = "strict"
 # NumPy's, scikit-learn's and torch's generators all take seeds below this.
 SEEDS_BELOW, _MOST_SEEDS = 2**32, 100_000
+# In the context of a configuration file: the options that override it.
+_OPTIONS = "options"
 
 DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector | Estimator
 DatasetSpec: TypeAlias = str | Path | LabelledDataset
@@ -65,10 +68,10 @@ def _detector(value: object, info: ValidationInfo) -> object:
 
 
 def _dataset(value: object, info: ValidationInfo) -> object:
-    if not isinstance(value, str | PurePath | LabelledDataset):
-        raise _expected("a name, the path of a card, or what dataset_from_frames or a loader returns")
     if isinstance(value, LabelledDataset):
         return value
+    if not isinstance(value, str | PurePath):
+        raise _expected("a name, the path of a card, or what dataset_from_frames or a loader returns")
     if info.context is None:
         return str(value)
     if not str(value).endswith(CARD_ENDING):
@@ -86,6 +89,12 @@ def _protocol(value: str, info: ValidationInfo) -> str:
     return value
 
 
+def _not_empty(value: list[object], info: ValidationInfo) -> list[object]:
+    if info.context is not None and not value:
+        raise _expected("at least one detector")
+    return value
+
+
 def _seeds(value: object) -> int | list[int]:
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
     given = list(value) if isinstance(value, Sequence | np.ndarray) and several else [value]
@@ -96,220 +105,66 @@ def _seeds(value: object) -> int | list[int]:
     return seeds if several else seeds[0]
 
 
-def _cluster(value: str) -> str:
-    if not re.fullmatch(r"(tcp|tls)://[^/\s]+|local:0*[1-9][0-9]*", value):
-        raise _expected("tcp://host:port, tls://host:port or local:N")
-    return value
-
-
 def _path(value: object, info: ValidationInfo) -> object:
     """Return a path without ~, as seen from the working directory: a file's are relative to its folder."""
     if not isinstance(value, str | PurePath) or str(value) == "" or "\0" in str(value):
         raise _expected("a path")
-    try:
-        return Path(value).expanduser() if info.context is None else Path(_beside(str(value), info.context[FOLDER]))
-    except RuntimeError:
-        raise _expected("a path below a home folder that exists") from None
+    return _beside(str(value), (info.context or {}).get(FOLDER, Path()))
 
 
-def _no_file(value: Path) -> Path:
-    if value.exists() and not value.is_dir():
-        raise PydanticCustomError("folder", "Expected a folder, which may be new, not a file")
-    return value
+def _settings(value: object, info: ValidationInfo) -> dict[str, str]:
+    """Return texts by ``NAME.key``: of texts ``NAME.key=value``, or of a file's tables."""
+    if isinstance(value, Mapping):
+        return _of_tables(value, info) if info.context else dict(value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise _expected("a list of texts NAME.key=value")
+    settings = {}
+    for setting in value:
+        path, equals, text = str(setting).partition("=")
+        name, _, key = path.rpartition(".")
+        if not (equals and name and key):
+            raise UsageError(f"--set expects NAME.key=value, found {setting!r}")
+        settings[f"{name.strip()}.{key.strip()}"] = text.strip()
+    return settings
 
 
-def _plain(value: object) -> object:
-    """Return NumPy's numbers as Python's; types are strict otherwise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
-def _of_file(check: Callable[[Any, ValidationInfo], Any]) -> Callable[[Any, ValidationInfo], Any]:
-    """Let a name of a configuration file that cannot be loaded be one of its faults."""
-
-    def checked(value: object, info: ValidationInfo) -> object:
+def _of_tables(tables: Mapping[str, Any], info: ValidationInfo) -> dict[str, str]:
+    """Return the settings in a file's tables, except those of detectors and protocols that options left out."""
+    settings: dict[str, str] = {}
+    faults: list[InitErrorDetails] = []
+    # They cannot be checked if these are wrong, and the file is refused.
+    known = tables and {"detectors", "protocols"} <= info.data.keys()
+    for path, value in pd.json_normalize(dict(tables)).to_dict("records")[0].items() if known else ():
         try:
-            return check(value, info)
-        except TsadbenchError as error:
-            raise UsageError(str(error)) from error
-
-    return checked
-
-
-# Not strict: Python callers pass tuples as well as lists.
-_Several = Field(min_length=1, strict=False)
-_Detectors: TypeAlias = list[Annotated[DetectorSpec, PlainValidator(_of_file(_detector))]]
-_Datasets: TypeAlias = list[Annotated[DatasetSpec, PlainValidator(_of_file(_dataset))]]
-_Protocols: TypeAlias = list[Annotated[str, AfterValidator(_of_file(_protocol))]]
-_Texts: TypeAlias = Annotated[list[str], Field(strict=False)]
-_Count: TypeAlias = Annotated[int, BeforeValidator(_plain), Field(ge=1)]
-_Limit: TypeAlias = Annotated[float, BeforeValidator(_plain), Field(gt=0, allow_inf_nan=False)]
-_Path: TypeAlias = Annotated[Path, BeforeValidator(_path), Field(strict=False)]
-_Folder: TypeAlias = Annotated[_Path, AfterValidator(_no_file)]
+            settings |= _setting(str(path), value, info)
+        except UsageError as error:
+            faults.append({"type": "value_error", "loc": (str(path),), "input": value, "ctx": {"error": error}})
+    if faults:
+        raise ValidationError.from_exception_data("settings", faults)
+    return settings
 
 
-class RunSettings(BaseModel):
-    """Settings of a run; docs/configuration.md explains them by these names.
-
-    Detectors are names, classes, detectors, or estimator objects of scikit-learn; none: the floors alone.
-    """
-
-    model_config = TABLE
-
-    detectors: Annotated[_Detectors, Field(strict=False)] = []
-    datasets: Annotated[_Datasets, _Several] = ["skab"]
-    suite: Annotated[str, AfterValidator(lambda name: suite_named(name) and name)] | None = None
-    protocols: Annotated[_Protocols, _Several] = [DEFAULT_PROTOCOL]
-    against: str | None = None
-    splits: _Texts = []
-    seeds: Annotated[int | list[int], PlainValidator(_seeds)] = 5
-    threads: _Count = 1
-    jobs: _Count = Field(default_factory=default_jobs)
-    cluster: Annotated[str, AfterValidator(_cluster)] | None = None
-    floors: bool = True
-    contributions: bool = True
-    timeout: _Limit | None = None
-    memory: _Limit | None = None
-    require_seal: bool = False
-    data: Annotated[DirectoryPath, BeforeValidator(_path), Field(strict=False)] | None = None
-    allow_changed_data: bool = False
-    out: _Folder = Path("runs")
-    write: _Folder | None = None
-    tuned: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_suite(cls, values: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(values.get("suite"), str):
-            return values
-        if values.get("datasets"):
-            raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
-        with suppress(UsageError):  # the field says that there is no such suite
-            values = {**values, "datasets": suite_named(values["suite"]).datasets}
-        return values
-
-    @property
-    def seed_numbers(self) -> tuple[int, ...]:
-        """The seeds of a stochastic detector."""
-        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether other machines run the trials; ``local:N`` is this one."""
-        return self.cluster is not None and not self.cluster.startswith("local:")
-
-    @property
-    def data_options(self) -> DataOptions:
-        """Where loaders look for files, and how strict they are."""
-        return DataOptions(directory=self.data, allow_changed=self.allow_changed_data)
-
-
-class RunRequest(RunSettings):
-    """A validated request for a run; a UsageError names each setting that is wrong."""
-
-    # What messages call a setting, if not by its own name: Python's arguments have names of their own.
-    called: ClassVar[Mapping[str, str]] = {}
-
-    settings: _Texts = []  # of detectors and protocols, NAME.key=value; brackets in a detector's name win
-    config_hash: str | None = None  # SHA-256 of the configuration file, which records keep
-
-    if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
-
-        def __init__(self, **settings: Any) -> None:
-            try:
-                super().__init__(**settings)
-            except ValidationError as error:
-                # Without a place it is a suite's.
-                faults = [(str((*fault["loc"], "suite")[0]), fault_text(fault)) for fault in error.errors()]
-                texts = dict.fromkeys(f"{self.called.get(name, name)}: {text}" for name, text in faults)
-                wrong = UsageError("; ".join(texts), setting=faults[0][0])
-            else:
-                return
-            raise wrong  # out of the handler: pydantic's own traceback would say nothing more
-
-
-class _RunFile(RunSettings):
-    """The keys of a configuration file: settings are nested tables, and detectors must be named."""
-
-    overridden: ClassVar[frozenset[str]] = frozenset()
-
-    detectors: Annotated[_Detectors, _Several] = []
-    settings: Annotated[dict[str, Any], Field(alias="set", default_factory=dict)]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_overridden(cls, values: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in values.items() if key not in cls.overridden}
-
-
-def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
-    """Return what a configuration file, if any, and the options that override it ask for.
-
-    Paths in the file (cards, Python files, priors, folders) are relative to its folder. The option ``settings`` is
-    added to the file's. A UsageError lists all that is wrong with the file, with lines.
-    """
-    given = RunRequest(**options)
-    if file is None:
-        return given
-    asked = frozenset(options)
-    if asked & {"datasets", "suite"}:
-        asked |= {"datasets", "suite"}
-
-    class RunFile(_RunFile):
-        overridden = asked
-
-    found, text, issues = read_toml(file, RunFile, "the configuration", "docs/configuration.md shows one")
-    settings: list[str] = []
-    if found is not None:
-        values = {name: getattr(found, name) for name in found.model_fields_set - {"settings"}}
-        if found.suite:
-            del values["datasets"]
-        # Options that change which detectors and protocols run leave settings of others without use.
-        whole = not issues and not options.keys() & {"detectors", "protocols", "against", "floors"}
-        run = {**dict(found), **options}
-        for keys, value in _leaves(found.settings):
-            try:
-                settings += _setting(keys, value, run, file.parent, whole=whole)
-            except TsadbenchError as error:
-                place = ("set", *keys)
-                issues.append(Issue(file.name, f"{dotted(place)}: {error}", line_of(text, place)))
-    if issues or found is None:
-        raise UsageError(listed(f"configuration {file}", issues))
-    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-    settings += options.get("settings", ())
-    return RunRequest(**{**values, **options, "settings": settings, "config_hash": sha256})
-
-
-def _setting(keys: tuple[str, ...], value: object, run: Mapping[str, Any], folder: Path, *, whole: bool) -> list[str]:
-    """Return a file's setting as ``NAME.key=value``; nothing if the run has no such detector or protocol."""
-    name, dot, key = dotted(keys).rpartition(".")
-    target = _target(name, folder)
-    if not dot:
+def _setting(path: str, value: object, info: ValidationInfo) -> dict[str, str]:
+    """Return a file's setting; nothing if options left out its detector or protocol."""
+    folder, options = (info.context or {})[FOLDER], (info.context or {})[_OPTIONS]
+    name, _, key = path.rpartition(".")
+    if not name:
         raise UsageError('expected NAME.key, as in "t2.smoothing" = 5')
     if not isinstance(value, bool | int | float | str):
         raise UsageError(f"expected a number, a text, true or false, found {value!r}")
+    run = {**info.data, **options}
+    target, text = _target(name, folder), format_value(value)
     detectors = {parse_label(label).target for label in run["detectors"]} | set(floors() if run["floors"] else ())
     protocols = {run["against"]} if run["against"] else set(run["protocols"])
-    text = format_value(value)
     if target in detectors:
         text = _checked_arguments(target, {key: text}, folder)[key]
     elif target in protocols:
         parse_arguments(load_protocol(target), {key: text}, target)
-    elif whole:
-        raise UsageError(f"this run has no {target!r}{nearest(target, tuple(detectors | protocols))}")
+    elif options.keys() & {"detectors", "protocols", "against", "floors"}:
+        return {}
     else:
-        return []
-    return [f"{target}.{key}={text}"]
-
-
-def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield the values of nested tables, each with its keys."""
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, (*above, key))
-        else:
-            yield (*above, key), value
+        raise UsageError(f"this run has no {target!r}{nearest(target, tuple(detectors | protocols))}")
+    return {f"{target}.{key}": text}
 
 
 def _checked_arguments(detector: str, texts: Mapping[str, str], folder: Path) -> dict[str, str]:
@@ -329,4 +184,107 @@ def _target(name: str, folder: Path) -> str:
 
 
 def _beside(path: str, folder: Path) -> str:
-    return str(folder / Path(path).expanduser())
+    return str(folder / os.path.expanduser(path))
+
+
+# Not strict: Python callers pass tuples as well as lists.
+_Several = Field(min_length=1, strict=False)
+_Detectors: TypeAlias = list[Annotated[DetectorSpec, PlainValidator(_detector)]]
+# NumPy's numbers are taken as Python's; types are strict otherwise.
+_PLAIN = BeforeValidator(lambda value: value.item() if isinstance(value, np.generic) else value)
+_Count: TypeAlias = Annotated[int, _PLAIN, Field(ge=1)]
+_Limit: TypeAlias = Annotated[float, _PLAIN, Field(gt=0, allow_inf_nan=False)]
+_Path: TypeAlias = Annotated[Path, BeforeValidator(_path), Field(strict=False)]
+
+
+class RunRequest(BaseModel):
+    """Settings of a run; docs/configuration.md explains them by these names.
+
+    Detectors are names, classes, detectors, or estimator objects of scikit-learn; none: the floors alone. A UsageError
+    names each setting that is wrong.
+    """
+
+    model_config = TABLE
+    # What messages call a setting, if not by its own name: Python's arguments have names of their own.
+    called: ClassVar[Mapping[str, str]] = {}
+
+    detectors: Annotated[_Detectors, AfterValidator(_not_empty), Field(strict=False)] = []
+    datasets: Annotated[list[Annotated[DatasetSpec, PlainValidator(_dataset)]], _Several] = ["skab"]
+    suite: Annotated[str, AfterValidator(lambda name: suite_named(name) and name)] | None = None
+    protocols: Annotated[list[Annotated[str, AfterValidator(_protocol)]], _Several] = [DEFAULT_PROTOCOL]
+    against: str | None = None
+    splits: Annotated[list[str], Field(strict=False)] = []
+    seeds: Annotated[int | list[int], PlainValidator(_seeds)] = 5
+    threads: _Count = 1
+    jobs: _Count = Field(default_factory=default_jobs)
+    cluster: Annotated[str, Field(pattern=r"^((tcp|tls)://[^/\s]+|local:[1-9]\d*)$")] | None = None
+    floors: bool = True
+    contributions: bool = True
+    timeout: _Limit | None = None
+    memory: _Limit | None = None
+    require_seal: bool = False
+    data: Annotated[DirectoryPath, BeforeValidator(_path), Field(strict=False)] | None = None
+    allow_changed_data: bool = False
+    out: _Path = Path("runs")
+    write: _Path | None = None
+    tuned: dict[str, Any] = {}
+    # By ``NAME.key``, of detectors and protocols; brackets in a detector's name win.
+    settings: Annotated[
+        dict[str, str], PlainValidator(_settings), Field(validation_alias=AliasChoices("settings", "set"))
+    ] = {}
+    config_hash: str | None = None  # SHA-256 of the configuration file, which records keep
+
+    if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
+
+        def __init__(self, **settings: Any) -> None:
+            try:
+                super().__init__(**settings)
+            except ValidationError as error:
+                # Without a place it is a suite's.
+                faults = [(str((*fault["loc"], "suite")[0]), fault_text(fault)) for fault in error.errors()]
+                texts = dict.fromkeys(f"{self.called.get(name, name)}: {text}" for name, text in faults)
+                wrong = UsageError("; ".join(texts), setting=faults[0][0])
+            else:
+                return
+            raise wrong  # out of the handler: pydantic's own traceback would say nothing more
+
+        __init__.__pydantic_base_init__ = True  # or model_validate would call it, without the context
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_suite(cls, values: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        values = {key: value for key, value in values.items() if key not in (info.context or {}).get(_OPTIONS, ())}
+        suite = SUITES.get(str(values.get("suite")))
+        if suite and values.get("datasets"):
+            raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
+        return {**values, "datasets": suite.datasets} if suite else values
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether other machines run the trials; ``local:N`` is this one."""
+        return self.cluster is not None and not self.cluster.startswith("local:")
+
+    @property
+    def data_options(self) -> DataOptions:
+        """Where loaders look for files, and how strict they are."""
+        return DataOptions(directory=self.data, allow_changed=self.allow_changed_data)
+
+
+def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
+    """Return what a configuration file, if any, and the options that override it ask for.
+
+    Paths in the file (cards, Python files, priors, folders) are relative to its folder. The option ``settings`` is
+    added to the file's. A UsageError lists all that is wrong with the file, with lines.
+    """
+    given = RunRequest(**options)
+    if file is None:
+        return given
+    own = {name: getattr(given, name) for name in given.model_fields_set}
+    if "datasets" in own:
+        own = {"suite": None, **own}
+    what = "the configuration", "docs/configuration.md shows one"
+    found, _, issues = read_toml(file, RunRequest, *what, {_OPTIONS: own})
+    if issues or found is None:
+        raise UsageError(listed(f"configuration {file}", issues))
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    return found.model_copy(update={**own, "settings": found.settings | given.settings, "config_hash": sha256})

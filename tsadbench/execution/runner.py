@@ -8,19 +8,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import TypeAlias, get_args
 
 from tsadbench.base.status import Status
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.identity import ASKED_BY, Identity, asked_by, identity
-from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
+from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes
 from tsadbench.execution.plan import Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trials
-from tsadbench.utils.grouping import grouped
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 # Not a status: of the trials that are ok, those that hold no contributions although their detector offers them.
@@ -154,58 +153,40 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
     If only the rules or the protocol's parameters differ, the stored scores are judged, and the record is kept.
     ``rerun`` says what does not count as held, as for `run_plan`.
     """
-    held = _Held(plan, store)
-    kept = []
-    for trial in plan.trials:
-        record = held.record(trial, rerun)
+
+    @cache
+    def by_scoring() -> dict[str, Record]:  # the newest that is ok
+        return {record.scoring: record for record in store.read()[0] if record.status == "ok"}
+
+    def held(trial: Trial) -> Record | None:
+        names = identity(trial, plan)
+        record = store.find(names.trial)
+        if record is None and "ok" not in rerun and store.holds(names.scoring):
+            record = by_scoring().get(names.scoring)
         if record is None or record.status in rerun or not plan.accepts(record):
-            continue
-        lacks = trial.contender.description.offers_contributions and not store.has_contributions(record)
-        if not (NO_CONTRIBUTIONS in rerun and plan.contributions and record.status == "ok" and lacks):
-            kept.append(record)
-    return tuple(kept)
-
-
-class _Held:
-    """Finds a plan's trials in a store, by their names and by their scores."""
-
-    def __init__(self, plan: Plan, store: Store) -> None:
-        self._plan = plan
-        self._store = store
-
-    def record(self, trial: Trial, rerun: Collection[str]) -> Record | None:
-        """Return the record of a trial by today's rules; None if the store does not hold it."""
-        names = identity(trial, self._plan)
-        record = self._store.find(names.trial)
-        if record is None and "ok" not in rerun and self._store.holds(names.scoring):
-            held = (self._store.find(trial) for trial in reversed(self._by_scoring.get(names.scoring, ())))
-            # Another process may have run one of them anew since they were listed.
-            record = next((one for one in held if one and (one.status, one.scoring) == ("ok", names.scoring)), None)
-        if record is None or record.status != "ok" or record.status in rerun:
+            return None
+        if record.status != "ok":
             return record
-        episodes = self._plan.episodes
-        try:
-            scored_episodes(self._store.scores(record, score_shapes(episodes)), episodes, None)
-            self._store.contributions(record, contribution_shapes(episodes))
+        lacks = trial.contender.description.offers_contributions and not store.has_contributions(record)
+        if plan.contributions and NO_CONTRIBUTIONS in rerun and lacks:
+            return None
+        try:  # whether its arrays can be read
+            store.scores(record, score_shapes(plan.episodes))
+            store.contributions(record, contribution_shapes(plan.episodes))
             same = (record.trial, record.judging) == (names.trial, names.judging)
-            return record if same else self._judged(record, trial, names)
-        except StoreError:  # its arrays are gone or broken: it is run again
+            return record if same else _judged(record, trial, plan, store, names)
+        except StoreError:  # it is run again
             return None
 
-    @cached_property
-    def _by_scoring(self) -> dict[str, tuple[str, ...]]:
-        """Names of trials that are ok, oldest first, by what determines their scores."""
-        ok = grouped([one for one in self._store.read()[0] if one.status == "ok"], lambda one: one.scoring)
-        return {scoring: tuple(one.trial for one in trials) for scoring, trials in ok.items()}
+    return tuple(record for trial in plan.trials if (record := held(trial)))
 
-    def _judged(self, record: Record, trial: Trial, names: Identity) -> Record:
-        plan = self._plan
-        renamed = replace(record, protocol=plan.protocol_label)
-        threshold = trial.contender.traits.fixed_threshold
-        rules = plan.protocol, plan.episodes, plan.data.labels, threshold, names.judging
-        judged = judge_again(renamed, self._store, *rules)
-        if record.trial != names.trial:
-            manifest = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
-            judged = replace(judged, trial=names.trial, manifest={**manifest, **asked_by(plan)})
-        self._store.put(judged)
-        return judged
+
+def _judged(record: Record, trial: Trial, plan: Plan, store: Store, names: Identity) -> Record:
+    """Judge stored scores by the plan's rules, and keep the record; another trial's may be the source."""
+    rules = plan.protocol, plan.episodes, plan.data.labels, trial.contender.traits.fixed_threshold, names.judging
+    judged = judge_again(replace(record, protocol=plan.protocol_label), store, *rules)
+    if record.trial != names.trial:
+        made = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
+        judged = replace(judged, trial=names.trial, manifest={**made, **asked_by(plan)})
+    store.put(judged)
+    return judged

@@ -284,7 +284,9 @@ def is_store(path: Path) -> bool:
 
 
 def require_outside_stores(folder: Path) -> None:
-    """Raise a UsageError if tables would be written into a run store, whose files they would mix with."""
+    """Raise a UsageError if tables would be written into a file or a run store, whose files they would mix with."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--write {folder}: expected a folder, which may be new, found a file")
     found = next((one for one in (folder, *folder.resolve().parents) if is_store(one)), None)
     if found is not None:
         raise UsageError(f"--write {folder}: {found} is a run store; choose a folder of its own for tables")
@@ -316,9 +318,9 @@ def read_arrays(stream: IO[bytes], shapes: Shapes | None = None) -> dict[str, An
         if sum(one.file_size for one in archive.infolist()) > os.fstat(stream.fileno()).st_size:
             raise ValueError("its arrays are larger than the file: expected them uncompressed")
         arrays = {}
-        for name in members if shapes is None else [name for name in shapes if name in members]:
-            if fault := label_fault(name):
-                raise ValueError(f"the name of an array: {fault}")
+        for name in members if shapes is None else shapes:
+            if fault := label_fault(name) if name in members else "it is missing":
+                raise ValueError(f"array {name!r:.200}: {fault}")
             with archive.open(members[name]) as member:
                 array = npy.read_array(member, allow_pickle=False, max_header_size=_LONGEST_HEADER)
             if array.dtype not in (np.float64, np.float32):

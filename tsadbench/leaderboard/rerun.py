@@ -83,7 +83,7 @@ def _records(
             detectors=[label for label, _ in alike],
             datasets=[dataset],
             protocols=[protocol.target],
-            settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
+            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
             seeds=min(seeds or n_of_rows, n_of_rows),
             threads=threads,
             floors=False,

@@ -117,7 +117,7 @@ def _planned(
             detectors=[record.label],
             datasets=[data],
             protocols=[protocol.target],
-            settings=[f"{protocol.target}.{key}={value}" for key, value in protocol.arguments.items()],
+            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
             seeds=1,
             threads=record.threads,
             floors=False,

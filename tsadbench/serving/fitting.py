@@ -96,7 +96,7 @@ def fit_model(
         protocols=[protocol],
         seeds=1,
         threads=threads,
-        settings=list(settings),
+        settings=settings,  # type: ignore[arg-type]  # texts, which the request reads
         floors=False,
         data=options.directory,
         allow_changed_data=options.allow_changed,

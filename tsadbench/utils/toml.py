@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -31,11 +32,13 @@ _MOST_FAULTS, _LONGEST = 100, 200
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_toml(path: Path, model: type[_Model], whole: str, advice: str) -> tuple[_Model | None, str, list[Issue]]:
+def read_toml(
+    path: Path, model: type[_Model], whole: str, advice: str, more: Mapping[str, object] = MappingProxyType({})
+) -> tuple[_Model | None, str, list[Issue]]:
     """Return a TOML file's content (None if it cannot be read or a value is wrong), its text and the issues.
 
     Unknown keys are issues, but the others are read. Messages call the file ``whole`` ("the card"); ``advice`` says
-    what to do if there is no such file.
+    what to do if there is no such file; ``more`` joins pydantic's context.
     """
     text, line = "", None
     try:
@@ -53,7 +56,7 @@ def read_toml(path: Path, model: type[_Model], whole: str, advice: str) -> tuple
         if at := re.search(r"at line (\d+)", str(error)):
             line = int(at[1])
     else:
-        context = {FOLDER: path.parent}
+        context = {FOLDER: path.parent, **more}
         try:
             return model.model_validate(content, context=context), text, []
         except ValidationError as error:
