@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 import platform
 import secrets
 import signal
 import socket
-import struct
 import sys
 import tempfile
 import time
@@ -40,8 +38,6 @@ _POLL_SECONDS = 0.1
 _REPORT_SECONDS = 0.05
 # A log longer than twice this is cut: its beginning and its end are kept.
 _KEPT_LOG_BYTES = 2**19
-# struct ucred of Linux: process, user, group.
-_CREDENTIALS = struct.Struct("3i")
 
 
 @dataclass(slots=True)
@@ -122,7 +118,7 @@ class Box:
                 raise BoxFailure("error", f"{where}: {self.seal_reason}")
             self._watch = Watch(self._limits, self._process.pid, self._log, self._process.room)
             if construct:
-                reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)], expected=wire.Constructed)
+                reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)])
                 self.offers_contributions = reply.offers_contributions
                 self.scores_training_itself = reply.scores_training_itself
         except BaseException:
@@ -159,7 +155,7 @@ class Box:
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
         self._train = recordings
         opaque = [self._crossing.recording(recording, "train") for recording in recordings]
-        reply, _ = self._ask(*wire.packed("fit", opaque), expected=wire.Fitted)
+        reply, _ = self._ask(*wire.packed("fit", opaque))
         self.costs.fit_seconds += self._seconds
         self.costs.fit_cpu_seconds += self._cpu_seconds
         try:
@@ -170,7 +166,7 @@ class Box:
     def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
         """Change parameters that the fit does not depend on to the construction's; scoring costs start again at 0."""
         header: wire.Header = {"kind": "set_parameters", "parameters": list(names)}
-        self._ask(header, [self._disguised(construction)], expected=wire.Done)
+        self._ask(header, [self._disguised(construction)])
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
@@ -199,11 +195,11 @@ class Box:
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
         header, arrays = wire.packed("held_out_loss", [self._crossing.recording(one, "held out") for one in recordings])
-        return self._ask({**header, "first": first}, arrays, expected=wire.HeldOutLoss)[0].loss
+        return self._ask({**header, "first": first}, arrays)[0].loss
 
     def imported(self) -> dict[str, frozenset[str]]:
         """Return the packages that its process has loaded since its start, and for each the packages that did so."""
-        reply, _ = self._ask({"kind": "imported"}, expected=wire.Imported)
+        reply, _ = self._ask({"kind": "imported"})
         return {package: frozenset(importers) for package, importers in reply.importers.items()}
 
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
@@ -211,9 +207,9 @@ class Box:
 
         ``estimators`` says whether it may hold scikit-learn's estimators, which take seconds to write.
         """
-        reply, contents = self._ask({"kind": "learned", "estimators": estimators}, expected=wire.Learned)
+        reply, contents = self._ask({"kind": "learned", "estimators": estimators}, shapes=None)
         if reply.refused is not None:
-            raise ModelFileError(one_line(reply.refused))
+            raise ModelFileError(one_line(reply.text))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
 
     def restore(self, parts: Mapping[str, bytes], kept: Sequence[str] = (), threads: int | None = None) -> Traits:
@@ -223,16 +219,16 @@ class Box:
         """
         contents = [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
         header: wire.Header = {"kind": "restore", "parts": list(parts), "kept": list(kept), "threads": threads}
-        found, _ = self._ask(header, contents, expected=wire.Restored)
+        found, _ = self._ask(header, contents)
         return Traits(
             look_ahead=found.look_ahead, memory=found.memory, adaptive=found.adaptive, leaky=printable(found.leaky)
         )
 
-    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Answered:
+    def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Done:
         """Return the answer of a function that runs beside the detector's code, under limits of its own."""
         self._watch = Watch(limits, self._process.pid, self._log, self._process.room)
         content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
-        return self._ask({"kind": "question"}, [content], expected=wire.Answered)[0]
+        return self._ask({"kind": "question"}, [content])[0]
 
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's, if it `may_fork`.
@@ -242,13 +238,14 @@ class Box:
         """
         ours, theirs = socket.socketpair()
         ours.settimeout(_POLL_SECONDS)
-        # The kernel adds to what arrives which process sent it, by its id out here.
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         with theirs:
-            self._ask({"kind": "fork"}, expected=wire.Done, passed=theirs.fileno())
+            pid = self._ask({"kind": "fork"}, passed=theirs.fileno())[0].pid
+        # The detector may name any process, and the one that it names is killed at the end.
+        if pid not in self._watch.pids():
+            raise BoxFailure("error", f"{self._name}: a fork of its process ended at once")
         forked = copy.copy(self)
         forked.costs, forked._listener, forked._forked = Costs(), None, True
-        forked._process = replace(self._process, pid=self._sender(ours), sock=ours)
+        forked._process = replace(self._process, pid=pid, sock=ours)
         forked._log = os.fdopen(os.dup(self._log.fileno()), "rb")
         forked._watch = Watch(self._limits, forked._process.pid, forked._log, origin=self._process.pid)
         self._watch.counted_elsewhere.add(forked._process.pid)
@@ -266,14 +263,10 @@ class Box:
         header: wire.Header,
         arrays: Sequence[wire.Array] = (),
         *,
-        expected: type[wire.Reply],
-        shapes: Sequence[tuple[int, ...]] = (),
+        shapes: Sequence[tuple[int, ...]] | None = (),
         passed: int | None = None,
-    ) -> tuple[wire.Reply, list[wire.Array]]:
-        """Send a request, and a file descriptor if one is to be passed; return the answer.
-
-        Whatever else the box does is a `BoxFailure`.
-        """
+    ) -> tuple[wire.Done, list[wire.Array]]:
+        """Send a request, with ``passed`` as a file descriptor; return the answer. All else is a `BoxFailure`."""
         mark = secrets.token_hex(8)
         header = {**header, **self._surroundings, "request": mark}
         self._surroundings = {}
@@ -284,7 +277,7 @@ class Box:
             if passed is not None:
                 socket.send_fds(self._process.sock, [b"f"], [passed])
             start = time.perf_counter()
-            reply, results = self._reply(expected, mark, shapes)
+            reply, results = self._reply(mark, shapes)
             # The whole answer counts: a header that is sent early saves nothing.
             self._seconds = time.perf_counter() - start
             self._cpu_seconds = self._watch.cpu_seconds() - cpu_start
@@ -296,14 +289,12 @@ class Box:
             self.costs.peak_memory_mib = max(self.costs.peak_memory_mib, self._watch.read_peak())
         return reply, results
 
-    def _reply(
-        self, expected: type[wire.Reply], mark: str, shapes: Sequence[tuple[int, ...]]
-    ) -> tuple[wire.Reply, list[wire.Array]]:
+    def _reply(self, mark: str, shapes: Sequence[tuple[int, ...]] | None) -> tuple[wire.Done, list[wire.Array]]:
         """Receive the answer to a request, and pass on the progress before it."""
         sock, unseen = self._process.sock, None
         while True:
             header, kinds = wire.receive_header(sock, self._watch, max_bytes=wire.MAX_REPLY_BYTES)
-            reply = wire.read_reply(expected, mark, shapes, header, kinds)
+            reply = wire.read_reply(mark, shapes, header, kinds)
             if isinstance(reply, wire.Failure):
                 restored = self._crossing.restored
                 raise BoxFailure(reply.status, restored(reply.reason), restored(reply.traceback))
@@ -337,17 +328,6 @@ class Box:
             return BoxFailure("killed", f"its process was ended by {names.get(-code, f'signal {-code}')}")
         return BoxFailure("error", f"its process ended itself with exit code {code}")
 
-    def _sender(self, sock: socket.socket) -> int:
-        """Return the id of the process that has written into a socket."""
-        while True:
-            self._watch()
-            with contextlib.suppress(TimeoutError):
-                _, ancillary, _, _ = sock.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), socket.MSG_PEEK)
-                if not ancillary:
-                    raise BoxFailure("error", f"{self._name}: a fork of its process ended at once")
-                pid, _, _ = _CREDENTIALS.unpack(ancillary[0][2])
-                return int(pid)
-
     def _disguised(self, construction: Construction) -> wire.Array:
         """Return a construction as bytes, its sensors renamed."""
         texts = {name: str(text) for name, text in self._crossing.arguments(construction.texts).items()}
@@ -363,7 +343,7 @@ class Box:
         self, header: wire.Header, arrays: Sequence[wire.Array], shapes: Sequence[tuple[int, ...]]
     ) -> list[FloatArray]:
         """Return the scores that answer a request, checked."""
-        _, answered = self._ask(header, arrays, expected=wire.Done, shapes=shapes)
+        _, answered = self._ask(header, arrays, shapes=shapes)
         call = f"{self._name}.{header['kind']}"
         try:
             scores = [one.astype(np.float64, copy=False) for one in answered]

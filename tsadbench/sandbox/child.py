@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from types import FrameType
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -63,27 +64,28 @@ class _Inside:
     def serve_one(self) -> None:
         """Answer one request. Its arrays, which are large, are gone when the next one arrives."""
         header, arrays = receive(self._sock)
-        kind = header["kind"]
+        kind, results = header["kind"], []
+        done = {"kind": "done", "request": header["request"]}
         try:
             if "path" in header:
                 sys.path[:] = header["path"]
                 self._threads = header["threads"]
                 os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
-            reply, results = getattr(self, f"on_{kind}")(header, arrays)
+            found, results = getattr(self, f"on_{kind}")(header, arrays)
+            reply = {**done, **found}
         except BaseException as error:  # a detector may raise anything, even SystemExit
-            _flush()
-            self._send(_failure(error, kind, getattr(self, "_detector", None)))
-        else:
-            _flush()
-            self._send({"kind": "done", "request": header["request"], **reply}, results)
+            if isinstance(error, TsadbenchError) and kind in ("question", "learned"):
+                known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
+                text = printable(str(error), lines=True)[:LONGEST_REASON]
+                reply = {**done, "refused": known.__name__, "text": text}
+            else:
+                reply = _failure(error, kind, getattr(self, "_detector", None))
+        _flush()
+        self._send(reply, results)
 
     def on_question(self, _: Header, arrays: list[Array]) -> Answer:
         question, arguments = pickle.loads(arrays[0].tobytes())  # the parent wrote it
-        try:
-            answer = question(*arguments)
-        except TsadbenchError as error:
-            known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
-            return {"refused": known.__name__, "text": printable(str(error), lines=True)[:LONGEST_REASON]}, []
+        answer = question(*arguments)
         return {"answer": to_json(answer, inf_nan_mode="constants").decode()}, []
 
     def on_construct(self, header: Header, arrays: list[Array]) -> Answer:
@@ -126,10 +128,7 @@ class _Inside:
         return {"importers": self._imports.importers()}, []
 
     def on_learned(self, header: Header, _: list[Array]) -> Answer:
-        try:
-            parts = to_parts(self._detector, estimators=header["estimators"])
-        except TsadbenchError as error:
-            return {"refused": one_line(str(error))}, []
+        parts = to_parts(self._detector, estimators=header["estimators"])
         return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
     def on_restore(self, header: Header, arrays: list[Array]) -> Answer:
@@ -154,7 +153,7 @@ class _Inside:
             self._sock.close()
             self._sock, self._lock = socket.socket(fileno=fd), threading.Lock()
             threading.Thread(target=_end_with, args=(box,), daemon=True).start()
-        return {}, []
+        return {"pid": forked}, []
 
     def _working(self, work: Callable[[], T]) -> T:
         limit_threads(self._threads)
@@ -178,46 +177,28 @@ class _Inside:
 
 
 class _ImportLog:
-    """A finder of modules that finds none, and notes which module imports each package that is not loaded yet."""
+    """A finder of modules that finds none, and notes which package first asks for each that is not loaded yet."""
 
     def __init__(self) -> None:
         self._importers: dict[str, set[str]] = {}
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
-        above = name.rpartition(".")[0]
-        if not above or _is_namespace(above):
-            frame = sys._getframe(1)
-            while frame.f_back is not None and _name(frame.f_globals).startswith(("importlib", "_frozen_importlib")):
+        if "." not in name:
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and _package(frame) in sys.stdlib_module_names:
                 frame = frame.f_back
-            self._importers.setdefault(name, set()).add(_name(frame.f_globals))
+            self._importers.setdefault(name, set()).add("" if frame is None else _package(frame))
 
     def importers(self) -> dict[str, list[str]]:
-        """Return the top-level packages that were loaded since the start, except the standard library's.
-
-        For each the packages that imported it.
-        """
-        found: dict[str, set[str]] = {}
-        for module, importers in self._importers.items():
-            if module in sys.modules and not _is_namespace(module) and _is_module(module):
-                package = module.partition(".")[0]
-                others = found.setdefault(package, set())
-                others |= {one.partition(".")[0] for one in filter(_is_module, importers)} - {package}
-        return {package: sorted(importers) for package, importers in found.items()}
+        """Return the packages that were loaded since the start, and for each the packages that imported it."""
+        known = {"", *sys.stdlib_module_names}
+        loaded = {name: found for name, found in self._importers.items() if name in sys.modules.keys() - known}
+        return {name: sorted(filter(str.isidentifier, found - {name})) for name, found in loaded.items()}
 
 
-def _is_namespace(package: str) -> bool:
-    loaded = sys.modules.get(package)
-    return hasattr(loaded, "__path__") and getattr(loaded, "__file__", None) is None
-
-
-def _is_module(name: str) -> bool:
-    """Whether a name is that of a module outside the standard library."""
-    return name.partition(".")[0] not in sys.stdlib_module_names and all(map(str.isidentifier, name.split(".")))
-
-
-def _name(variables: dict[str, object]) -> str:
-    return str(variables.get("__name__"))[:200]
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def main(fd: int, status: SealStatus) -> None:

@@ -124,10 +124,9 @@ class Watch:
                 # A process's CPU clock counts nanoseconds; the times in /proc count hundredths of a second.
                 own = time.clock_gettime((~self._pid << 3) | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)
             total = own + found.children_user + found.children_system
-            for process in self._members():
-                if process.pid != self._pid:
-                    with contextlib.suppress(psutil.Error):
-                        total += sum(process.cpu_times()[:4])  # user, system, and those of its ended children
+            for pid in self.pids() - {self._pid}:
+                with contextlib.suppress(psutil.Error):
+                    total += sum(psutil.Process(pid).cpu_times()[:4])  # user, system, and those of its ended children
             self._cpu_seconds = max(self._cpu_seconds, total)
         return self._cpu_seconds
 
@@ -140,11 +139,12 @@ class Watch:
     def _check_size(self) -> None:
         memory = processes = 0
         nameless: dict[tuple[int, int], int] = {}
-        for process in self._members():
+        for pid in self.pids():
             with contextlib.suppress(OSError, psutil.Error):  # it has just ended
+                process = psutil.Process(pid)
                 memory += process.memory_info().rss
                 processes += process.num_threads()
-                nameless |= _nameless_files(process.pid)
+                nameless |= _nameless_files(pid)
         log = os.fstat(self._log.fileno())
         nameless.pop((log.st_dev, log.st_ino), None)
         files = sum(nameless.values()) + (0 if self._room is None else _bytes_below(self._room))
@@ -157,14 +157,14 @@ class Watch:
         if files > LARGEST_FILE:
             raise BoxFailure("error", f"it keeps more than {LARGEST_FILE // 2**20} MiB in files")
 
-    def _members(self) -> list[psutil.Process]:
+    def pids(self) -> set[int]:
         """Return the processes of the box's group that count here."""
-        found = []
+        found = set()
         for pid in psutil.pids():
-            with contextlib.suppress(OSError, psutil.Error):
-                if os.getpgid(pid) == self._group and pid not in self.counted_elsewhere:
-                    found.append(psutil.Process(pid))
-        return found
+            with contextlib.suppress(OSError):
+                if os.getpgid(pid) == self._group:
+                    found.add(pid)
+        return found - self.counted_elsewhere
 
 
 def kill_group(pid: int) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tsadbench.base.recording import Recording
 
@@ -163,95 +163,68 @@ class Failure(_Strict):
 
 
 class Done(_Strict):
-    """The answer to the request whose secret mark it repeats, so that it cannot be written before the request."""
+    """The answer to the request whose secret mark it repeats, so that it cannot be written before the request.
+
+    Each request reads its own fields.
+    """
 
     kind: Literal["done"]
     request: str
-
-
-class Constructed(Done):
-    """The detector exists."""
-
-    offers_contributions: bool
-    scores_training_itself: bool
-
-
-class Fitted(Done):
-    """The detector is fitted."""
-
+    # construct
+    offers_contributions: bool = False
+    scores_training_itself: bool = False
+    # fit
     training_facts: Annotated[
         dict[Annotated[str, Field(max_length=40)], bool | _Integer | _Finite | None], Field(max_length=32)
-    ]
-
-
-class Restored(Done):
-    """A detector of a model file exists; how far its scores reach, as in `Traits`."""
-
-    look_ahead: _Count
-    memory: _Count | None
-    adaptive: bool
-    leaky: Annotated[str, Field(max_length=300)]
-
-
-class HeldOutLoss(Done):
-    """The loss on held-out recordings."""
-
-    loss: _Finite
-
-
-class Imported(Done):
-    """The packages that were loaded since the process is the box's, and the modules that imported each."""
-
-    importers: Annotated[dict[_Module, Annotated[list[_Module], Field(max_length=5000)]], Field(max_length=5000)]
-
-
-class Learned(Done):
-    """The names of the parts of a model file, which follow as arrays of bytes; or why there are none."""
-
+    ] = {}
+    # held_out_loss
+    loss: _Finite = 0.0
+    # imported: packages, and those that imported each
+    importers: Annotated[dict[_Module, Annotated[list[_Module], Field(max_length=5000)]], Field(max_length=5000)] = {}
+    # restore: how far scores reach, as in `Traits`
+    look_ahead: _Count = 0
+    memory: _Count | None = None
+    adaptive: bool = False
+    leaky: Annotated[str, Field(max_length=300)] = ""
+    # fork
+    pid: Annotated[int, Field(ge=0, lt=2**31)] = 0
+    # learned: the names of the parts of a model file, which follow as arrays of bytes
     parts: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=10_000)] = []
-    refused: _Reason | None = None
-
-
-class Answered(Done):
-    """The answer to a question as JSON; or the error that the question raised on purpose, by its name, and its text."""
-
+    # question: its answer as JSON
     answer: Annotated[str, Field(max_length=MAX_REPLY_BYTES)] = ""
+    # learned, question: the name of the error that was raised on purpose, and its text
     refused: Annotated[str, Field(max_length=100)] | None = None
     text: _Reason = ""
 
 
-Reply = TypeVar("Reply", bound=Done)
+_REPLY: TypeAdapter[Done | Progress | Failure]
+_REPLY = TypeAdapter(Annotated[Done | Progress | Failure, Field(discriminator="kind")])
 
 
 def read_reply(
-    expected: type[Reply], mark: str, shapes: Sequence[tuple[int, ...]], header: Header, arrays: Sequence[ArrayKind]
-) -> Reply | Progress | Failure:
+    mark: str, shapes: Sequence[tuple[int, ...]] | None, header: Header, arrays: Sequence[ArrayKind]
+) -> Done | Progress | Failure:
     """Return what a frame says, before its arrays are received; a BrokenFrameError if it says something else.
 
-    That is the ``expected`` answer to the request of this ``mark``, progress, or a failure. ``shapes`` are those of the
-    float64 arrays that have to follow the answer; those of `Learned` are bytes, one for each of its parts.
+    That is the answer to the request of this ``mark``, progress, or a failure. ``shapes`` are those of the float64
+    arrays that have to follow the answer; None: arrays of bytes, one for each of its ``parts``.
     """
-    kind = header.get("kind")
-    if kind not in ("done", "progress", "failure"):
-        raise BrokenFrameError(f"a frame of the kind {kind!r:.60}")
-    model: type[Reply | Progress | Failure]
-    model = expected if kind == "done" else Progress if kind == "progress" else Failure
     try:
-        reply = model.model_validate(header)
+        reply = _REPLY.validate_python(header)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        raise BrokenFrameError(f"{'.'.join(map(str, first['loc']))} of {kind!r}: {first['msg']}") from error
+        raise BrokenFrameError(f"{'.'.join(map(str, first['loc']))}: {first['msg']:.200}") from error
     if isinstance(reply, Done) and reply.request != mark:
         raise BrokenFrameError("an answer that was not asked for")
-    if isinstance(reply, Learned):
+    if isinstance(reply, Done) and shapes is None:
         n_bytes = sum(sum(shape) for _, shape in arrays)
         bytes_alone = all(name == "uint8" and len(shape) == 1 for name, shape in arrays)
         if not bytes_alone or not len(set(reply.parts)) == len(reply.parts) == len(arrays) or n_bytes > _MAX_PART_BYTES:
             raise BrokenFrameError(f"{len(reply.parts)} parts of a model in {_shown(arrays)}")
-        return reply
-    wanted = [("float64", tuple(shape)) for shape in shapes] if isinstance(reply, Done) else []
-    if list(arrays) != wanted:
-        raise BrokenFrameError(f"{_shown(arrays)} where {_shown(wanted)} were expected")
+    else:
+        wanted = [("float64", tuple(shape)) for shape in shapes or ()] if isinstance(reply, Done) else []
+        if list(arrays) != wanted:
+            raise BrokenFrameError(f"{_shown(arrays)} where {_shown(wanted)} were expected")
     return reply
 
 
