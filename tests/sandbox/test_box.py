@@ -191,7 +191,7 @@ def test_a_server_that_was_killed_is_started_again():
     with lean_server() as server, without_networks():
         with boxed(Sums, server) as box:
             box.fit((ROWS,))
-            next(iter(server._programs.values())).kill()
+            server._program.kill()
             assert gone(box._process.pid)
             with pytest.raises(BoxFailure, match="SIGKILL"):
                 box.score(ROWS)

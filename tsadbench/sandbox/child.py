@@ -201,12 +201,11 @@ def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
-def main(fd: int, status: SealStatus) -> None:
+def main(sock: socket.socket, status: SealStatus) -> None:
     """Tell the parent how well this process is closed, and serve it; at the end, no exit handler or thread goes on."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
-        sock = socket.socket(fileno=fd)
         send(sock, asdict(status))
         inside = _Inside(sock)
         with contextlib.suppress(EOFError):

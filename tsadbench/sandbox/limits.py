@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import signal
 import stat
 import sys
 import threading
@@ -165,12 +164,6 @@ class Watch:
                 if os.getpgid(pid) == self._group:
                     found.add(pid)
         return found - self.counted_elsewhere
-
-
-def kill_group(pid: int) -> None:
-    """Kill a box's process and all that it has started, at once: a fork cannot outrun it."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 def _nameless_files(pid: int) -> dict[tuple[int, int], int]:

@@ -2,7 +2,7 @@
 
 So a box starts in milliseconds, not in seconds. The server is a process in a session of its own. It serves one parent
 over a socket and ends, with all its boxes, when that socket closes: a killed parent leaves nothing behind. It
-constructs no detector and reads no data. Where there is no fork without an exec, each box is a server by itself.
+constructs no detector and reads no data. Where there is no fork without an exec, each box starts an interpreter.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 
+import psutil
+
 from tsadbench.base.status import Seal
 from tsadbench.errors import PluginError
-from tsadbench.sandbox.limits import kill_group
 from tsadbench.sandbox.seal.closing import SealStatus, close_box, move_in
 from tsadbench.sandbox.seal.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, close_descriptors, prctl
 from tsadbench.sandbox.seal.walls import Walls, gpu_devices, plan_walls
-from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
+from tsadbench.sandbox.wire import BrokenFrameError, receive, send
 
 # Slow to import: the server preloads those of their modules that this process has loaded, or that detectors import.
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
@@ -48,7 +49,7 @@ _PASSED_ON = frozenset({
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUBLAS_WORKSPACE_CONFIG",
     "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
 })  # fmt: skip
-_PROGRAM = "import sys; from tsadbench.sandbox.server import serve; serve(int(sys.argv[1]))"
+_PROGRAM = "import sys; from tsadbench.sandbox.server import {0}; {0}(int(sys.argv[1]), sys.argv[2])"
 _Broken = (OSError, EOFError, BrokenFrameError)
 
 
@@ -66,11 +67,9 @@ class Process:
 
     def kill(self) -> None:
         """Kill it and all that it has started; a copy of another box's process is killed by itself."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except OSError:  # it leads no group
-            with contextlib.suppress(OSError):
-                os.kill(self.pid, signal.SIGKILL)
+        _kill_group(self.pid)
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def end(self) -> int:
         """Close the socket and return the exit code, negative if a signal ended it; a process that stays is killed."""
@@ -81,8 +80,8 @@ class Process:
 class Server:
     """Starts processes for boxes and tells how they ended.
 
-    Without ``seal`` the kernel does not close them, which shows what that is good for. If it does not fork, each
-    process is a fresh interpreter, which is slow.
+    Without ``seal`` the kernel does not close them, which shows what that is good for. Unless it ``forks``, a process
+    executes a fresh interpreter, which is slow.
     """
 
     # Apple's system libraries do not survive a fork without an exec.
@@ -92,7 +91,7 @@ class Server:
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
         self._preloaded: set[str] = set()
-        self._programs: dict[int, subprocess.Popen[bytes]] = {}
+        self._program: subprocess.Popen[bytes] | None = None
         self._folder = ""
 
     def warm(self) -> None:
@@ -105,9 +104,8 @@ class Server:
         with self._lock:
             new = sorted(_heavy(modules) - self._preloaded)
             self._preloaded.update(new)
-            if new and self._control is not None:
+            if new and self._forks and self._control is not None:
                 with contextlib.suppress(OSError):  # it has died: its successor is told when it starts
-                    self._control.sendall(b"p")
                     send(self._control, {"preload": new})
 
     def start(self, log: int, walls: Walls) -> Process:
@@ -117,16 +115,22 @@ class Server:
                 try:
                     return self._start(log, walls)
                 except _Broken as error:  # it has died: the next one is its successor
-                    self._give_up()
+                    self._stop()
                     reason = type(error).__name__
         raise PluginError(f"{sys.executable}: no box can be started in this interpreter (its server ended: {reason})")
 
     def end(self, process: Process) -> int:
         """Return a process's exit code, after killing it if it does not end, and remove its room."""
+        code = -signal.SIGKILL  # if the server was killed, and its boxes with it
         with self._lock:
-            code = self._exit_code(process.pid)
-        if code == -signal.SIGKILL or not self._forks:
-            kill_group(process.pid)  # what it has left: no server does so
+            if self._control is not None:
+                try:  # only the server, the process's parent, can read it
+                    send(self._control, {"end": process.pid})
+                    code = receive(self._control)[0]["exit"]
+                except _Broken:
+                    self._stop()
+        if code == -signal.SIGKILL:
+            _kill_group(process.pid)  # what it has left: no server does so
         remove_folder(process.room)
         return code
 
@@ -140,67 +144,38 @@ class Server:
         room = tempfile.mkdtemp(dir=self._folder)
         ours, theirs = socket.socketpair()
         with theirs:
+            send(control, {"forks": self._forks})
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
-            send(control, {"room": room, "walls": asdict(walls)})
-            pid = _number(control, "pid")
-        if not self._forks:  # this one serves as a box from here on: the next one needs another
-            control.close()
-            self._control = None
+            pid = receive(control)[0]["pid"]
         try:
+            send(ours, {"room": room, "walls": asdict(walls), "seal": self._seal})
             told, _ = receive(ours)  # what it says first of all, before any code of a detector runs in it
         except _Broken:
             told = {"seal": "guarded", "reason": "its process ended before it was closed", "details": []}
         return Process(pid, ours, told["seal"], told["reason"], room, self, tuple(told["details"]))
 
-    def _exit_code(self, pid: int) -> int:
-        if not self._forks:
-            program = self._programs.pop(pid)
-            try:
-                return program.wait(timeout=_PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                program.kill()
-                return program.wait()
-        try:  # only the server, the process's parent, can read it
-            if self._control is not None:
-                self._control.sendall(b"e")
-                send(self._control, {"pid": pid})
-                return _number(self._control, "exit")
-        except _Broken:
-            self._give_up()
-        return -signal.SIGKILL  # the server was killed, and its boxes with it
-
     def _running(self) -> socket.socket:
-        self._folder = self._folder or os.path.realpath(tempfile.mkdtemp(prefix="tsadbench-box-"))
         if self._control is None:
+            self._folder = os.path.realpath(tempfile.mkdtemp(prefix="tsadbench-box-"))
             ours, theirs = socket.socketpair()
             ours.settimeout(_START_SECONDS)
             with theirs:
-                started = _start_python(theirs)
-            self._programs[started.pid] = started
-            self._preloaded |= _heavy(tuple(sys.modules))
-            preload = [*_ALWAYS, *sorted(self._preloaded)] if self._forks else []
-            send(ours, {"preload": preload, "seal": self._seal, "forks": self._forks, "folder": self._folder})
+                self._program = _start_python(theirs, self._folder)
             self._control = ours
+            self._preloaded |= _heavy(tuple(sys.modules))
+            if self._forks:
+                send(ours, {"preload": [*_ALWAYS, *sorted(self._preloaded)]})
         return self._control
 
-    def _give_up(self) -> None:
-        """Forget a server that does not answer, with its boxes."""
-        if self._forks:
-            self._stop()
-        self._control = None
-
     def _stop(self) -> None:
-        if self._control is not None:
+        if self._control is not None and self._program is not None:
             self._control.close()
             self._control = None
-        for program in self._programs.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
-                program.wait(timeout=5)
-            program.kill()
-            program.wait()
-        self._programs.clear()
-        remove_folder(self._folder)
-        self._folder = ""
+                self._program.wait(timeout=5)
+            self._program.kill()
+            self._program.wait()
+            remove_folder(self._folder)
 
 
 @cache
@@ -238,11 +213,11 @@ def remove_folder(folder: str) -> None:
         subprocess.run(["rm", "-rf", folder], check=False, capture_output=True)
 
 
-def _start_python(theirs: socket.socket) -> subprocess.Popen[bytes]:
+def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]:
     passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     return subprocess.Popen(
         # -P: the working directory is on the import path only if it is on ours.
-        [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
+        [sys.executable, "-P", "-c", _PROGRAM.format("serve"), str(theirs.fileno()), folder],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -260,13 +235,6 @@ def _start_python(theirs: socket.socket) -> subprocess.Popen[bytes]:
     )
 
 
-def _number(control: socket.socket, name: str) -> int:
-    reply, _ = receive(control)
-    if type(value := reply.get(name)) is not int:
-        raise BrokenFrameError(f"the server's answer has no number {name}")
-    return value
-
-
 def _heavy(modules: Iterable[str]) -> set[str]:
     """Return the modules of well-known libraries except tests, and what they import late; a box may have named them."""
     parts = {name: name.split(".") for name in modules}
@@ -281,32 +249,24 @@ def _heavy(modules: Iterable[str]) -> set[str]:
 # Inside the server's process.
 
 
-def serve(fd: int) -> None:
-    """Preload the modules that the parent names, then fork, reap and kill boxes on its orders."""
+def serve(fd: int, folder: str) -> None:
+    """Import modules, and start and end boxes, on the parent's orders; at its end, end all and remove the folder."""
     control = socket.socket(fileno=fd)
-    orders, _ = receive(control)
-    _preload(orders["preload"])
-    if orders["forks"]:
+    if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)  # what outlives its box becomes a child of this process, which waits for it
     boxes: set[int] = set()
     with contextlib.suppress(*_Broken):
-        # One byte announces a request, a header follows. If a box is to be started, file descriptors come with it:
-        # its end of a new socket, and the log. The header says what the box may reach, which box is to end, or what
-        # is to be imported, to which there is no answer.
-        while (request := socket.recv_fds(control, 1, 2))[0]:
-            header, _ = receive(control)
-            if "preload" in header:
-                _preload(header["preload"])
-            elif not request[1]:
-                send(control, {"exit": _end(header["pid"], boxes)})
-            elif orders["forks"]:
-                send(control, {"pid": _fork(request[1], header, boxes, sealed=orders["seal"])})
-            else:
-                send(control, {"pid": os.getpid()})
-                _become_box(request[1], header, sealed=orders["seal"])
+        while True:
+            order, _ = receive(control)
+            if "preload" in order:
+                _preload(order["preload"])
+            elif "end" in order:
+                send(control, {"exit": _end(order["end"], boxes)})
+            else:  # followed by the box's end of a new socket, and by its log
+                send(control, {"pid": _fork(socket.recv_fds(control, 1, 2)[1], boxes, forks=order["forks"])})
     for pid in boxes:
-        kill_group(pid)
-    remove_folder(orders["folder"])
+        _kill_group(pid)
+    remove_folder(folder)
 
 
 def _preload(modules: list[str]) -> None:
@@ -320,7 +280,7 @@ def _preload(modules: list[str]) -> None:
     gc.freeze()
 
 
-def _fork(fds: list[int], header: Header, boxes: set[int], *, sealed: bool) -> int:
+def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
     server = os.getpid()
     with warnings.catch_warnings():
         # Python warns if the process has threads, because a lock that one of them holds stays locked in the child.
@@ -330,9 +290,18 @@ def _fork(fds: list[int], header: Header, boxes: set[int], *, sealed: bool) -> i
     if not pid:
         try:
             os.setsid()  # a group of its own: what a detector sends to "its" process group does not reach the server
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() == server:  # else it died before the request above, which then has no effect
-                _become_box(fds, header, sealed=sealed)
+            if sys.platform == "linux":
+                prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            channel, log = fds
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            if os.getppid() != server:
+                pass  # it died before the request above, which then has no effect
+            elif forks:
+                become_box(channel)
+            else:
+                os.set_inheritable(channel, True)
+                os.execv(sys.executable, [sys.executable, "-P", "-c", _PROGRAM.format("become_box"), str(channel), ""])
         finally:
             os._exit(1)  # a box must never return into the server's loop
     for fd in fds:
@@ -341,18 +310,17 @@ def _fork(fds: list[int], header: Header, boxes: set[int], *, sealed: bool) -> i
     return pid
 
 
-def _become_box(fds: list[int], header: Header, *, sealed: bool) -> None:
+def become_box(fd: int, _folder: str = "") -> None:
+    """Close this process as the parent orders over its channel, and serve it."""
     from tsadbench.sandbox import child
 
-    channel, log = fds
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    if sealed and sys.platform == "linux":
-        status = close_box(Walls(**header["walls"]), header["room"], channel)
+    order, _ = receive(channel := socket.socket(fileno=fd))
+    if order["seal"] and sys.platform == "linux":
+        status = close_box(Walls(**order["walls"]), order["room"], fd)
     else:
-        close_descriptors(channel)
-        status = SealStatus("guarded", "only Linux can seal a process" if sealed else "it was not to be sealed")
-    move_in(header["room"])
+        close_descriptors(fd)
+        status = SealStatus("guarded", "only Linux can seal a process" if order["seal"] else "it was not to be sealed")
+    move_in(order["room"])
     child.main(channel, status)
 
 
@@ -363,9 +331,9 @@ def _end(pid: int, boxes: set[int]) -> int:
     boxes.remove(pid)
     deadline = time.monotonic() + _PATIENCE_SECONDS
     # Not reaped yet: as long as it is a zombie, no other group gets its number.
-    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None and time.monotonic() < deadline:
+    while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
         time.sleep(0.002)
-    kill_group(pid)
+    _kill_group(pid)
     _, status = os.waitpid(pid, 0)
     deadline = time.monotonic() + _PATIENCE_SECONDS
     with contextlib.suppress(ChildProcessError):
@@ -373,3 +341,9 @@ def _end(pid: int, boxes: set[int]) -> int:
             if os.waitpid(-pid, os.WNOHANG) == (0, 0):
                 time.sleep(0.001)
     return os.waitstatus_to_exitcode(status)
+
+
+def _kill_group(pid: int) -> None:
+    """Kill a box's process and all that it has started, at once: a fork cannot outrun it."""
+    with contextlib.suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
