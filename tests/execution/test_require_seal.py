@@ -17,7 +17,7 @@ from tsadbench.sandbox import SealStatus
 from tsadbench.sandbox.server import Server
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
-GUARDED = SealStatus("guarded", "the kernel has no Landlock", ())
+GUARDED = SealStatus("guarded", "the kernel has no Landlock")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def unsealed_machine(monkeypatch):
 def guarded_boxes(monkeypatch):
     """A machine that is said to seal, and whose boxes are guarded: as of a cluster's worker, or beside odd folders."""
     server = Server(seal=False)
-    monkeypatch.setattr("tsadbench.execution.plan.seal_status", lambda: SealStatus("sealed", "", ()))
+    monkeypatch.setattr("tsadbench.execution.plan.seal_status", lambda: SealStatus("sealed", ""))
     monkeypatch.setattr("tsadbench.sandbox.box.default_server", lambda: server)
     yield
     server.stop()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.helpers.boxed import Sums
-from tsadbench.sandbox import Box, Construction, Limits
+from tsadbench.sandbox import Box, Construction, Limits, SealStatus
 from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.server import Process, Server
 from tsadbench.sandbox.wire import Header, receive, send
@@ -30,10 +30,10 @@ class PlayedServer(Server):
         super().__init__()
         self._answer = answer
 
-    def start(self, log: int, walls: Walls) -> Process:
+    def start(self, log: int, walls: Walls, threads: int = 1) -> Process:
         ours, theirs = socket.socketpair()
         threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
-        return _Played(os.getpid(), ours, "guarded", "it is no process", "/nonexistent", self)
+        return _Played(os.getpid(), ours, SealStatus("guarded", "it is no process"), "/nonexistent", self)
 
     def end(self, process: Process) -> int:
         return 0

@@ -222,7 +222,7 @@ def _inform_of_detector(name: str) -> None:
 
     detector = describe(Construction(locate(name)))
     traits = detector.declared
-    _print_text(detector.doc, [(one.name, one.default_text, one.meaning) for one in detector.parameters])
+    _print_text(detector.doc, [(one.name, format_value(one.default), one.meaning) for one in detector.parameters])
     variants = ", ".join(str(Label(name, variant)) for variant in detector.floor_variants)
     told = {
         "Note": detector.note,

@@ -167,12 +167,11 @@ def machine() -> Iterator[Finding]:
 
 
 def seal() -> Iterator[Finding]:
-    """Yield whether the kernel seals boxes here, why not, and what it offers."""
+    """Yield whether the kernel seals boxes here, and why not."""
     from tsadbench.sandbox import seal_status
 
     status = seal_status()
     text = f"{status.seal}{f': {status.reason}' if status.reason else ''}"
-    text += f" ({'; '.join(status.details)})" if status.details else ""
     if status.seal == "sealed":
         yield Finding("machine", "seal", "ok", text)
     else:

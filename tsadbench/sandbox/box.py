@@ -99,19 +99,12 @@ class Box:
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
         modules, gpu = construction.source.modules, construction.on_gpu
         walls = plan_walls(import_path(), forbidden=forbidden, modules=modules, gpu=gpu)
-        # Sent with the first request.
-        self._surroundings: wire.Header = {
-            "threads": threads,
-            "path": import_path(),
-            "forbidden": list(walls.hidden),
-            "allowed": list(walls.readable),
-        }
         self.may_fork = sys.platform == "linux" and threads == 1 and not gpu
         self._forked = False
-        self._process: Process = (server or default_server()).start(self._log.fileno(), walls)
+        self._process: Process = (server or default_server()).start(self._log.fileno(), walls, threads)
         self._process.sock.settimeout(_POLL_SECONDS)
         # Whether the kernel closes the process off, or an audit hook guards it, and why no more than that.
-        self.seal, self.seal_reason = self._process.seal, self._process.reason
+        self.seal, self.seal_reason = self._process.status.seal, self._process.status.reason
         try:
             if self._limits.sealed_only and self.seal != "sealed":
                 where = f"its box on {platform.node()} would be guarded, not sealed (--require-seal)"
@@ -268,8 +261,7 @@ class Box:
     ) -> tuple[wire.Done, list[wire.Array]]:
         """Send a request, with ``passed`` as a file descriptor; return the answer. All else is a `BoxFailure`."""
         mark = secrets.token_hex(8)
-        header = {**header, **self._surroundings, "request": mark}
-        self._surroundings = {}
+        header = {**header, "request": mark}
         # Work can begin before the last byte has arrived: CPU time counts from the first.
         cpu_start = self._watch.cpu_seconds()
         try:
@@ -332,7 +324,7 @@ class Box:
         """Return a construction as bytes, its sensors renamed."""
         texts = {name: str(text) for name, text in self._crossing.arguments(construction.texts).items()}
         disguised = replace(construction, texts=texts, arguments=self._crossing.arguments(construction.arguments))
-        return np.frombuffer(disguised.dumps(), dtype=np.uint8)
+        return np.frombuffer(pickled(disguised, f"the arguments of {construction.source.target}"), dtype=np.uint8)
 
     def _count_scoring(self, n_rows: int) -> None:
         self.costs.score_seconds += self._seconds

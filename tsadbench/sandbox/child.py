@@ -30,6 +30,7 @@ from tsadbench.errors import ContractError, TsadbenchError
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.seal.closing import SealStatus
 from tsadbench.sandbox.seal.guard import forbid
+from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send, unpacked
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.error_place import own_place, place_of, short
@@ -53,10 +54,11 @@ class _Inside:
 
     _detector: Detector
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, walls: Walls, threads: int) -> None:
         self._sock = sock
+        self._walls = walls
+        self._threads = threads
         self._lock = threading.Lock()
-        self._threads = 1
         self._train: tuple[Recording, ...] = ()
         self._last_report = 0.0
         self._imports = _ImportLog()
@@ -67,10 +69,6 @@ class _Inside:
         kind, results = header["kind"], []
         done = {"kind": "done", "request": header["request"]}
         try:
-            if "path" in header:
-                sys.path[:] = header["path"]
-                self._threads = header["threads"]
-                os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(self._threads)))
             found, results = getattr(self, f"on_{kind}")(header, arrays)
             reply = {**done, **found}
         except BaseException as error:  # a detector may raise anything, even SystemExit
@@ -88,11 +86,11 @@ class _Inside:
         answer = question(*arguments)
         return {"answer": to_json(answer, inf_nan_mode="constants").decode()}, []
 
-    def on_construct(self, header: Header, arrays: list[Array]) -> Answer:
+    def on_construct(self, _: Header, arrays: list[Array]) -> Answer:
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
-        construction = Construction.loads(arrays[0].tobytes())
+        construction = _construction(arrays)
         cls = construction.source.load()
-        forbid(header["forbidden"], self._violated, header["allowed"])
+        forbid(self._walls.hidden, self._violated, self._walls.readable)
         limit_threads(self._threads)
         self._detector = cls(**construction.values(cls))
         own_rule = cls._training_scores is not Detector._training_scores
@@ -100,7 +98,7 @@ class _Inside:
 
     def on_set_parameters(self, header: Header, arrays: list[Array]) -> Answer:
         cls = type(self._detector)
-        values = Construction.loads(arrays[0].tobytes()).values(cls)
+        values = _construction(arrays).values(cls)
         defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
         self._detector.set_params(**{name: values.get(name, defaults[name]) for name in header["parameters"]})
         return {}, []
@@ -201,13 +199,14 @@ def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
-def main(sock: socket.socket, status: SealStatus) -> None:
+def main(sock: socket.socket, status: SealStatus, walls: Walls, threads: int) -> None:
     """Tell the parent how well this process is closed, and serve it; at the end, no exit handler or thread goes on."""
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
     try:
         send(sock, asdict(status))
-        inside = _Inside(sock)
+        inside = _Inside(sock, walls, threads)
         with contextlib.suppress(EOFError):
             while True:
                 inside.serve_one()
@@ -253,6 +252,11 @@ def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
         place = short(place_of(getattr(type(detector), _HOOKS[kind])))
     phase = [] if kind == "question" else [kind.replace("_", " ")]
     return f" ({', '.join([*phase, place])})" if place else ""
+
+
+def _construction(arrays: Sequence[Array]) -> Construction:
+    found: Construction = pickle.loads(arrays[0].tobytes())  # the parent wrote it; no answer is unpickled
+    return found
 
 
 def _contiguous(scores: Sequence[FloatArray]) -> list[Array]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import inspect
-import pickle
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import cast, get_type_hints
 
 import cloudpickle
 
@@ -61,17 +59,6 @@ class Construction:
         detector = self.source.load()
         return detector(**self.values(detector))
 
-    def dumps(self) -> bytes:
-        """Return bytes for another process with the same import path; a UsageError if an argument cannot be pickled."""
-        parts = self.source, dict(self.texts), dict(self.arguments), self.cheap
-        return pickled(parts, f"the arguments of {self.source.target}")
-
-    @classmethod
-    def loads(cls, data: bytes) -> Construction:
-        """Read what `dumps` wrote; imports nothing of the detector but what its arguments need."""
-        # The parent wrote these bytes. The other direction, from the box to the parent, is never unpickled.
-        return cls(*pickle.loads(data))
-
 
 def source_of(detector: type[Detector]) -> Source:
     """Return where another process finds a class that this one has imported or made; a UsageError if it cannot.
@@ -92,37 +79,14 @@ def source_of(detector: type[Detector]) -> Source:
         except OSError as error:
             raise UsageError(f"{name} cannot be sent to a box: {file} cannot be read ({error.strerror})") from error
         return Source(name, f"{file}:{detector.__qualname__}", file, text=text, imported=True, modules=modules)
-    by_value = pickled(_WithAnnotations(detector), name)
+    constructor = inspect.getattr_static(detector, "__init__")
+    if isinstance(constructor, types.FunctionType):
+        # They may be texts, and a pickle holds what a class's code uses, not what such texts name.
+        with contextlib.suppress(Exception):
+            constructor.__annotations__ = get_type_hints(constructor, include_extras=True)
+    by_value = pickled(detector, name)
     remember_pickled(detector, by_value)
     return Source(name, reference, owner, pickled=by_value, imported=True, modules=modules)
-
-
-class _WithAnnotations:
-    """Pickles a class with what its constructor's annotations name; a pickle of the class holds what its code uses.
-
-    Annotations are texts under ``from __future__ import annotations``, and a box reads arguments by them.
-    """
-
-    def __init__(self, cls: type) -> None:
-        self._cls = cls
-
-    def __reduce__(self) -> tuple[Callable[[type, Mapping[str, object]], type], tuple[type, dict[str, object]]]:
-        constructor = inspect.getattr_static(self._cls, "__init__")
-        names: set[str] = set()
-        if isinstance(constructor, types.FunctionType):
-            for text in constructor.__annotations__.values():
-                with contextlib.suppress(SyntaxError):
-                    names |= {node.id for node in ast.walk(ast.parse(str(text))) if isinstance(node, ast.Name)}
-            names &= constructor.__globals__.keys()
-        return with_annotations, (self._cls, {name: constructor.__globals__[name] for name in names})
-
-
-def with_annotations(cls: type, named: Mapping[str, object]) -> type:
-    """Return an unpickled class whose constructor's annotations find what they name."""
-    constructor = inspect.getattr_static(cls, "__init__")
-    for name, value in named.items():
-        constructor.__globals__.setdefault(name, value)
-    return cls
 
 
 def pickled(value: object, what: str) -> bytes:

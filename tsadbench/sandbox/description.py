@@ -14,7 +14,7 @@ import json
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, cast, get_args
@@ -43,7 +43,6 @@ from tsadbench.utils.parameters import (
     Parameter,
     as_json,
     changed_texts,
-    format_value,
     parameters_of,
     parse_value,
 )
@@ -79,12 +78,11 @@ class DerivedGraph(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DescribedParameter:
-    """A constructor parameter: its default as JSON and as text, and what its text names if not just its value."""
+    """A constructor parameter: its default as JSON, and what its text names if not just its value."""
 
     name: str
     meaning: str
     default: JsonValue
-    default_text: str
     names: Literal["value", "prior", "path"]
 
 
@@ -114,9 +112,8 @@ class Description:
 
     def __post_init__(self) -> None:
         for traits in (self.traits, self.declared):
-            for name in ("family", "paper", "leaky", "extra"):
-                if len(getattr(traits, name) or "") > _LONGEST_TRAIT:
-                    raise ValueError(f"traits.{name} is longer than {_LONGEST_TRAIT} characters")
+            if max(map(len, (traits.family, traits.paper, traits.leaky, traits.extra or ""))) > _LONGEST_TRAIT:
+                raise ValueError(f"traits: a text is longer than {_LONGEST_TRAIT} characters")
             if fault := corpora_fault(traits.pretrained_on):
                 raise ValueError(f"traits.pretrained_on: {fault}")
 
@@ -260,21 +257,30 @@ def _of_class(source: Source) -> Description:
     return Description(
         class_name=cls.__qualname__,
         doc=inspect.getdoc(cls) or "",
-        parameters=tuple(map(_described, parameters_of(cls))),
+        parameters=tuple(
+            DescribedParameter(
+                one.name, one.meaning, as_json(one.default), _named({one.annotation, *get_args(one.annotation)})
+            )
+            for one in parameters_of(cls)
+        ),
         traits=cls.traits,
         offers_contributions=cls.offers_contributions(),
         offers_held_out_loss=cls.offers_held_out_loss(),
         offers_sensor_graph=callable(getattr(cls, "sensor_graph", None)),
         scores_training_itself=cls._training_scores is not Detector._training_scores,
         sources=sources,
-        libraries=_libraries(source.target, cls),
+        libraries=getattr(cls, "libraries", ()),
         note=" ".join(filter(None, [adapted, "" if sources.known else UNKNOWN_SOURCE])),
-        floor_variants=tuple(_variant(source.target, cls, variant) for variant in cls.floor_variants()),
+        floor_variants=tuple(changed_texts(cls, variant) for variant in cls.floor_variants()),
         search_space=dict(cls.search_space()),
         changed={},
         values={},
         declared=cls.traits,
     )
+
+
+def _named(types: Set[object]) -> Literal["value", "prior", "path"]:
+    return "prior" if Prior in types else "path" if Path in types else "value"
 
 
 def plugin_text(kind: Kind, source: Source) -> str:
@@ -313,27 +319,6 @@ def derived_graph(construction: Construction, training: Sequence[Recording]) -> 
     return DerivedGraph(adjacency.tolist(), node_weights.tolist())
 
 
-def _described(one: Parameter) -> DescribedParameter:
-    types = {one.annotation, *get_args(one.annotation)}
-    names: Literal["value", "prior", "path"] = "prior" if Prior in types else "path" if Path in types else "value"
-    return DescribedParameter(one.name, one.meaning, as_json(one.default), format_value(one.default), names)
-
-
-def _variant(name: str, cls: type[Detector], variant: Mapping[str, object]) -> dict[str, str]:
-    if unknown := sorted(variant.keys() - {parameter.name for parameter in parameters_of(cls)}):
-        raise PluginError(f"{name}: floor_variants names {unknown[0]!r}, which its constructor does not take")
-    return changed_texts(cls, variant)
-
-
-def _libraries(name: str, cls: type[Detector]) -> tuple[str, ...]:
-    libraries: object = getattr(cls, "libraries", ())
-    if isinstance(libraries, list | tuple) and all(isinstance(library, str) and library for library in libraries):
-        return tuple(libraries)
-    raise PluginError(
-        f'detector {name!r}: libraries: expected names of distributions, such as ("aeon",), found {libraries!r:.80}'
-    )
-
-
 # --- The cache on disk
 
 
@@ -354,17 +339,17 @@ def _remembered(file: Path | None) -> Description | None:
     """Return a kept description if the files that it depends on have not changed; None for a damaged one."""
     with contextlib.suppress(OSError, ValidationError):
         if file is not None:
-            files, answer = TypeAdapter(tuple[dict[str, tuple[int, int]], str]).validate_json(file.read_bytes())
-            if files and files == _states(files):
-                return TypeAdapter(Description).validate_json(answer, strict=True)
+            states, found = TypeAdapter(_Kept).validate_json(file.read_bytes(), strict=True)
+            if states and states == _states(states):
+                return found
     return None
 
 
-def _remember(answer: Description, file: Path | None) -> None:
+def _remember(found: Description, file: Path | None) -> None:
     # A cache that cannot be written to is none; a source that is not known may be another one next time.
     with contextlib.suppress(OSError, TsadbenchError):
-        if file is not None and answer.sources.files:
-            write_file(file, to_json([_states(answer.sources.files), to_json(answer).decode()]))
+        if file is not None and found.sources.files:
+            write_file(file, to_json([_states(found.sources.files), found]))
             kept = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
             for old in kept[:-_MOST_KEPT]:
                 old.unlink(missing_ok=True)
@@ -373,3 +358,6 @@ def _remember(answer: Description, file: Path | None) -> None:
 def _states(files: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Return the size of each file and when it was changed."""
     return {file: ((state := os.stat(file)).st_size, state.st_mtime_ns) for file in files}
+
+
+_Kept = tuple[dict[str, tuple[int, int]], Description]

@@ -27,12 +27,11 @@ from functools import cache
 
 import psutil
 
-from tsadbench.base.status import Seal
 from tsadbench.errors import PluginError
 from tsadbench.sandbox.seal.closing import SealStatus, close_box, move_in
 from tsadbench.sandbox.seal.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, close_descriptors, prctl
-from tsadbench.sandbox.seal.walls import Walls, gpu_devices, plan_walls
-from tsadbench.sandbox.wire import BrokenFrameError, receive, send
+from tsadbench.sandbox.seal.walls import Walls, plan_walls
+from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
 
 # Slow to import: the server preloads those of their modules that this process has loaded, or that detectors import.
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
@@ -59,11 +58,9 @@ class Process:
 
     pid: int
     sock: socket.socket
-    seal: Seal
-    reason: str
+    status: SealStatus
     room: str
     server: Server
-    details: tuple[str, ...] = ()
 
     def kill(self) -> None:
         """Kill it and all that it has started; a copy of another box's process is killed by itself."""
@@ -108,12 +105,13 @@ class Server:
                 with contextlib.suppress(OSError):  # it has died: its successor is told when it starts
                     send(self._control, {"preload": new})
 
-    def start(self, log: int, walls: Walls) -> Process:
+    def start(self, log: int, walls: Walls, threads: int = 1) -> Process:
         """Start a process behind walls, whose standard output and error go to this file descriptor."""
+        order = {"path": import_path(), "walls": asdict(walls), "threads": threads, "seal": self._seal}
         with self._lock:
             for _ in range(2):
                 try:
-                    return self._start(log, walls)
+                    return self._start(log, order)
                 except _Broken as error:  # it has died: the next one is its successor
                     self._stop()
                     reason = type(error).__name__
@@ -139,7 +137,7 @@ class Server:
         with self._lock:
             self._stop()
 
-    def _start(self, log: int, walls: Walls) -> Process:
+    def _start(self, log: int, order: Header) -> Process:
         control = self._running()
         room = tempfile.mkdtemp(dir=self._folder)
         ours, theirs = socket.socketpair()
@@ -148,11 +146,11 @@ class Server:
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
             pid = receive(control)[0]["pid"]
         try:
-            send(ours, {"room": room, "walls": asdict(walls), "seal": self._seal})
-            told, _ = receive(ours)  # what it says first of all, before any code of a detector runs in it
+            send(ours, {**order, "room": room})
+            status = SealStatus(**receive(ours)[0])  # said before any code of a detector runs in it
         except _Broken:
-            told = {"seal": "guarded", "reason": "its process ended before it was closed", "details": []}
-        return Process(pid, ours, told["seal"], told["reason"], room, self, tuple(told["details"]))
+            status = SealStatus("guarded", "its process ended before it was closed")
+        return Process(pid, ours, status, room, self)
 
     def _running(self) -> socket.socket:
         if self._control is None:
@@ -192,9 +190,7 @@ def seal_status() -> SealStatus:
         process = default_server().start(log.fileno(), plan_walls(import_path()))
         process.kill()
         process.end()
-    devices = ", ".join(gpu_devices()) or "none here"
-    details = (*process.details, f"GPUs, if a detector's device is not cpu: {devices}")
-    return SealStatus(process.seal, process.reason, details)
+    return process.status
 
 
 def import_path() -> list[str]:
@@ -315,13 +311,15 @@ def become_box(fd: int, _folder: str = "") -> None:
     from tsadbench.sandbox import child
 
     order, _ = receive(channel := socket.socket(fileno=fd))
+    walls = Walls(**order["walls"])
+    sys.path[:] = order["path"]
     if order["seal"] and sys.platform == "linux":
-        status = close_box(Walls(**order["walls"]), order["room"], fd)
+        status = close_box(walls, order["room"], fd)
     else:
         close_descriptors(fd)
         status = SealStatus("guarded", "only Linux can seal a process" if order["seal"] else "it was not to be sealed")
     move_in(order["room"])
-    child.main(channel, status)
+    child.main(channel, status, walls, order["threads"])
 
 
 def _end(pid: int, boxes: set[int]) -> int:

@@ -26,7 +26,7 @@ from tsadbench.testing.check import Check, CheckResult, Failed, Skipped, Warned,
 from tsadbench.testing.subject import Subject
 from tsadbench.testing.trials import Outside, Trials
 from tsadbench.utils.error_place import own_place
-from tsadbench.utils.parameters import nearest, parameters_of, parse_label
+from tsadbench.utils.parameters import format_value, nearest, parameters_of, parse_label
 
 if TYPE_CHECKING:
     import pytest
@@ -148,7 +148,7 @@ def _tried(cheap: Construction, description: Description, *, full: bool) -> tupl
         for one in description.parameters if cheap.cheap else ():
             if one.name not in cheap.given:
                 with contextlib.suppress(UsageError):
-                    return tried(replace(cheap, texts={**cheap.texts, one.name: one.default_text}))
+                    return tried(replace(cheap, texts={**cheap.texts, one.name: format_value(one.default)}))
         raise
 
 

@@ -88,7 +88,7 @@ def _detector(name: str) -> DetectorFacts:
         notes=method_notes(told.doc),
         paper=cited(told.traits.paper, told.doc),
         references=parts.get("References", ""),
-        parameters=tuple(Parameter(one.name, one.default_text, one.meaning) for one in told.parameters),
+        parameters=tuple(Parameter(one.name, format_value(one.default), one.meaning) for one in told.parameters),
         traits=_traits(told.traits),
     )
 

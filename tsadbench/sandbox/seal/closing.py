@@ -36,11 +36,10 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 
 @dataclass(frozen=True, slots=True)
 class SealStatus:
-    """How well a box is closed: "sealed", or "guarded" for a reason; and what the kernel offers, one line each."""
+    """How well a box is closed: "sealed", or "guarded" for a reason."""
 
     seal: Seal
     reason: str
-    details: tuple[str, ...] = ()
 
 
 def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
@@ -66,8 +65,7 @@ def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
         filter_calls()
     except OSError as error:
         reasons.append(f"the kernel refuses {error.filename or 'a call'}: {error.strerror or error}")
-    details = (f"Landlock: version {version}" if version else "Landlock: none",)
-    return SealStatus("guarded" if reasons else "sealed", "; ".join(reasons), details)
+    return SealStatus("guarded" if reasons else "sealed", "; ".join(reasons))
 
 
 def move_in(room: str) -> None:

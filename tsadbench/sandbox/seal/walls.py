@@ -80,11 +80,6 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def gpu_devices() -> list[str]:
-    """Return the device files that a box may use if its detector asks for a GPU."""
-    return _existing(GPU_DEVICES)
-
-
 @lru_cache(maxsize=4)
 def _libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
     """Return this interpreter, its libraries, the system's, and packages installed from their source folders."""
