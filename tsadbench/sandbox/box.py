@@ -289,7 +289,8 @@ class Box:
             reply = wire.read_reply(mark, shapes, header, kinds)
             if isinstance(reply, wire.Failure):
                 restored = self._crossing.restored
-                raise BoxFailure(reply.status, restored(reply.reason), restored(reply.traceback))
+                reason, trace = restored(reply.reason), restored(reply.traceback)
+                raise BoxFailure(reply.status, reason, trace, forbidden=reply.forbidden)
             if not isinstance(reply, wire.Progress):
                 self._report(unseen)
                 return reply, wire.receive_arrays(sock, kinds, self._watch)

@@ -166,7 +166,8 @@ class _Inside:
 
     def _violated(self, what: str) -> None:
         """Report to the parent and end at once, so that no `except` of the detector can hide it."""
-        self._send({"kind": "failure", "status": "invalid", "reason": one_line(what), "traceback": ""})
+        header = {"kind": "failure", "status": "invalid", "reason": one_line(what), "traceback": "", "forbidden": True}
+        self._send(header)
         os._exit(1)
 
     def _send(self, header: Header, arrays: Sequence[Array] = ()) -> None:

@@ -33,12 +33,13 @@ _MEASURE_SECONDS = 0.5
 class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a result
     """A trial ended without scores: its record's status, a reason in one line, the detector's traceback if it raised.
 
-    Characters that cannot be printed are escaped, because the detector may have written them.
+    Characters that cannot be printed are escaped, because the detector may have written them. ``forbidden`` says
+    whether the detector opened something in a forbidden folder.
     """
 
-    def __init__(self, status: Status, reason: str, traceback: str = "") -> None:
+    def __init__(self, status: Status, reason: str, traceback: str = "", *, forbidden: bool = False) -> None:
         super().__init__(one_line(reason))
-        self.status = status
+        self.status, self.forbidden = status, forbidden
         self.reason = one_line(reason)
         self.traceback = printable(traceback, lines=True)
 

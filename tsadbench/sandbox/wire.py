@@ -160,6 +160,7 @@ class Failure(_Strict):
     status: Literal["error", "invalid"]
     reason: _Reason
     traceback: Annotated[str, Field(max_length=LONGEST_TRACEBACK)]
+    forbidden: bool = False  # it opened something in a forbidden folder
 
 
 class Done(_Strict):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from tsadbench.base.scores import difference
 from tsadbench.base.status import CheckStatus
@@ -24,7 +24,6 @@ class Failed(Exception):  # noqa: N818 - a verdict
 
     def __init__(self, reason: str, **evidence: JsonValue) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.evidence: Evidence = evidence
 
 
@@ -41,7 +40,7 @@ def require_equal(
 ) -> None:
     """Raise `Failed` if two arrays of scores differ, by more than rounding unless ``exact``.
 
-    ``first`` is the recording's row with which the arrays begin. The row that differs replaces ``{row}`` in the reason.
+    The arrays begin with row ``first`` of a recording. The row that differs replaces ``{row}`` in the reason.
     """
     row, largest = difference(found, expected, exact=exact)
     if row is not None:
@@ -49,20 +48,28 @@ def require_equal(
         raise Failed(reason.replace("{row}", str(row)), first_row=row, **evidence, largest_difference=largest)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The result of a check, the reason unless it is a pass, and the numbers behind a failure.
+class Outcome(NamedTuple):
+    """How a check ended: the reason unless it is a pass, and the numbers behind a failure.
 
     A failure that was declared is "expected-failure", or "not-applicable" if the check tries data that a detector may
     decline. "not-run": the detector does not work.
     """
 
+    status: CheckStatus
+    reason: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The `Outcome` of a check, with its id, its group and the sentence that a pass shows."""
+
     id: str
     group: str
     sentence: str
     status: CheckStatus
-    reason: str = ""
-    evidence: Evidence = field(default_factory=dict)
+    reason: str
+    evidence: Evidence
 
     @property
     def good(self) -> bool:
@@ -75,9 +82,7 @@ class Check:
     """One check: its id, which scripts and expected failures name, its group, and the sentence that a pass shows.
 
     ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. If what it ``compares`` does
-    not even repeat, it is skipped. A check ``of_trials`` examines the boxes of trials from outside, all others the
-    detector beside them. One on data that a detector may decline is ``declinable``: a declared failure means that it
-    does not apply.
+    not even repeat, it is skipped. A check ``of_trials`` looks at the boxes of trials, all others run beside the code.
     """
 
     id: str
@@ -86,24 +91,17 @@ class Check:
     run: Callable[[Any], None]
     compares: Compared
     of_trials: bool
-    declinable: bool
-
-    def result(self, status: CheckStatus, reason: str = "", evidence: Evidence | None = None) -> CheckResult:
-        """Return a result of this check."""
-        return CheckResult(self.id, self.group, self.sentence, status, reason, evidence or {})
 
 
 _checks: list[Check] = []
 
 
-def check(
-    group: str, compares: Compared = "nothing", *, of_trials: bool = False, declinable: bool = False
-) -> Callable[[_Run], _Run]:
+def check(group: str, compares: Compared = "nothing", *, of_trials: bool = False) -> Callable[[_Run], _Run]:
     """Make a function a check: its name becomes the id, its docstring the sentence."""
 
     def register(run: _Run) -> _Run:
-        sentence = inspect.getdoc(run) or ""
-        _checks.append(Check(run.__name__.replace("_", "-"), group, sentence, run, compares, of_trials, declinable))
+        id_, sentence = run.__name__.replace("_", "-"), inspect.getdoc(run) or ""
+        _checks.append(Check(id_, group, sentence, run, compares, of_trials))
         return run
 
     return register

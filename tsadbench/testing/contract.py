@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,12 +20,12 @@ from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Subject
 from tsadbench.utils.error_place import own_place, place_of, place_of_class
-from tsadbench.utils.parameters import parameters_of
+from tsadbench.utils.parameters import parameter_defaults
 from tsadbench.utils.text import one_line
 
 contract = partial(check, "contract")
 
-_TAKEN = {"_fit": "recordings", "_score": "recording"}
+_HOOKS = {"_fit": "def _fit(self, recordings)", "_score": "def _score(self, recording)"}
 # What newcomers expect and do not find, by what is raised then.
 _HINTS = {
     "'Recording' object has no attribute 'label": "no detector is given labels: training recordings are normal",
@@ -37,62 +38,52 @@ _SEALED = (
     *("_ready", "_forget", "_require"),
 )
 _PUBLISHED = ("Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure")  # SKAB's
-_Made = TypeVar("_Made")
 
 
 @contract()
 def works(subject: Subject) -> None:
     """It can be constructed, fitted on a small data set, and score a recording."""
-    train, test = subject.train(), subject.test()
+    cls, train, test = subject.cls, subject.train(), subject.test()
     shapes = {"training": _shapes(*train), "test": _shapes(test)}
-    detector = _tried("construct", subject.cls, lambda: _constructed(subject))
-    _tried("fit", subject.cls, lambda: detector.fit(train), **shapes)
-    _tried("score", subject.cls, lambda: detector.score(test), **shapes)
+    with _phase(cls, "construct", place_of_class(cls)):
+        detector = _constructed(subject)
+    with _phase(cls, "fit", place_of(cls._fit), **shapes):
+        detector.fit(train)
+    with _phase(cls, "score", place_of(cls._score), **shapes):
+        detector.score(test)
+
+
+@contextmanager
+def _phase(cls: type[Detector], phase: str, place: str, **shapes: str) -> Iterator[None]:
+    """Turn any error but that of a wrong parameter into `Failed`, with the phase, the author's line and the shapes."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:
+        text = one_line(str(error), 500)
+        said = text if isinstance(error, ContractError) else f"{type(error).__name__}: {text}".removesuffix(": ")
+        own = [name for name in ("fit", "score") if getattr(cls, name) is not getattr(Detector, name)]
+        hints = [hint for part, hint in _HINTS.items() if part in said]
+        if own:  # `_fit` and `_score` may never run
+            hints = [f"it overrides {' and '.join(own)}: write {' and '.join(f'_{name}' for name in own)} instead"]
+        reason = "; ".join([f"{phase}: {said}", *hints[:1]])
+        raise Failed(reason, phase=phase, raised_in=own_place(error, cls.__module__) or place, **shapes) from error
 
 
 def _constructed(subject: Subject) -> Detector:
     cls = subject.cls
-    # Without a constructor of its own, a class seems to take anything.
-    written = cls.__init__ is not object.__init__
-    taken = inspect.signature(cls.__init__).parameters.values() if written else ()
+    taken = inspect.signature(cls).parameters.values()
     if stars := [str(one) for one in taken if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]:
-        raise ContractError(
-            f"its constructor takes {' and '.join(stars)}; expected named parameters, each with a default: "
-            f"def __init__(self, *, window: int = 30)"
-        )
+        expected = "named parameters, each with a default: def __init__(self, *, window: int = 30)"
+        raise ContractError(f"its constructor takes {' and '.join(stars)}; expected {expected}")
     if missing := sorted(cls.__abstractmethods__):
-        wanted = " and ".join(f"def {name}(self, {_TAKEN[name]})" for name in missing)
-        named = [name.removeprefix("_") for name in missing if name.removeprefix("_") in vars(cls)]
-        also = f"; its {' and '.join(named)} {'is' if len(named) == 1 else 'are'} never called" if named else ""
-        raise ContractError(f"it does not define {' and '.join(missing)}; expected {wanted}{also}")
+        expected = " and ".join(_HOOKS.get(name, name) for name in missing)
+        raise ContractError(f"it does not define {' and '.join(missing)}; expected {expected}")
     detector = subject.make()
-    if lost := [one.name for one in parameters_of(cls) if not hasattr(detector, one.name)]:
-        raise ContractError(
-            f"its constructor does not store its parameter {lost[0]!r}; expected self.{lost[0]} = {lost[0]}, or a call "
-            f"of super().__init__ that does so"
-        )
+    if lost := [name for name in parameter_defaults(cls) if not hasattr(detector, name)]:
+        raise ContractError(f"its constructor does not store {lost[0]!r}; expected self.{lost[0]} = {lost[0]}")
     return detector
-
-
-def _tried(phase: str, cls: type[Detector], work: Callable[[], _Made], **shapes: str) -> _Made:
-    """Return what the work returns; `Failed` with the phase, the place and the shapes if it raises anything."""
-    try:
-        return work()
-    except UsageError:  # a parameter is wrong
-        raise
-    except (Exception, SystemExit) as error:
-        where = {"construct": place_of_class(cls), "fit": place_of(cls._fit), "score": place_of(cls._score)}[phase]
-        text = one_line(str(error), 500)
-        said = text if isinstance(error, ContractError) else f"{type(error).__name__}: {text}".removesuffix(": ")
-        place = own_place(error, cls.__module__) or where
-        hint = _replaced(cls) or next((hint for part, hint in _HINTS.items() if part in said), "")
-        raise Failed(f"{phase}: {said}{hint and f'; {hint}'}", phase=phase, raised_in=place, **shapes) from error
-
-
-def _replaced(cls: type[Detector]) -> str:
-    """Return what to write instead of `fit` and `score`, if the class has its own; its hooks may then never run."""
-    own = [name for name in ("fit", "score") if getattr(cls, name) is not getattr(Detector, name)]
-    return f"it overrides {' and '.join(own)}: write {' and '.join(f'_{name}' for name in own)} instead" if own else ""
 
 
 def _shapes(*recordings: Recording) -> str:
@@ -110,7 +101,7 @@ def sealed(subject: Subject) -> None:
 def constructor(subject: Subject) -> None:
     """The constructor only stores its arguments, and neither fit nor score changes them."""
     detector = subject.make()
-    arguments = {parameter.name: parameter.default for parameter in parameters_of(subject.cls)} | subject.parameters
+    arguments = parameter_defaults(subject.cls) | subject.parameters
     if extra := sorted(set(vars(detector)) - set(arguments)):
         raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
     detector.fit(subject.train()).score(subject.test())
@@ -161,18 +152,14 @@ def contributions(subject: Subject) -> None:
     rows = np.flatnonzero(missing != np.isnan(detector.score(subject.test())))
     if len(rows):
         raise Failed("contributions and score are not missing in the same rows", first_row=int(rows[0]))
-    blamed = [_blamed(subject, moved) for moved in range(len(synthetic.SENSORS))]
-    n_right = sum(sensor == moved for moved, sensor in enumerate(blamed))
+    sensors, blamed = list(synthetic.SENSORS), []
+    for number in range(len(sensors)):
+        moved = subject.test(synthetic.raised(140, 150, 100.0, slice(number, number + 1)))
+        found = np.nansum(np.abs(subject.fitted.contributions(moved)[140:150]), axis=0)
+        blamed.append(sensors[int(np.nanargmax(found))])
     # Half of them suffice: contributions of correlated sensors smear, above all in principal components.
-    if n_right < len(synthetic.SENSORS) / 2:
-        names = [synthetic.SENSORS[sensor] for sensor in blamed]
-        raise Failed(f"of {list(synthetic.SENSORS)}, each moved by a hundred standard deviations, it blames {names}")
-
-
-def _blamed(subject: Subject, sensor: int) -> int:
-    moved = subject.test(synthetic.raised(140, 150, 100.0, slice(sensor, sensor + 1)))
-    contributions = subject.fitted.contributions(moved)[140:150]
-    return int(np.nanargmax(np.nansum(np.abs(contributions), axis=0)))
+    if sum(one == moved for one, moved in zip(blamed, sensors, strict=True)) < len(sensors) / 2:
+        raise Failed(f"of {sensors}, each moved by a hundred standard deviations, it blames {blamed}")
 
 
 @contract("scores")
@@ -190,18 +177,14 @@ def sensor_names(subject: Subject) -> None:
     """Scores do not depend on what the sensors are called."""
     if any(isinstance(value, Prior) or "sensor" in name for name, value in subject.parameters.items()):
         raise Skipped("its parameters name sensors")
-    found = subject.make().fit([_renamed(one) for one in subject.train()]).score(_renamed(subject.test()))
+    *train, test = (replace(one, sensors=_PUBLISHED) for one in (*subject.train(), subject.test()))
+    found = subject.make().fit(train).score(test)
     require_equal(found, subject.usual, "the same rows of sensors with other names get other scores")
-
-
-def _renamed(recording: Recording) -> Recording:
-    return Recording(recording.id, recording.values.copy(), _PUBLISHED[: recording.n_sensors], recording.time)
 
 
 @contract("scores")
 def anonymous(subject: Subject) -> None:
     """Scores do not depend on a recording's name nor on when it began."""
-    original = subject.test()
-    renamed = Recording("another name", original.values.copy(), original.sensors, np.arange(240.0) + 1_000_003.0)
+    renamed = replace(subject.test(), id="another name", time=np.arange(240.0) + 1_000_003.0)
     reason = "the same rows under another name get other scores"
     require_equal(subject.fitted.score(renamed), subject.usual, reason)

@@ -53,7 +53,7 @@ def duplicate_sensor(subject: Subject) -> None:
     _require_scored(subject, lambda one: synthetic.recording(one.values[:, [0, 0, 2, 3]]))
 
 
-@robust(declinable=True)
+@robust()
 def single_sensor(subject: Subject) -> None:
     """One sensor alone is enough."""
     if subject.traits.needs_prior:

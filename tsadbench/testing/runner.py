@@ -19,14 +19,14 @@ from tsadbench.base.detector import Detector
 from tsadbench.base.status import CheckStatus
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import locate
-from tsadbench.sandbox import Construction, Description, ask, asking, describe
+from tsadbench.sandbox import Construction, ask, asking, describe
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.testing import contract, leakage, reproducibility, robustness, synthetic  # noqa: F401 - their checks
-from tsadbench.testing.check import Check, CheckResult, Failed, Skipped, Warned, all_checks
+from tsadbench.testing.check import Check, CheckResult, Evidence, Failed, Outcome, Skipped, Warned, all_checks
 from tsadbench.testing.subject import Subject
-from tsadbench.testing.trials import Outside, Trials
+from tsadbench.testing.trials import Trials
 from tsadbench.utils.error_place import own_place
-from tsadbench.utils.parameters import format_value, nearest, parameters_of, parse_label
+from tsadbench.utils.parameters import format_value, nearest, parameter_defaults, parse_label
 
 if TYPE_CHECKING:
     import pytest
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WORKS = next(check for check in all_checks() if check.id == "works")
+# They try data that a detector may decline: a declared failure means that they do not apply.
+_DECLINABLE = ("single-sensor",)
 # Networks at their real size take hours.
 _SECONDS = 24 * 3600.0
 
@@ -84,7 +86,7 @@ def check_detector(
     expected = dict(expected_failures or {})
     checks = _named(only, expected)
     with asking():
-        results = _results(_construction(detector), checks, expected, full=full)
+        results = _results(_construction(detector), checks, expected, full)
     failures = [_failure(result) for result in results if result.status == "fail"]
     if failures and on_fail == "raise":
         raise CheckFailedError(f"{_name(detector)} fails {len(failures)} checks:\n" + "\n".join(failures))
@@ -97,65 +99,62 @@ def _construction(detector: str | Detector | type[Detector]) -> Construction:
         return with_files_read(Construction(locate(label.target), label.arguments))
     if isinstance(detector, type):
         return Construction.of(detector)
-    defaults = {parameter.name: parameter.default for parameter in parameters_of(type(detector))}
-    given = detector.get_params(deep=False).items()
-    return Construction.of(type(detector), {name: value for name, value in given if value is not defaults[name]})
+    defaults, given = parameter_defaults(type(detector)), detector.get_params(deep=False)
+    changed = {name: value for name, value in given.items() if value is not defaults[name]}
+    return Construction.of(type(detector), changed)
 
 
-def _named(only: Sequence[str], *others: Iterable[str]) -> list[Check]:
+def _named(only: Sequence[str], expected: Iterable[str]) -> list[Check]:
     """Return the checks to be run; a UsageError if one that is named does not exist."""
     checks = {check.id: check for check in all_checks()}
-    for name in (*only, *itertools.chain(*others)):
+    for name in (*only, *expected):
         if name not in checks:
             raise UsageError(f"there is no check {name!r}{nearest(name, checks)}")
     return [check for check in checks.values() if not only or check.id in only]
 
 
-def _results(own: Construction, checks: list[Check], expected: dict[str, str], *, full: bool) -> list[CheckResult]:
-    description = describe(own.source)
-    if description.traits.needs_prior and own.given.get("prior") is None:
+def _results(own: Construction, checks: list[Check], expected: dict[str, str], full: bool) -> list[CheckResult]:
+    if describe(own.source).traits.needs_prior and own.given.get("prior") is None:
         own = replace(own, arguments={**own.arguments, "prior": synthetic.PRIOR})
     try:
-        cheap, works = _tried(own if full else replace(own, cheap=True), description, full=full)
+        cheap, works = _tried(own, full)
     except PluginError as error:  # it ends its process, for instance
-        works = _WORKS.result("fail", str(error))
+        cheap, works = own, Outcome("fail", str(error), {})
+    outcomes = {"works": works}
     others = [check for check in checks if check.id != "works"]
-    if not others or not works.good:
-        return [works, *(check.result("not-run") for check in others)]
-    ids = [check.id for check in others]
-    inside = ask(own, examined, Inside, cheap, own, full, ids, expected, seconds=_SECONDS)
-    found = {result.id: result for result in [works, *inside.results]}
-    if inside.outside is not None:
-        trials = Trials(cheap, own, description, inside.outside, full=full)
-        found |= {one.id: _examine(one, trials, inside.expected) for one in others if one.of_trials}
-    if lacking := [check.id for check in checks if check.id not in found]:
+    if works.status == "fail":
+        outcomes |= {check.id: Outcome("not-run", "", {}) for check in others}
+        checks = [_WORKS, *others]
+    elif others:
+        inside = ask(own, examined, Inside, cheap, full, [check.id for check in others], expected, seconds=_SECONDS)
+        trials = Trials(full, cheap, own, inside.scores, inside.repeats_scores, inside.repeats_fits)
+        of_trials = {check.id: _examine(check, trials, inside.expected) for check in others if check.of_trials}
+        outcomes |= inside.outcomes | of_trials
+    if lacking := [check.id for check in checks if check.id not in outcomes]:
         raise PluginError(f"{own.source.target} cannot be checked: its box gave no result of {lacking[0]!r}")
-    return [replace(found[check.id], group=check.group, sentence=check.sentence) for check in checks]
+    return [CheckResult(check.id, check.group, check.sentence, *outcomes[check.id]) for check in checks]
 
 
-def _tried(cheap: Construction, description: Description, *, full: bool) -> tuple[Construction, CheckResult]:
-    """Return how the detector was constructed, and whether it works.
+def _tried(own: Construction, full: bool) -> tuple[Construction, Outcome]:
+    """Return how the detector is constructed for the checks, and whether it works.
 
-    `test_params` go with the defaults. One that does not go with a given parameter is replaced by its default.
+    A value of `test_params` that does not go with a given parameter is replaced by its default.
     """
-
-    def tried(one: Construction) -> tuple[Construction, CheckResult]:
-        return one, ask(one, worked, CheckResult, one, full, seconds=_SECONDS)
-
-    try:
-        return tried(cheap)
-    except UsageError:
-        for one in description.parameters if cheap.cheap else ():
-            if one.name not in cheap.given:
-                with contextlib.suppress(UsageError):
-                    return tried(replace(cheap, texts={**cheap.texts, one.name: format_value(one.default)}))
-        raise
+    tried, refused = [own if full else replace(own, cheap=True)], list[UsageError]()
+    if not full:
+        others = [one for one in describe(own.source).parameters if one.name not in own.given]
+        tried += [replace(tried[0], texts={**own.texts, one.name: format_value(one.default)}) for one in others]
+    for one in tried:
+        try:
+            return one, ask(one, worked, Outcome, one, full, seconds=_SECONDS)
+        except UsageError as error:
+            refused.append(error)
+    raise refused[0]
 
 
-def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> CheckResult:
+def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> Outcome:
     """Run one check; a UsageError of `works` is raised, for it is wrong usage."""
     reason = expected.get(check.id, "")
-    declared: CheckStatus = "not-applicable" if check.declinable else "expected-failure"
     try:
         if check.compares != "nothing" and not subject.repeats_scores:
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
@@ -163,21 +162,21 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
             raise Skipped("two fits with one seed differ: the check `repeat` says so")
         check.run(subject)
     except Skipped as skipped:
-        return check.result("skip", str(skipped))
+        return Outcome("skip", str(skipped), {})
     except Failed as failure:
-        failed: CheckStatus = "warn" if isinstance(failure, Warned) else "fail"
-        return check.result(declared if reason else failed, reason or failure.reason, failure.evidence)
+        found = Outcome("warn" if isinstance(failure, Warned) else "fail", str(failure), failure.evidence)
     except Exception as error:  # any error of the detector is a failure
-        if check.id == "works":
+        if check is _WORKS:
             raise
         where = traceback.extract_tb(error.__traceback__)[-1]
         own = own_place(error, subject.cls.__module__) if isinstance(subject, Subject) else ""
-        place = own or f"{where.filename}:{where.lineno}"
-        said = f"{type(error).__name__}: {error}"
-        return check.result(declared if reason else "fail", reason or said, {"raised_in": place})
-    if reason:
-        return check.result("fail", f"expected to fail ({reason}), but it passes: expect it no longer")
-    return check.result("pass")
+        evidence: Evidence = {"raised_in": own or f"{where.filename}:{where.lineno}"}
+        found = Outcome("fail", f"{type(error).__name__}: {error}", evidence)
+    else:
+        again = f"expected to fail ({reason}), but it passes: expect it no longer"
+        return Outcome("fail", again, {}) if reason else Outcome("pass", "", {})
+    declared: CheckStatus = "not-applicable" if check.id in _DECLINABLE else "expected-failure"
+    return Outcome(declared, reason, found.evidence) if reason else found
 
 
 # --- What runs beside the detector's code
@@ -185,33 +184,36 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What the box beside the detector answers: results, why further checks should fail, and what trials need."""
+    """What the box beside the detector answers: outcomes, why other checks should fail, and what trials need."""
 
-    results: list[CheckResult]
+    outcomes: dict[str, Outcome]
     expected: dict[str, str]
-    outside: Outside | None
+    scores: list[float]
+    repeats_scores: bool
+    repeats_fits: bool
 
 
-def worked(cheap: Construction, full: bool) -> CheckResult:
+def worked(cheap: Construction, full: bool) -> Outcome:
     """Run the check `works`; a UsageError if a parameter is wrong."""
-    return _examine(_WORKS, Subject(cheap, full=full), {})
+    return _examine(_WORKS, Subject(cheap, full), {})
 
 
-def examined(cheap: Construction, own: Construction, full: bool, ids: list[str], given: dict[str, str]) -> Inside:
+def examined(cheap: Construction, full: bool, ids: list[str], given: dict[str, str]) -> Inside:
     """Run the checks that need the detector beside them."""
     # A detector that looks where it runs finds another place than in a trial: the check `same-in-box` then differs.
     os.chdir(os.path.expanduser("~"))
-    subject = Subject(cheap, full=full)
+    subject = Subject(cheap, full)
     declared = subject.make().expected_check_failures()
     checks = _named(ids, declared)
     # A leak is a leak, except in floors, which every table marks.
     leaks = [] if subject.traits.floor else [one.id for one in all_checks() if one.group in ("leakage", "replay")]
     expected = {**{id_: reason for id_, reason in declared.items() if id_ not in leaks}, **given}
-    return Inside(
-        results=[_examine(check, subject, expected) for check in checks if not check.of_trials],
-        expected=expected,
-        outside=Outside.of(subject, own.construct()) if any(check.of_trials for check in checks) else None,
-    )
+    outcomes = {check.id: _examine(check, subject, expected) for check in checks if not check.of_trials}
+    scores, repeats = list[float](), (False, False)
+    if len(outcomes) < len(checks):
+        with contextlib.suppress(Exception):  # the other checks say so, and those of trials are skipped
+            scores, repeats = subject.usual.tolist(), (subject.repeats_scores, subject.repeats_fits)
+    return Inside(outcomes, expected, scores, *repeats)
 
 
 # --- pytest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,18 +17,18 @@ from tsadbench.testing import synthetic
 from tsadbench.testing.check import Skipped
 from tsadbench.testing.synthetic import Change
 from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.parameters import parameters_of
+from tsadbench.utils.parameters import parameter_defaults
 
 
+@dataclass
 class Data:
     """The recordings of the checks, new copies at each call; more rows if ``full``."""
 
-    def __init__(self, *, full: bool) -> None:
-        self._n_rows = 2000 if full else 300
+    full: bool
 
     def train(self, change: Change = np.copy, seed: int = 1) -> tuple[Recording, Recording]:
         """Return two normal recordings."""
-        one, other = (synthetic.normal(self._n_rows, number) for number in (seed, seed + 100))
+        one, other = (synthetic.normal(2000 if self.full else 300, number) for number in (seed, seed + 100))
         return synthetic.changed(one, change), synthetic.changed(other, change)
 
     def test(self, change: Change = np.copy, *, seed: int = 2, n_rows: int = 240) -> Recording:
@@ -42,8 +43,8 @@ class Data:
 class Subject(Data):
     """A detector class with parameters."""
 
-    def __init__(self, construction: Construction, *, full: bool) -> None:
-        super().__init__(full=full)
+    def __init__(self, construction: Construction, full: bool) -> None:
+        super().__init__(full)
         self.cls = construction.source.load()
         self.parameters = construction.values(self.cls)
 
@@ -55,7 +56,7 @@ class Subject(Data):
     @property
     def takes_seed(self) -> bool:
         """Whether its constructor has a parameter ``seed``."""
-        return any(parameter.name == "seed" for parameter in parameters_of(self.cls))
+        return "seed" in parameter_defaults(self.cls)
 
     def make(self, **changes: object) -> Detector:
         """Return a new detector."""
