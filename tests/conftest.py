@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.helpers import tiny
 from tests.helpers.browser import browser  # noqa: F401 - one for a process: Playwright starts once
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
+from tsadbench import registry
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli import main
 
@@ -52,6 +54,13 @@ def pytest_configure() -> None:
     """Let processes that tests start be interrupted, even where these tests run in a shell's background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _other_packages() -> Iterator[None]:
+    """Forget the entry points of packages that a test has installed."""
+    yield
+    registry._group.cache_clear()
 
 
 @pytest.fixture

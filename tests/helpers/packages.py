@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tsadbench import registry
+
 
 def write_package(folder: Path, name: str, entry_points: str, module: str) -> None:
     """Put a package where pip would put it."""
@@ -12,3 +14,4 @@ def write_package(folder: Path, name: str, entry_points: str, module: str) -> No
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(entry_points)
     (folder / f"{name}.py").write_text(module)
+    registry._group.cache_clear()

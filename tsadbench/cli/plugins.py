@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from tsadbench.errors import PluginError
-from tsadbench.registry import entries, load_entry
+from tsadbench.registry import entries, locate_entry
 
 
 class PluginCommand(TyperCommand):
@@ -19,7 +19,7 @@ class PluginCommand(TyperCommand):
 
         A PluginError if the plugin cannot be imported, two packages claim the name, or it is no Typer application.
         """
-        app = load_entry("commands", str(self.name))
+        app = locate_entry("commands", str(self.name)).load("commands")
         if not isinstance(app, typer.Typer):
             raise PluginError(f"command {self.name!r}: expected a typer.Typer, found {app!r}")
         command = typer.main.get_command(app)

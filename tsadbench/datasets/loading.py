@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.registry import entries, load_entry
+from tsadbench.registry import entries, locate_entry
 from tsadbench.utils.parameters import Label, Parameter, nearest, parse_label, parse_value
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def load_dataset(name: str) -> Loader:
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
         )
     label = parse_label(name)
-    loader = checked_loader(label.target, load_entry("datasets", label.target))
+    loader = checked_loader(label.target, locate_entry("datasets", label.target).load("datasets"))
     return with_parameters(loader, label) if label.arguments else loader
 
 

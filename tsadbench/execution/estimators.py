@@ -66,7 +66,6 @@ def construction_of(estimator: Estimator) -> Construction:
         f"{EstimatorDetector.__module__}:{EstimatorDetector.__qualname__}",
         _NAME,
         pickled=pickled(made, name),
-        imported=True,
         modules=tuple(dict.fromkeys(cls.__module__ for cls in classes)),
     )
     return Construction(source, arguments={"of": _label(copy, digest)})

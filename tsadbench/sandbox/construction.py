@@ -78,7 +78,7 @@ def source_of(detector: type[Detector]) -> Source:
             text = imported_texts[file] if file in imported_texts else Path(file).read_bytes()
         except OSError as error:
             raise UsageError(f"{name} cannot be sent to a box: {file} cannot be read ({error.strerror})") from error
-        return Source(name, f"{file}:{detector.__qualname__}", file, text=text, imported=True, modules=modules)
+        return Source(name, f"{file}:{detector.__qualname__}", file, text=text, modules=modules)
     constructor = inspect.getattr_static(detector, "__init__")
     if isinstance(constructor, types.FunctionType):
         # They may be texts, and a pickle holds what a class's code uses, not what such texts name.
@@ -86,7 +86,7 @@ def source_of(detector: type[Detector]) -> Source:
             constructor.__annotations__ = get_type_hints(constructor, include_extras=True)
     by_value = pickled(detector, name)
     remember_pickled(detector, by_value)
-    return Source(name, reference, owner, pickled=by_value, imported=True, modules=modules)
+    return Source(name, reference, owner, pickled=by_value, modules=modules)
 
 
 def pickled(value: object, what: str) -> bytes:

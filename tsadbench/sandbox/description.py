@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, cast, get_args
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -31,7 +31,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Space
 from tsadbench.datasets.loading import checked_loader
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
-from tsadbench.registry import Kind, Source, import_plugin, locate
+from tsadbench.registry import Kind, Source, locate
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.limits import BoxFailure, Limits
@@ -284,13 +284,13 @@ def _named(types: Set[object]) -> Literal["value", "prior", "path"]:
 
 
 def plugin_text(kind: Kind, source: Source) -> str:
-    """Return what a plugin of any kind says of itself; errors as for `load_entry`."""
+    """Return what a plugin of any kind says of itself; errors as for `load_detector`."""
     if kind == "detectors":
         return source.load().traits.family
     if kind == "families":
         members = library_members(source)
         return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
-    loaded = import_plugin(kind, source.target, source.reference)
+    loaded = source.load(kind)
     if kind == "datasets":
         checked_loader(source.target, loaded)
     return "loads"
@@ -307,7 +307,8 @@ def library_members(source: Source) -> tuple[LibraryDetector, ...]:
 
 
 def _library(source: Source) -> DetectorLibrary:
-    return cast("DetectorLibrary", import_plugin("families", source.target, source.reference))
+    library: DetectorLibrary = source.load("families")
+    return library
 
 
 def derived_graph(construction: Construction, training: Sequence[Recording]) -> DerivedGraph:
