@@ -76,7 +76,12 @@ class Source:
         own = self.owner.partition(",")[0] == _OWN_DISTRIBUTION
         return self.imported or (package in sys.modules and self.text is None and not own)
 
-    def load(self, kind: Kind = "detectors") -> Any:
+    def load(self) -> type[Detector]:
+        """Return the class, importing its module; errors as for `load_detector`."""
+        loaded: type[Detector] = self.plugin("detectors")
+        return loaded
+
+    def plugin(self, kind: Kind) -> Any:
         """Return what the reference stands for, importing its module; errors as for `load_detector`."""
         what = f"{singular(kind)} {self.target!r}"
         library, colon, name = self.target.partition(":")
@@ -89,7 +94,7 @@ class Source:
             loaded = _guarded(lambda: pickle.loads(pickled), what)
         elif self.library:
             family = replace(self, target=library, reference=self.library, library="")
-            loaded = _member(family.load("families"), library, name)
+            loaded = _member(family.plugin("families"), library, name)
         else:
             loaded = _guarded(lambda: self._attribute(error), what)
         return _kept(loaded, kind, what, error)
@@ -181,20 +186,19 @@ def load_detector(target: str) -> type[Detector]:
     UsageError if there is no such name, module, file or class, or the class is not a detector; a MissingExtraError or
     a PluginError if it cannot be imported.
     """
-    loaded: type[Detector] = locate(target).load()
-    return loaded
+    return locate(target).load()
 
 
 def load_library(name: str) -> DetectorLibrary:
     """Return the detector library that is registered under this name; errors as for `load_detector`."""
-    loaded: DetectorLibrary = locate_entry("families", name).load("families")
+    loaded: DetectorLibrary = locate_entry("families", name).plugin("families")
     return loaded
 
 
 def load_protocol(name: str) -> type[Protocol]:
     """Return the protocol class of this name; errors as for `load_detector`."""
     own = _OWN_PROTOCOLS.get(name)
-    loaded: type[Protocol] = locate_entry("protocols", name).load("protocols") if own is None else own
+    loaded: type[Protocol] = locate_entry("protocols", name).plugin("protocols") if own is None else own
     return loaded
 
 
@@ -208,7 +212,7 @@ def know_protocol(target: str) -> str:
     source = locate(target)
     place, _, path = source.reference.rpartition(":")
     name = f"{Path(place).name}:{path}"
-    _OWN_PROTOCOLS[name] = source.load("protocols")
+    _OWN_PROTOCOLS[name] = source.plugin("protocols")
     return name
 
 

@@ -19,7 +19,7 @@ class PluginCommand(TyperCommand):
 
         A PluginError if the plugin cannot be imported, two packages claim the name, or it is no Typer application.
         """
-        app = locate_entry("commands", str(self.name)).load("commands")
+        app = locate_entry("commands", str(self.name)).plugin("commands")
         if not isinstance(app, typer.Typer):
             raise PluginError(f"command {self.name!r}: expected a typer.Typer, found {app!r}")
         command = typer.main.get_command(app)

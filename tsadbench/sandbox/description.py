@@ -290,7 +290,7 @@ def plugin_text(kind: Kind, source: Source) -> str:
     if kind == "families":
         members = library_members(source)
         return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
-    loaded = source.load(kind)
+    loaded = source.plugin(kind)
     if kind == "datasets":
         checked_loader(source.target, loaded)
     return "loads"
@@ -307,7 +307,7 @@ def library_members(source: Source) -> tuple[LibraryDetector, ...]:
 
 
 def _library(source: Source) -> DetectorLibrary:
-    library: DetectorLibrary = source.load("families")
+    library: DetectorLibrary = source.plugin("families")
     return library
 
 
