@@ -10,11 +10,12 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tsadbench.base.prior import Prior
+from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import FloatArray
@@ -22,6 +23,7 @@ from tsadbench.utils.arrays import FloatArray
 # Clocks start at a whole second below this, half a year. The finest spacing that survives any such shift, 7.5
 # nanoseconds, follows from it.
 _SHIFTS = 2**24
+_Part = TypeVar("_Part", Edge, Sensor)
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
@@ -82,8 +84,8 @@ class Crossing:
         return re.sub(pattern, lambda found: self._outside.get(found[0], found[0]), text)
 
     def _renamed(self, value: object, *, within: bool) -> object:
-        if isinstance(value, Prior):
-            return self._prior(value)
+        if isinstance(value, Prior):  # without what tells where it is from
+            return Prior(tuple(map(self._texts, value.edges)), "given", {}, tuple(map(self._texts, value.sensors)))
         if not within:
             return value
         if isinstance(value, str):
@@ -94,34 +96,16 @@ class Crossing:
             return type(value)(self._renamed(one, within=True) for one in value)
         return value
 
+    def _texts(self, of: _Part) -> _Part:
+        """Return an edge or a sensor of a prior with the sensors renamed in each of its texts."""
+        found = asdict(of).items()
+        renamed: dict[str, Any] = {name: self._text(one) for name, one in found if isinstance(one, str)}
+        return replace(of, **renamed)
+
     def _text(self, text: str) -> str:
         longest_first = sorted(self._inside, key=len, reverse=True)
         pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)"
         return re.sub(pattern, lambda found: self._inside[found[0]], text)
-
-    def _prior(self, prior: Prior) -> Prior:
-        """Return a prior with its sensors renamed, also within its texts, and without what tells where it is from."""
-        edges = tuple(
-            replace(
-                edge,
-                source=self._inside.get(edge.source, edge.source),
-                target=self._inside.get(edge.target, edge.target),
-                source_quantity=self._text(edge.source_quantity),
-                target_quantity=self._text(edge.target_quantity),
-                mechanism=self._text(edge.mechanism),
-            )
-            for edge in prior.edges
-        )
-        sensors = tuple(
-            replace(
-                sensor,
-                name=self._inside.get(sensor.name, sensor.name),
-                quantity=self._text(sensor.quantity),
-                subsystem=self._text(sensor.subsystem),
-            )
-            for sensor in prior.sensors
-        )
-        return Prior(edges, "given", {}, sensors)
 
 
 def _rounded(time: FloatArray) -> FloatArray:

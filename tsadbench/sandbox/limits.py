@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import errno
+import math
 import os
 import stat
 import sys
@@ -181,7 +181,7 @@ def _nameless_files(pid: int) -> dict[tuple[int, int], int]:
 def _bytes_below(folder: str) -> float:
     """Return the size of all files below a folder; infinity if they cannot be counted, so that nothing hides there."""
     total, n_files, waiting = 0, 0, [folder]
-    while waiting:
+    while waiting and n_files < _MAX_FILES:
         try:
             with os.scandir(waiting.pop()) as found:
                 for entry in islice(found, _MAX_FILES):
@@ -189,12 +189,11 @@ def _bytes_below(folder: str) -> float:
                     n_files += 1
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-        except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENOTDIR):  # it has just been removed
-                return float("inf")
-        if n_files >= _MAX_FILES:
-            return float("inf")
-    return total
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # it has just been removed
+        except OSError:
+            return math.inf
+    return math.inf if n_files >= _MAX_FILES else total
 
 
 def _peak_mib(pid: int) -> float:

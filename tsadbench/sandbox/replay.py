@@ -1,33 +1,20 @@
-"""The replay audit: a second copy of the fitted detector scores some rows again, in other circumstances.
+"""The replay audit: a copy of the fitted detector scores some rows again, in other circumstances.
 
-No wall stops a detector that scores by something other than the rows it is given. It can, however, not give the same
-answer when the rows are the same and that something is another. What is compared depends on what the detector
-declares (`Traits`):
+No wall stops a detector that scores by something else than the rows it is given: a row's number, the recording's id,
+length, beginning or last rows, how many recordings came before, the time of day. It can, however, not give the same
+answer when the rows are the same and that something is another. Everything crosses under another id and another clock,
+in another order, to a copy that has seen no test row before. What is compared depends on what the detector declares
+(`Traits`):
 
 * bounded ``memory``: random crops of random test recordings, with the declared rows before and after them. Their
-  scores must be those of the whole recording, but for rounding; else the trial is invalid.
+  scores must be those of the whole recording, except for rounding; else the trial is invalid.
 * unbounded memory: recordings from their start up to a random row must be scored as the whole was; else the trial is
-  invalid. Besides, random parts of them are scored behind normal rows, of which there is a random number; ranks of the
-  rows after 500 are correlated, each part by itself and all together, and the smallest correlation is recorded.
+  invalid. A row's number and the time since the beginning are the same in both. So random parts are scored behind a
+  random number of normal rows, too; ranks of the rows after 500 are correlated, each part by itself and all together,
+  and the smallest correlation is recorded.
 * bounded ``memory`` and ``look_ahead`` of more than half of the longest recording: both, for crops would mostly begin
   where the recording does.
 * ``adaptive``: no two scorings need be equal; the correlation alone.
-
-Every one of them crosses under another id and another clock, in another order, to a copy that has seen no test row
-before. Which cheat is caught by what:
-
-=============================================  ===============================  =======================================
-a score that depends on                        bounded memory declared          unbounded, the default
-=============================================  ===============================  =======================================
-a row's number in its recording                crops: invalid                   other beginnings: low correlation
-the recording's id, or when it begins          crops: invalid                   shorter ones: invalid
-time since the recording began                 crops: invalid                   other beginnings: low correlation
-how many recordings were scored before it      crops: invalid                   shorter ones: invalid
-the time of day, while it goes on              crops: invalid                   shorter ones: invalid
-a table by the recording's length              crops: invalid                   shorter ones: invalid
-whether there are many rows                    crops: invalid                   shorter ones: invalid
-the last rows of a recording                   crops: invalid                   shorter ones: invalid
-=============================================  ===============================  =======================================
 
 What does not vary between the two scorings cannot be caught: a table of published rows by their values, or the hour if
 the trial lies within it. The second teaches nothing about labels. Somebody who hides what he adds within rounding gains
@@ -45,8 +32,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -83,7 +69,7 @@ _LONGEST_PART = 1200
 _SAME_RANKS = 0.99
 
 
-class Copies:
+class Copies(contextlib.ExitStack):
     """At most ``n_copies`` copies of a fitted detector, made before any test recording enters its box.
 
     ``fresh`` opens another box of the same construction. If the detector is ``adaptive``, nothing is scored to see
@@ -100,32 +86,23 @@ class Copies:
         adaptive: bool,
         audited: bool,
     ) -> None:
+        super().__init__()
         self.box = box
         self.how: Copy = "same process"
         self._fresh = fresh
         self._parts: dict[str, bytes] = {}
         self._waiting: list[Box] = []
-        self._made = contextlib.ExitStack()
         try:
             if self._restores(training, estimators=not box.may_fork, adaptive=adaptive, audited=audited):
                 self.how = "restored"
             elif box.may_fork:
                 # A system may forbid it: then it is the same process. If that has died, its next answer says so.
                 with contextlib.suppress(BoxFailure):
-                    for _ in range(n_copies):
-                        self._waiting.append(self._made.enter_context(box.fork()))
+                    self._waiting = [self.enter_context(box.fork()) for _ in range(n_copies)]
                     self.how = "forked"
         except BaseException:
-            self._made.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._made.close()
 
     @contextlib.contextmanager
     def take(self, construction: Construction, names: Sequence[str]) -> Iterator[Box]:
@@ -148,18 +125,15 @@ class Copies:
         if not audited:
             return True
         try:
-            copy = self._restored()
-            if expected is not None and difference(copy.score_again(*first), expected)[0] is not None:
-                return False
+            self._waiting = [self._restored()]
+            return expected is None or difference(self._waiting[0].score_again(*first), expected)[0] is None
         except BoxFailure as failure:
             if failure.status == "error":
                 return False
             raise
-        self._waiting.append(copy)
-        return True
 
     def _restored(self) -> Box:
-        copy = self._made.enter_context(self._fresh())
+        copy = self.enter_context(self._fresh())
         copy.restore(self._parts)
         return copy
 

@@ -14,8 +14,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 
 from tsadbench.base.status import Seal
-from tsadbench.sandbox.seal import landlock
-from tsadbench.sandbox.seal.kernel import close_descriptors, drop_capabilities
+from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
 from tsadbench.sandbox.seal.walls import LARGEST_FILE, Walls
 
@@ -47,21 +46,21 @@ def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
     exposed = walls.exposed()
     reasons = [f"{exposed} lies among the libraries, which a box may read"] if exposed else []
     _limit_resources()
-    close_descriptors(channel)
+    kernel.close_descriptors(channel)
     # The kernel forgets which of these files a rule was about, unless they stay open. As paths alone: nothing is read.
     for path in _OWN:
         with contextlib.suppress(OSError):
             os.open(path, os.O_PATH | os.O_CLOEXEC)
     for entry, found in walls.importable.items():
         sys.path_importer_cache[entry] = _Importables(found)
-    version = landlock.version()
-    if version < landlock.SCOPES_SINCE:
+    version = kernel.landlock_version()
+    if version < kernel.SCOPES_SINCE:
         abi = f"Landlock {version}" if version else "no Landlock"
         reasons.append(f"Linux {platform.release()} has {abi}; the seal needs Landlock 6 (Linux 6.12)")
     try:
-        drop_capabilities()
+        kernel.drop_capabilities()
         if version:
-            landlock.restrict(_rules(walls, room))
+            kernel.restrict(_rules(walls, room))
         filter_calls()
     except OSError as error:
         reasons.append(f"the kernel refuses {error.filename or 'a call'}: {error.strerror or error}")
@@ -112,7 +111,7 @@ def _limit_resources() -> None:
 
 
 def _rules(walls: Walls, room: str) -> Iterator[tuple[str, int]]:
-    yield from ((path, landlock.READ) for path in (*_ALWAYS_READABLE, *_OWN, *walls.readable))
-    yield from ((path, landlock.DEVICE) for path in _DEVICES)
-    yield from ((path, landlock.GPU) for path in walls.devices)
-    yield room, landlock.WRITE
+    yield from ((path, kernel.READ) for path in (*_ALWAYS_READABLE, *_OWN, *walls.readable))
+    yield from ((path, kernel.DEVICE) for path in _DEVICES)
+    yield from ((path, kernel.GPU) for path in walls.devices)
+    yield room, kernel.WRITE

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import platform
+import re
 import struct
 from collections.abc import Iterator
 
-from tsadbench.sandbox.seal.kernel import MACHINE, system_call
+from tsadbench.sandbox.seal.kernel import call
 
 
-def _calls(table: str) -> dict[str, tuple[int | None, int | None]]:
+def _calls(table: str) -> dict[str, tuple[int | None, ...]]:
     """Return the numbers of calls on x86_64 and aarch64; None (``-``): it has no such call."""
-    words = [line.partition("#")[0].split() for line in table.splitlines()]
-    flat = [word for line in words for word in line]
-    numbers = [None if word == "-" else int(word) for word in flat if word == "-" or word.isdigit()]
-    names = [word for word in flat if word != "-" and not word.isdigit()]
-    return dict(zip(names, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
+    found = re.findall(r"(\w+) (\d+|-) (\d+|-)", re.sub("#.*", "", table))
+    return {name: tuple(None if one == "-" else int(one) for one in numbers) for name, *numbers in found}
 
 
 DENIED = _calls("""
@@ -99,11 +98,12 @@ def filter_calls() -> None:
 
     Raises OSError if the kernel has no such filters, or if the machine's calls are not known here.
     """
-    if MACHINE is None:
+    machine = platform.machine()
+    if machine not in _SECCOMP:
         raise OSError(errno.ENOSYS, "the numbers of this machine's system calls are not known", "seccomp")
-    code = program(MACHINE)
+    code = program(machine)
     described = _Program(len(code) // 8, code)
-    system_call("seccomp", _SECCOMP[MACHINE], _SET_MODE_FILTER, 0, ctypes.byref(described))
+    call("seccomp", _SET_MODE_FILTER, 0, ctypes.byref(described), number=_SECCOMP[machine])
 
 
 def program(machine: str) -> bytes:

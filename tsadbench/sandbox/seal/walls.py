@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from glob import escape, glob
+from glob import glob
 from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import distributions
 from pathlib import Path
 
 from tsadbench.utils.distributions import find_package
@@ -116,14 +118,11 @@ def _importables(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - 
 
 def _editable_packages(site: str) -> Iterator[str]:
     """Yield the folders of packages that were installed with ``pip install -e`` without a path in ``sys.path``."""
-    for noted in glob(os.path.join(escape(site), "*.dist-info", "direct_url.json")):
-        folder = Path(noted).parent
-        try:
-            editable = json.loads(Path(noted).read_text(encoding="utf-8")).get("dir_info", {}).get("editable")
-            names = (folder / "top_level.txt").read_text(encoding="utf-8").split() if editable else []
-        except (OSError, ValueError, AttributeError):
-            continue
-        yield from filter(None, map(_package_folder, names))
+    for installed in distributions(path=[site]):
+        with contextlib.suppress(ValueError, AttributeError):
+            origin = json.loads(installed.read_text("direct_url.json") or "{}")
+            if origin.get("dir_info", {}).get("editable"):
+                yield from filter(None, map(_package_folder, (installed.read_text("top_level.txt") or "").split()))
 
 
 def _package_folder(name: str) -> str | None:
