@@ -51,10 +51,10 @@ from tsadbench.utils.text import corpora_fault, one_line, printable, printable_v
 
 _Answer = TypeVar("_Answer")
 
-# A class of a script from standard input, for instance. Its record keeps this note.
+# Its record keeps this note.
 UNKNOWN_SOURCE = (
-    "the source of its class is not available (python -, exec), so no later run takes its trials for done: each runs "
-    "them again; put the class into a file"
+    "the source of its class is not known (python -, exec, or it uses functions or values of the notebook or script), "
+    "so no later run takes its trials for done: each runs them again; put the class into a file"
 )
 # An import that takes longer than this does not end, or the user does not want to wait for it.
 _SECONDS = 60.0

@@ -20,7 +20,7 @@ from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.distributions import OWN, distributions_of, normalised, required_by_core, requirements
+from tsadbench.utils.distributions import distributions_of, normalised, requirements
 from tsadbench.utils.files import cache_folder
 
 of_trials = partial(check, of_trials=True)
@@ -64,7 +64,7 @@ def libraries(trials: Trials) -> None:
         raise trials.boxed
     importers, description = trials.boxed[1], describe(trials.own.source)
     named = {name for package in description.sources.packages for name in distributions_of(package)}
-    known = {OWN, *required_by_core(), *requirements([*named, *description.libraries], extras=True)}
+    known = requirements([*named, *description.libraries])
     loaded = importers.keys() - {module.partition(".")[0] for module in trials.own.source.modules}
     hidden = {package for package in loaded if not set(map(normalised, distributions_of(package))) <= known}
     # What a known library imports without requiring it is known by its version too.

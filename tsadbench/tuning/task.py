@@ -22,7 +22,6 @@ from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
 from tsadbench.tuning.objective import Objective
 from tsadbench.tuning.ranges import FORMS, NEVER_SEARCHED, read_ranges
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.source_digest import module_digest
 
 # A point's value depends on what these do.
 _CODE = (faults, folds, objective)
@@ -234,7 +233,7 @@ def _study_name(
     determinants = {
         "label": contender.label,
         "priors": {k: v.content_hash for k, v in construction.arguments.items() if isinstance(v, Prior)},
-        "code": [contender.description.sources.digest, *map(module_digest, _CODE)],
+        "code": [contender.description.sources.digest, *(Path(str(one.__file__)).read_text() for one in _CODE)],
         "space": {name: repr(values) for name, values in space.items()},
         "reach": [reach.before, reach.after],
         "train": training_hash([recording for part in parts for recording in part]),

@@ -6,6 +6,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
@@ -13,8 +14,8 @@ from pathlib import Path
 
 from tsadbench.utils.source_digest import LIBRARY_FOLDERS
 
-OWN = "tsadbench"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OWN = "tsadbench"
+_by_package = cache(packages_distributions)  # reads all that is installed: half a second
 
 
 def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec | None:
@@ -28,10 +29,9 @@ def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec |
 
 def installed_version(name: str) -> str | None:
     """Return the version of a distribution; None if it is not installed."""
-    try:
+    with suppress(PackageNotFoundError):
         return version(name)
-    except PackageNotFoundError:
-        return None
+    return None
 
 
 def normalised(name: str) -> str:
@@ -41,18 +41,11 @@ def normalised(name: str) -> str:
 
 def distributions_of(package: str) -> tuple[str, ...]:
     """Return the names of the distributions that hold a top-level package, sorted; several may share a namespace."""
-    try:
-        record = distribution(package).read_text("RECORD") or ""
-        if f"\n{package}/" in f"\n{record}":
-            return (distribution(package).metadata["Name"],)
-    except PackageNotFoundError:
-        pass
+    with suppress(PackageNotFoundError):
+        found = distribution(package)
+        if f"\n{package}/" in f"\n{found.read_text('RECORD')}":
+            return (found.metadata["Name"],)
     return tuple(sorted(set(_by_package().get(package, ()))))
-
-
-@cache
-def _by_package() -> dict[str, list[str]]:
-    return dict(packages_distributions())  # reads all that is installed: half a second
 
 
 def versions_of(packages: Iterable[str]) -> dict[str, str | None]:
@@ -63,51 +56,26 @@ def versions_of(packages: Iterable[str]) -> dict[str, str | None]:
     """
     versions: dict[str, str | None] = {}
     for package in sorted(packages):
-        place = _place(package)
-        if place is None:
-            continue
-        names = distributions_of(package) if place.parent.name in LIBRARY_FOLDERS else ()
-        versions |= {name: installed_version(name) for name in names} or {package: f"source {_code_hash(place)}"}
+        if (spec := find_package(package)) is not None:
+            place = Path([*(spec.submodule_search_locations or ()), str(spec.origin)][0])
+            names = distributions_of(package) if place.parent.name in LIBRARY_FOLDERS else ()
+            versions |= {name: installed_version(name) for name in names} or {package: f"source {_code_hash(place)}"}
     return versions
 
 
-def requirements(names: Iterable[str], *, extras: bool = False) -> frozenset[str]:
-    """Return normalised names of distributions and of all that they require, except for the benchmark's.
+def requirements(names: Iterable[str]) -> frozenset[str]:
+    """Return the normalised names of distributions and the benchmark, and of all that these require.
 
-    With ``extras``, what the given ones require for their extras counts too.
+    What the given ones require for their extras counts too, but not the benchmark's extras.
     """
-    waiting = [(normalised(name), extras) for name in names]
-    known: set[str] = set()
-    while waiting:
-        name, with_extras = waiting.pop()
-        if name not in known and name != OWN:
-            known.add(name)
-            waiting += [(required, False) for required in _required(name, with_extras)]
+    given = {normalised(name) for name in names} - {_OWN}
+    known = [_OWN, *given]
+    for name in known:  # grows
+        with suppress(PackageNotFoundError):
+            for text in distribution(name).requires or ():
+                if name in given or "extra" not in text.partition(";")[2]:
+                    known += {normalised(re.split(r"[^\w.-]", text, maxsplit=1)[0])} - {*known}
     return frozenset(known)
-
-
-def required_by_core() -> frozenset[str]:
-    """Return normalised names of what the benchmark itself requires, at any depth."""
-    return requirements(_required(OWN, False))
-
-
-@cache
-def _required(name: str, extras: bool) -> tuple[str, ...]:
-    try:
-        texts = distribution(name).requires or []
-    except PackageNotFoundError:
-        return ()
-    found = (_NAME.match(text) for text in texts if extras or "extra" not in text.partition(";")[2])
-    return tuple(normalised(match[0]) for match in found if match)
-
-
-def _place(package: str) -> Path | None:
-    """Return the folder or file of a package; None if it cannot be imported."""
-    spec = find_package(package)
-    if spec is None or package in sys.stdlib_module_names:
-        return None
-    folders = list(spec.submodule_search_locations or ())
-    return Path(folders[0]) if folders else Path(spec.origin) if spec.origin and spec.has_location else None
 
 
 def _code_hash(place: Path) -> str:

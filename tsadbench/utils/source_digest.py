@@ -2,8 +2,8 @@
 
 The class's own module counts, and the modules of its package (of a lone file: those in its folder) and of
 `tsadbench.base` that it imports, at any depth; each by its name and its syntax without comments, formatting and
-docstrings. A class of a notebook, or of a script's ``__main__``, counts by its definition and by those that this names
-there: functions, classes and plain values.
+docstrings. A class of a notebook, or of a script's ``__main__``, counts by its definition. If that names functions,
+classes or values of the session, the source is not known: they may change while the definition stays.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from tsadbench.utils.import_text import FILE_PREFIX, imported_texts
@@ -54,14 +55,14 @@ class Sources:
 
 
 class _UnknownSourceError(Exception):
-    """Python does not know the source of a class, or of something that it uses."""
+    """Python does not know the source of a class, or what it uses may change."""
 
 
 def source_of(cls: type) -> Sources:
-    """Return the source that a class is made of.
+    """Return the source that a class is made of; it is not known if Python does not keep it (``python -``, ``exec``).
 
-    The source is not known if Python does not keep it (``python -``, ``exec``). A class that a function makes counts by
-    its attribute ``content`` as well, a hash of what it captures; without that attribute its source is not known.
+    A class that a function makes counts by its attribute ``content`` as well, a hash of what it captures; without that
+    attribute its source is not known.
     """
     try:
         return _source_of(cls)
@@ -74,72 +75,65 @@ def digest_of(modules: Mapping[str, str]) -> str:
     return _hash(json.dumps(dict(modules), sort_keys=True))
 
 
-def module_digest(module: types.ModuleType) -> str:
-    """Return the digest of one module's syntax."""
-    return _read(Path(str(module.__file__)).read_bytes())[0]
-
-
 def _source_of(cls: type) -> Sources:
-    module = sys.modules.get(cls.__module__)
-    if module is None:
-        raise _UnknownSourceError
     digests: dict[str, str] = {}
-    waiting = {base.__module__ for base in cls.__mro__}
-    files = {file for name in waiting if (file := _file(sys.modules.get(name))) is not None}
     imports: dict[str, set[str]] = {}
-    own_file = None if cls.__module__ == "__main__" else _file(module)
+    waiting = {base.__module__ for base in cls.__mro__}
+    bases = {name: Path(file) for name in waiting if (file := getattr(sys.modules.get(name), "__file__", None))}
+    own_file = bases.get(cls.__module__)
     if "<locals>" in cls.__qualname__:
         if not isinstance(content := vars(cls).get("content"), str):
             raise _UnknownSourceError
         digests[cls.__qualname__] = content
-    elif own_file is None or _text(own_file) is None:
-        own_file = None
-        imports[cls.__module__] = _definitions(cls, module, digests)
+    elif own_file is None or cls.__module__ == "__main__" or _text(own_file) is None:
+        digests[cls.__name__], imports[cls.__module__] = _definition(cls)
         waiting |= imports[cls.__module__]
-    folders, seen = _own_folders(module), set(imports)
+    own = _own_package(cls.__module__, own_file)
+    files, seen = {*bases.values()}, {*imports}
     while new := waiting - seen:
         name = new.pop()
         seen.add(name)
-        file = own_file if name == cls.__module__ else _own_file(name, folders)
+        file = own_file if name == cls.__module__ else _own_file(name, *own)
         if file is None or (text := _text(file)) is None:
             continue
         files.add(file)
         digests[file.name if name.startswith(FILE_PREFIX) else name], statements = _read(text)
         above = name.rpartition(".")[0]
         package = name if file.name == "__init__.py" else above
-        imports[name] = {one for each in statements for one in _imported(*each, package, folders)}
+        imports[name] = {one for statement in statements for one in _imported(*statement, package, own)}
         waiting |= imports[name] | ({above} - {_BASE})
     # The libraries of tsadbench.base do its input and output; with numpy it computes.
-    others = {one for name, names in imports.items() if not f"{name}.".startswith(f"{_BASE}.") for one in names}
-    known = imports.keys() | folders.keys() | sys.stdlib_module_names | {_CORE, "__main__", ""}
+    others = {one for name, names in imports.items() if not _is_in(name, _BASE) for one in names}
+    known = imports.keys() | sys.stdlib_module_names | {own[0], _CORE, "__main__", ""}
     foreign = {"numpy", *(one for one in others - imports.keys() if one.partition(".")[0] not in known)}
     return Sources(digests, tuple(sorted(foreign)), tuple(sorted(map(str, files))))
 
 
-def _own_folders(module: types.ModuleType) -> dict[str, list[Path]]:
-    """Return the folders of the packages whose modules count, by name; "" is that of a lone file or a notebook."""
-    top = module.__name__.partition(".")[0]
-    folders = {_BASE: [_BASE_FILE.parent]}
+def _own_package(module: str, file: Path | None) -> tuple[str, list[Path]]:
+    """Return the package of a module and its folders; "" is that of a lone file or a notebook and of its neighbours."""
+    top = module.partition(".")[0]
     if (places := getattr(sys.modules.get(top), "__path__", None)) is not None:
-        return folders if top == _CORE else {top: list(map(Path, places)), **folders}
-    file = _file(module)
+        return top, [] if top == _CORE else [Path(place) for place in places]
     folder = Path.cwd() if file is None else file.parent
-    return folders if folder.name in LIBRARY_FOLDERS else {"": [folder], **folders}
+    return "", [] if folder.name in LIBRARY_FOLDERS else [folder]
 
 
-def _own_file(name: str, folders: Mapping[str, list[Path]]) -> Path | None:
-    """Return the file of a module that counts."""
-    for package, places in folders.items():
-        if name == package or name.startswith(f"{package}." if package else ""):
-            parts = name.removeprefix(package).strip(".").split(".")
-            ends = [f"{'/'.join(parts)}.py", "/".join([*parts, "__init__.py"])]
-            found = (place / end.lstrip("/") for place in places for end in ends)
-            if name.partition(".")[0] != _CORE or package == _BASE:
-                return next((file for file in found if os.path.isfile(file)), None)
-    return None
+def _own_file(name: str, package: str, folders: list[Path]) -> Path | None:
+    """Return the file of a module that counts: one of `tsadbench.base` or of the class's own package."""
+    if _is_in(name, _BASE):
+        package, folders = _BASE, [_BASE_FILE.parent]
+    elif not _is_in(name, package) or _is_in(name, _CORE):
+        return None
+    path = name[len(package) :].strip(".").replace(".", "/")
+    found = (file for folder in folders for file in (folder / f"{path}.py", folder / path / "__init__.py"))
+    return next((file for file in found if os.path.isfile(file)), None)
 
 
-def _imported(level: int, origin: str, attribute: str, package: str, folders: Mapping[str, list[Path]]) -> set[str]:
+def _is_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}." if package else "")
+
+
+def _imported(level: int, origin: str, attribute: str, package: str, own: tuple[str, list[Path]]) -> set[str]:
     """Return the modules that ``from ..origin import attribute`` in a package imports."""
     if level:
         parts = package.split(".")
@@ -147,42 +141,32 @@ def _imported(level: int, origin: str, attribute: str, package: str, folders: Ma
     if origin == _BASE and attribute:  # it imports all of its modules, and is asked for those that define the names
         return {{name: module for _, module, name in _read(_BASE_FILE.read_bytes())[1]}.get(attribute, _BASE)}
     below = f"{origin}.{attribute}"
-    return {origin, below} if attribute and _own_file(below, folders) else {origin}
+    return {origin, below} if attribute and _own_file(below, *own) else {origin}
 
 
-def _definitions(cls: type, module: types.ModuleType, digests: dict[str, str]) -> set[str]:
-    """Add the definition of a notebook's class and all that it names there; return the modules that these import."""
-    names = vars(module)
-    waiting: list[type | types.FunctionType] = [cls]
-    imported = set()
-    for item in waiting:  # grows
-        node = _definition(item)
-        digests[item.__name__] = _hash(_syntax(node))
-        imported |= {origin for _, origin, _ in _imports(node)}
-        for name in sorted({one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & names.keys()):
-            value = names[name]
-            if isinstance(value, types.ModuleType):
-                imported.add(value.__name__)
-            elif not isinstance(value, type | types.FunctionType):
-                try:
-                    digests[name] = _hash(json.dumps(value))
-                except (TypeError, ValueError) as error:
-                    raise _UnknownSourceError from error
-            elif value.__module__ != module.__name__:
-                imported.add(value.__module__)
-            elif value not in waiting:
-                waiting.append(value)
-    return imported
+def _definition(cls: type) -> tuple[str, set[str]]:
+    """Return the digest of a notebook's class and the modules that it names; it uses nothing else of the session."""
+    node, session = _class_node(cls), vars(sys.modules[cls.__module__])
+    modules = {origin for _, origin, _ in _imports(node)}
+    for name in {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & session.keys():
+        value = session[name]
+        if value is not cls:
+            origin = value if isinstance(value, types.ModuleType) else sys.modules.get(getattr(value, "__module__", ""))
+            if origin is None or origin.__name__ == cls.__module__:
+                raise _UnknownSourceError
+            if value is not origin and value is not vars(origin).get(getattr(value, "__name__", "")):
+                raise _UnknownSourceError
+            modules.add(origin.__name__)
+    return _hash(_syntax(node)), modules
 
 
-def _definition(item: type | types.FunctionType) -> ast.AST:
-    """Return the definition of a class or function from the cell that was run."""
-    for function in [item] if isinstance(item, types.FunctionType) else vars(item).values():
+def _class_node(cls: type) -> ast.ClassDef:
+    """Return the definition of a class from the cell that was run."""
+    for function in vars(cls).values():
         if (code := getattr(getattr(function, "__func__", function), "__code__", None)) is not None:
             for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
-                if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == item.__name__:
-                    first = min(one.lineno for one in (node, *node.decorator_list))
-                    if first <= code.co_firstlineno <= (node.end_lineno or 0):
+                if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+                    if node.lineno <= code.co_firstlineno <= (node.end_lineno or 0):
                         return node
     raise _UnknownSourceError
 
@@ -227,27 +211,21 @@ def _does_nothing(node: object) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-def _joined(parts: list[ast.expr]) -> list[object]:
+def _joined(parts: list[Any]) -> list[object]:
     """Return the parts of an f-string with its texts in one piece: versions of Python cut them differently."""
-    joined: list[object] = []
+    joined: list[Any] = []
     for part in parts:
-        text = str(part.value) if isinstance(part, ast.Constant) else None
-        if text and joined and isinstance(joined[-1], str):
-            joined[-1] += text
-        elif text != "":
-            joined.append(part if text is None else text)
-    return joined
+        one = part.value if isinstance(part, ast.Constant) else part
+        if isinstance(one, str) and joined and isinstance(joined[-1], str):
+            one = joined.pop() + one
+        joined.append(one)
+    return [one for one in joined if one != ""]
 
 
 def _parsed(text: str | bytes) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about invalid escapes
         return ast.parse(text)
-
-
-def _file(module: types.ModuleType | None) -> Path | None:
-    file = getattr(module, "__file__", None)
-    return None if file is None else Path(file)
 
 
 def _text(file: Path) -> bytes | None:

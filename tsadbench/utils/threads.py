@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 # What a trial may need: a network's box and its copy for the replay audit.
 _MEMORY_OF_A_JOB = 2 * 2**30
+# The libraries that were found, by the number of modules at that time. To find them takes milliseconds; a box inherits
+# what its server has found.
+_found: dict[int, ThreadpoolController] = {}
 
 
 def default_jobs() -> int:
@@ -27,59 +30,42 @@ def default_jobs() -> int:
 
 def limit_threads(threads: int) -> None:
     """Set the number of threads of every loaded library; environment variables come too late for these."""
-    _libraries.found().limit(limits=threads)
+    _libraries().limit(limits=threads)
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(threads)
 
 
-@lru_cache(maxsize=1)
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Set the number of threads inside a block, for libraries that are loaded when it begins."""
+    torch: Any = sys.modules.get("torch")
+    before = 0 if torch is None else torch.get_num_threads()
+    with _libraries().limit(limits=threads):
+        limit_threads(threads)
+        try:
+            yield
+        finally:
+            if torch is not None:
+                torch.set_num_threads(before)
+
+
+@cache
 def loaded_blas() -> tuple[str, ...]:
     """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
-    libraries = _libraries.found().info()
-    loaded = [library for library in libraries if library.get("user_api") == "blas"]
+    loaded = [library for library in _libraries().info() if library.get("user_api") == "blas"]
     keys = ("internal_api", "version", "architecture")
     return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
 
 
-class _Libraries:
-    """Finds the numeric libraries of this process, which takes milliseconds; a box inherits what its server found."""
+def _libraries() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
 
-    def __init__(self) -> None:
-        self._n_modules = 0
-        self._found: ThreadpoolController | None = None
-
-    def found(self) -> ThreadpoolController:
-        """Find them, again only after a module came in."""
-        if self._found is None or len(sys.modules) != self._n_modules:
-            from threadpoolctl import ThreadpoolController
-
-            try:
-                self._found = ThreadpoolController()
-            except PermissionError:
-                # A box without namespaces sees no /proc: what its server had found is limited here, what was loaded
-                # since by environment variables.
-                if self._found is None:
-                    raise
-            self._n_modules = len(sys.modules)
-        return self._found
-
-
-_libraries = _Libraries()
-
-
-@contextmanager
-def limited_threads(threads: int) -> Iterator[None]:
-    """Set the number of threads inside a block, for libraries that are loaded when it begins."""
-    from threadpoolctl import threadpool_limits
-
-    torch: Any = sys.modules.get("torch")
-    before = None if torch is None else torch.get_num_threads()
-    with threadpool_limits(limits=threads):
-        if before is not None:
-            torch.set_num_threads(threads)
+    if len(sys.modules) not in _found:
         try:
-            yield
-        finally:
-            if before is not None:
-                torch.set_num_threads(before)
+            _found[len(sys.modules)] = ThreadpoolController()
+        except PermissionError:
+            # A box without namespaces sees no /proc: what its server has found is limited here, what was loaded since
+            # by environment variables.
+            return next(reversed(_found.values()))
+    return _found[len(sys.modules)]
