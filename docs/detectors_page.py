@@ -66,7 +66,7 @@ class Detector(NamedTuple):
     @property
     def year(self) -> str:
         """The year of its publication, or an empty text."""
-        return year_of(self.traits.paper, self.told.doc)
+        return year_of(self.traits.paper)
 
 
 def detectors() -> list[Detector]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
-from tsadbench.utils.error_place import own_place, short
+from tsadbench.utils.error_place import own_place
 from tsadbench.utils.import_text import import_text
 from tsadbench.utils.parameters import nearest
 
@@ -284,6 +284,6 @@ def _guarded(load: Callable[[], _Loaded], what: str) -> _Loaded:
     except TsadbenchError:
         raise
     except (Exception, SystemExit) as error:  # a plugin may raise anything while it is imported
-        place = "" if isinstance(error, SyntaxError) else short(own_place(error))  # its text has the place
+        place = "" if isinstance(error, SyntaxError) else Path(own_place(error)).name  # its text has the place
         where = f" ({place})" if place else ""
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}{where}") from error

@@ -171,7 +171,7 @@ def test_its_docstring_its_search_space_and_its_ranges(name):
     assert all(len(text) > 10 for text in notes.values())
     assert re.search(r"``[^`]*([=~|]|<=|>=)[^`]*``", notes["Equations"])
     assert paper or cls.traits.floor
-    if year := year_of(paper, cls.__doc__):
+    if year := year_of(paper):
         references = sections(cls.__doc__)["References"]
         assert year in references
         assert re.split(r"[ ,]", paper)[0] in references

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tsadbench.utils.markdown import number, optional_number, table_lines
+from tsadbench.utils.markdown import number, table_lines
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ def test_a_number_has_no_zero_before_its_point(value, decimals, signed, text):
 
 
 def test_an_undefined_number_is_a_dash():
-    assert optional_number(None) == "-"
-    assert optional_number(0.5) == ".5000"
+    assert number(None) == "-"
+    assert number(0.5) == ".5000"
 
 
 def test_a_table_has_a_rule_below_its_header_and_no_cell_ends_early():

@@ -5,7 +5,11 @@ from typing import Literal
 import pytest
 
 from tsadbench import Prior, UsageError
-from tsadbench.utils.parameters import format_label, parameters_of, parse_arguments, parse_label
+from tsadbench.utils.parameters import Label, changed_texts, parameters_of, parse_arguments, parse_label
+
+
+def format_label(name: str, cls: type, arguments: dict[str, object]) -> str:
+    return str(Label(name, changed_texts(cls, arguments)))
 
 
 class Example:

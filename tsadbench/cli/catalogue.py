@@ -115,7 +115,7 @@ def _list_by_kind(names: Sequence[str]) -> None:
     """Print all detectors by their kind of method, each with its publication, or else with what it does."""
     from tsadbench.base.status import KINDS, kind_place
     from tsadbench.sandbox import asking, describe
-    from tsadbench.utils.docstrings import cited, sections, year_of
+    from tsadbench.utils.docstrings import sections, year_of
     from tsadbench.utils.text import one_line
 
     kinds: dict[str, list[tuple[str, str, str]]] = {}
@@ -128,8 +128,8 @@ def _list_by_kind(names: Sequence[str]) -> None:
                 broken.append((name, one_line(str(error))))
                 continue
             paper = told.traits.paper
-            about = cited(paper, told.doc) if paper else one_line(sections(told.doc)[""].partition("\n\n")[0])
-            kinds.setdefault(told.traits.family, []).append((year_of(paper, told.doc), name, one_line(about)))
+            about = paper or one_line(sections(told.doc)[""].partition("\n\n")[0])
+            kinds.setdefault(told.traits.family, []).append((year_of(paper), name, one_line(about)))
     width = max(map(len, names), default=0)
     for kind in sorted(kinds, key=kind_place):
         typer.echo(KINDS.get(kind, kind))
@@ -217,7 +217,7 @@ def _inform_of_detector(name: str) -> None:
 
     from tsadbench.registry import locate
     from tsadbench.sandbox import Construction, describe
-    from tsadbench.utils.docstrings import cited, method_notes, sections
+    from tsadbench.utils.docstrings import method_notes, sections
     from tsadbench.utils.parameters import Label, format_value
 
     detector = describe(Construction(locate(name)))
@@ -228,7 +228,7 @@ def _inform_of_detector(name: str) -> None:
         "Note": detector.note,
         "Floors that runs add beside it": variants,
         **method_notes(detector.doc),
-        "Paper": cited(traits.paper, detector.doc) if traits.paper else "",
+        "Paper": traits.paper,
         "References": sections(detector.doc).get("References", ""),
         "Traits": "\n".join(
             f"{field.name:<20} {format_value(getattr(traits, field.name))}" for field in fields(traits)

@@ -19,7 +19,7 @@ from tsadbench.execution.record import Record
 from tsadbench.utils.distributions import installed_version, versions_of
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.source_digest import digest_of, source_of
-from tsadbench.utils.text import command_without_folders
+from tsadbench.utils.text import without_folders
 from tsadbench.utils.threads import loaded_blas
 
 # Raised when the box calls a detector differently, so that the same code may give other scores.
@@ -94,7 +94,7 @@ def manifest(
         "rules": rules_of(plan.protocol),
         "labels_hash": plan.data.labels.content_hash,
         "device": trial.contender.device,
-        "command": list[JsonValue](command_without_folders(sys.argv)),
+        "command": [*map(os.path.basename, sys.argv[:1]), *map(without_folders, sys.argv[1:])],
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": platform.platform(),

@@ -28,7 +28,7 @@ from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue, Label, format_label, nearest, parse_arguments, parse_label
+from tsadbench.utils.parameters import JsonValue, Label, changed_texts, nearest, parse_arguments, parse_label
 from tsadbench.utils.text import without_folders
 
 # Values [rows x sensors] of contributions that a trial may keep.
@@ -300,7 +300,7 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
     arguments = parse_arguments(cls, texts, name)
     protocol = cls(**arguments)
     protocol.check()
-    return protocol, format_label(name, cls, arguments)
+    return protocol, str(Label(name, changed_texts(cls, arguments)))
 
 
 def require_evaluated(data: LabelledDataset, protocol: str) -> None:

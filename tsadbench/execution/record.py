@@ -20,7 +20,7 @@ from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.text import LabelText, corpora_fault, name_fault, one_line, printable
+from tsadbench.utils.text import Corpora, LabelText, name_fault, one_line, printable
 
 SCHEMA: Final = 2
 RECORDS = "records.jsonl"
@@ -108,7 +108,7 @@ class Record:
     seal_reason: _Text = ""
     replay: Replay | None = None
     dataset_version: Count = 1
-    pretrained_on: Annotated[tuple[str, ...], _refused_if(corpora_fault)] = ()
+    pretrained_on: Corpora = ()
 
     @model_validator(mode="after")
     def _judged_if_ok(self) -> Record:

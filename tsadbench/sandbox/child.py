@@ -33,7 +33,7 @@ from tsadbench.sandbox.seal.guard import forbid
 from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send, unpacked
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.error_place import own_place, place_of, short
+from tsadbench.utils.error_place import own_place, place_of
 from tsadbench.utils.parameters import parameters_of
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable
@@ -248,11 +248,11 @@ def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
     """Return the phase and the line of the author's own file in which an error arose, in brackets; or nothing."""
     if isinstance(error, TsadbenchError) and not isinstance(error, ContractError):
         return ""  # it is about the data or the parameters
-    place = short(own_place(error, "" if detector is None else type(detector).__module__))
+    place = own_place(error, "" if detector is None else type(detector).__module__)
     if isinstance(error, ContractError) and not place and kind in _HOOKS and detector is not None:
-        place = short(place_of(getattr(type(detector), _HOOKS[kind])))
+        place = place_of(getattr(type(detector), _HOOKS[kind]))
     phase = [] if kind == "question" else [kind.replace("_", " ")]
-    return f" ({', '.join([*phase, place])})" if place else ""
+    return f" ({', '.join([*phase, os.path.basename(place)])})" if place else ""
 
 
 def _construction(arrays: Sequence[Array]) -> Construction:

@@ -47,7 +47,7 @@ from tsadbench.utils.parameters import (
     parse_value,
 )
 from tsadbench.utils.source_digest import Sources, source_of
-from tsadbench.utils.text import corpora_fault, one_line, printable, printable_values, without_folders
+from tsadbench.utils.text import Corpora, one_line, printable, printable_values, without_folders
 
 _Answer = TypeVar("_Answer")
 
@@ -61,6 +61,7 @@ _SECONDS = 60.0
 _MEMORY_MIB = 16 * 1024.0
 _MOST_KEPT = 2000
 _PRIOR = Prior | None
+_CORPORA = TypeAdapter[Corpora](Corpora)
 # Records and tables show them.
 _LONGEST_TRAIT = 300
 # What a question may raise on purpose. Anything else is the fault of the plugin.
@@ -114,8 +115,7 @@ class Description:
         for traits in (self.traits, self.declared):
             if max(map(len, (traits.family, traits.paper, traits.leaky, traits.extra or ""))) > _LONGEST_TRAIT:
                 raise ValueError(f"traits: a text is longer than {_LONGEST_TRAIT} characters")
-            if fault := corpora_fault(traits.pretrained_on):
-                raise ValueError(f"traits.pretrained_on: {fault}")
+            _CORPORA.validate_python(traits.pretrained_on, strict=True)
 
     @property
     def defaults(self) -> dict[str, JsonValue]:

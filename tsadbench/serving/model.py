@@ -343,7 +343,7 @@ def require_finite(threshold: Threshold) -> None:
 
 def _first_fault(error: ValidationError) -> str:
     fault = error.errors()[0]
-    return " ".join(f"{dotted(tuple(map(str, fault['loc'])))}: {fault_text(fault)}".split())[:200]
+    return " ".join(f"{dotted(fault['loc'])}: {fault_text(fault)}".split())[:200]
 
 
 @cache

@@ -19,7 +19,7 @@ from tsadbench.errors import ContractError, UsageError
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Subject
-from tsadbench.utils.error_place import own_place, place_of, place_of_class
+from tsadbench.utils.error_place import own_place, place_of
 from tsadbench.utils.parameters import parameter_defaults
 from tsadbench.utils.text import one_line
 
@@ -45,7 +45,7 @@ def works(subject: Subject) -> None:
     """It can be constructed, fitted on a small data set, and score a recording."""
     cls, train, test = subject.cls, subject.train(), subject.test()
     shapes = {"training": _shapes(*train), "test": _shapes(test)}
-    with _phase(cls, "construct", place_of_class(cls)):
+    with _phase(cls, "construct", place_of(cls)):
         detector = _constructed(subject)
     with _phase(cls, "fit", place_of(cls._fit), **shapes):
         detector.fit(train)

@@ -1,14 +1,10 @@
-"""Sections, definition lists and the year of a reference in numpydoc docstrings."""
+"""Sections and definition lists of numpydoc docstrings, and the year of a paper."""
 
 from __future__ import annotations
 
 import re
 from inspect import cleandoc
 from textwrap import dedent
-
-_HEADING = re.compile(r"^(\S[^\n]*)\n-{3,}$", re.M)
-# Not the beginning of an arXiv number, 2009.02040.
-_YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)")
 
 
 def sections(docstring: str) -> dict[str, str]:
@@ -17,7 +13,7 @@ def sections(docstring: str) -> dict[str, str]:
     >>> sections("A sum.\n\nNotes\n-----\nNone.\n\nReferences\n----------\nEuclid.")
     {'': 'A sum.', 'Notes': 'None.', 'References': 'Euclid.'}
     """
-    first, *rest = _HEADING.split(cleandoc(docstring))
+    first, *rest = re.split(r"^(\S[^\n]*)\n-{3,}$", cleandoc(docstring), flags=re.M)
     return {"": first.strip(), **{name: text.strip() for name, text in zip(rest[::2], rest[1::2], strict=True)}}
 
 
@@ -36,27 +32,11 @@ def method_notes(docstring: str) -> dict[str, str]:
     return definitions(sections(docstring).get("Notes", ""))
 
 
-def year_of(paper: str, docstring: str = "") -> str:
-    """Return the last year in `Traits.paper`, or else the first in the docstring's "References"; "" if there is none.
+def year_of(paper: str) -> str:
+    """Return the last year in `Traits.paper`, or that of its arXiv number; "" if there is none.
 
-    The references count only if they name the paper's first author: an unpublished method lists what it builds on.
-
-    >>> year_of("Deng and Hooi, AAAI 2021 (arXiv 2106.06947)"), year_of("Hotelling")
-    ('2021', '')
+    >>> year_of("Deng and Hooi, AAAI 2021 (arXiv 2106.06947)"), year_of("Malhotra, arXiv 1607.00148"), year_of("Euclid")
+    ('2021', '2016', '')
     """
-    years = _YEAR.findall(paper)[-1:]
-    references = sections(docstring).get("References", "")
-    author = paper.split(maxsplit=1)[:1]
-    if not years and author and author[0].strip(",.") in references:
-        years = _YEAR.findall(references)[:1]
-    return "".join(years)
-
-
-def cited(paper: str, docstring: str = "") -> str:
-    r"""Return a publication with its year, found as `year_of` does.
-
-    >>> cited("Deng and Hooi, AAAI 2021"), cited("Malhotra", "References\n----------\nMalhotra, LSTM, 2016.")
-    ('Deng and Hooi, AAAI 2021', 'Malhotra, 2016')
-    """
-    year = year_of(paper, docstring)
-    return paper if year in paper or not paper else f"{paper}, {year}"
+    years = re.findall(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)", paper)
+    return "".join((years or [f"20{number}" for number in re.findall(r"arXiv (\d\d)\d\d\.", paper)])[-1:])

@@ -6,8 +6,8 @@ import inspect
 import sysconfig
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from types import CodeType
 
 from tsadbench.utils.source_digest import LIBRARY_FOLDERS
 
@@ -28,23 +28,13 @@ def own_place(error: BaseException, module: str = "") -> str:
     return own
 
 
-def place_of(function: Callable[..., object]) -> str:
-    """Return ``/path/file.py:12``, where a function is defined; empty if that is not known."""
-    code = getattr(function, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
-
-
-def place_of_class(cls: type) -> str:
-    """Return ``/path/file.py:12``, where a class is defined; empty if its source is not known."""
-    try:
-        return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]}"
-    except (OSError, TypeError):
-        return ""
-
-
-def short(place: str) -> str:
-    """Return a place without its folders."""
-    return Path(place).name
+def place_of(item: Callable[..., object]) -> str:
+    """Return ``/path/file.py:12``, where a function or a class is defined; empty if that is not known."""
+    if (code := getattr(item, "__code__", None)) is not None:
+        return f"{code.co_filename}:{code.co_firstlineno}"
+    with suppress(OSError, TypeError):
+        return f"{inspect.getsourcefile(item)}:{inspect.getsourcelines(item)[1]}"
+    return ""
 
 
 def _is_own(file: str, module: str, author: str) -> bool:

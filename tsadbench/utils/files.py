@@ -7,15 +7,22 @@ import hashlib
 import os
 import secrets
 import shutil
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 import platformdirs
 
 from tsadbench.errors import UsageError
+
+_AT_ONCE = 2**20
+_PACKAGE = Path(__file__).parents[1]
+# A wheel holds the leaderboards inside the package, where setup.py puts them; a checkout has them beside it.
+_INSTALLED = _PACKAGE / "shipped"
+LEADERBOARDS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "leaderboards"
 
 
 def cache_folder() -> Path:
@@ -56,18 +63,15 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def open_text(file: Path, mode: str = "w") -> TextIO:
-    """Open a file to write it line by line, as UTF-8 with its line ends unchanged; its folder is created.
-
-    Raises a UsageError if it cannot be written.
-    """
+    """Open a file to write it line by line, as UTF-8 with its line ends unchanged; errors as for `write_file`."""
     with _reported(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        return open(file, mode, encoding="utf-8", newline="")  # type: ignore[return-value]  # no binary mode
+        return cast("TextIO", file.open(mode, encoding="utf-8", newline=""))
 
 
 def append_text(file: Path, text: str) -> None:
-    """Append text to a file that others may append to as well; errors as for `open_text`."""
-    with open_text(file, "a") as stream, _reported(file):
+    """Append text to a file that others may append to as well; errors as for `write_file`."""
+    with _reported(file), open_text(file, "a") as stream:
         stream.write(text)
 
 
@@ -82,19 +86,14 @@ def require_writable(file: Path) -> None:
 
 
 def require_own_folder(folder: Path, marker: str, kind: str) -> None:
-    """Raise a UsageError if the folder that --out names holds other people's files.
+    """Raise a UsageError if the folder that --out names is neither missing nor empty nor contains the file ``marker``.
 
-    It may be missing, empty, or contain the file ``marker``, which the same command has written. ``kind`` is what the
-    message calls such a folder.
+    ``kind`` is what the message calls the folders in which the same command has written that file.
     """
     with _reported(folder):
-        if not folder.exists() or (folder / marker).is_file():
-            return
-        expected = f"--out {folder}: expected a new folder or {kind}"
-        if not folder.is_dir():
-            raise UsageError(f"{expected}, found a file")
-        if any(folder.iterdir()):
-            raise UsageError(f"{expected}, found a folder of other files")
+        if folder.exists() and not (folder / marker).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+            found = "a folder of other files" if folder.is_dir() else "a file"
+            raise UsageError(f"--out {folder}: expected a new folder or {kind}, found {found}")
 
 
 def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
@@ -102,13 +101,9 @@ def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
 
     Files are paths or descriptors of open files; links do not matter.
     """
-    try:
-        target = os.stat(written)
-    except OSError:
-        return
-    for one in read if stat.S_ISREG(target.st_mode) else ():
-        with contextlib.suppress(OSError):  # reported where it is read
-            if os.path.samestat(os.stat(one), target):
+    for one in read:
+        with contextlib.suppress(OSError):  # reported where it is opened
+            if os.path.isfile(one) and os.path.samestat(os.stat(one), os.stat(written)):
                 name = written if isinstance(written, Path) else "standard output"
                 raise UsageError(f"{name}: this file is also an input; choose another output")
 
@@ -121,21 +116,15 @@ def _reported(file: Path) -> Iterator[None]:
         raise UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
-_BYTES_AT_ONCE = 2**20
-
-
 def read_bytes(file: Path, most: int) -> bytes:
     """Return the content of a file, a pipe or a device. Raises an OSError if it holds more than ``most`` bytes."""
-    parts, left = list[bytes](), most
     with file.open("rb") as stream:
-        if os.fstat(stream.fileno()).st_size > most:  # 0 if it is not a regular file
-            left = -1
-        while left >= 0 and (part := stream.read(_BYTES_AT_ONCE)):
-            parts.append(part)
-            left -= len(part)
-    if left < 0:
+        fits = os.fstat(stream.fileno()).st_size <= most  # 0 if it is not a regular file
+        parts = iter(partial(stream.read, _AT_ONCE), b"")
+        content = b"".join(islice(parts, most // _AT_ONCE + 1 if fits else 0))
+    if not fits or len(content) > most:
         raise OSError(f"it is too large: expected at most {most:,} bytes")
-    return b"".join(parts)
+    return content
 
 
 def read_text(file: Path, most: int, encoding: str = "utf-8") -> str:
@@ -146,9 +135,3 @@ def read_text(file: Path, most: int, encoding: str = "utf-8") -> str:
 def digest(content: bytes) -> str:
     """Return the SHA-256 of a file's content, 64 hex digits."""
     return hashlib.sha256(content).hexdigest()
-
-
-_PACKAGE = Path(__file__).parents[1]
-# A wheel holds the leaderboards inside the package, where setup.py puts them; a checkout has them beside it.
-_INSTALLED = _PACKAGE / "shipped"
-LEADERBOARDS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "leaderboards"

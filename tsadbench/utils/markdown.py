@@ -18,24 +18,16 @@ _ENTITIES = {"<": "&lt;", "&": "&amp;"}
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 
 
-def number(value: float, decimals: int, *, signed: bool = False) -> str:
-    """Return a number as tables show it: without the zero before the decimal point.
+def number(value: float | None, decimals: int = 4, *, signed: bool = False) -> str:
+    """Return a number as tables show it: without the zero before the decimal point, or a dash if it is undefined.
 
-    >>> number(0.5, 2), number(-0.5, 2), number(0.5, 1, signed=True), number(12, 1)
-    ('.50', '-.50', '+.5', '12.0')
+    >>> number(0.5, 2), number(-0.5, 2), number(0.5, 1, signed=True), number(12, 1), number(None)
+    ('.50', '-.50', '+.5', '12.0', '-')
     """
+    if value is None:
+        return "-"
     text = f"{value:{'+' if signed else ''}.{decimals}f}"
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
-
-
-def optional_number(value: float | None, decimals: int = 4) -> str:
-    """Return a number as tables show it, or a dash if it is undefined."""
-    return "-" if value is None else number(value, decimals)
-
-
-def escaped(text: str) -> str:
-    """Return text that neither ends its cell nor its row."""
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def plain(text: str) -> str:
@@ -54,8 +46,9 @@ def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table; cells are escaped, other markup in them is kept."""
-    return [f"| {' | '.join(map(escaped, cells))} |" for cells in (header, ["---"] * len(header), *rows)]
+    """Return the lines of a Markdown table; no cell ends early, but markup in them is kept."""
+    table = [[cell.replace("|", "\\|").replace("\n", " ") for cell in cells] for cells in (header, *rows)]
+    return [f"| {' | '.join(cells)} |" for cells in (table[0], ["---"] * len(header), *table[1:])]
 
 
 def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str] | None]) -> str:

@@ -125,11 +125,6 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
         raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
 
 
-def format_label(name: str, cls: type, arguments: Mapping[str, object]) -> str:
-    """Return ``NAME`` or ``NAME[key=value,...]``: keys sorted, defaults left out."""
-    return str(Label(name, changed_texts(cls, arguments)))
-
-
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
     """Return the arguments that differ from their defaults, sorted by name, as one writes them."""
     defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}

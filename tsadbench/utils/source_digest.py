@@ -165,9 +165,10 @@ def _class_node(cls: type) -> ast.ClassDef:
     for function in vars(cls).values():
         if (code := getattr(getattr(function, "__func__", function), "__code__", None)) is not None:
             for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
-                if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
-                    if node.lineno <= code.co_firstlineno <= (node.end_lineno or 0):
-                        return node
+                if not isinstance(node, ast.ClassDef) or node.name != cls.__name__:
+                    continue
+                if node.lineno <= code.co_firstlineno <= (node.end_lineno or 0):
+                    return node
     raise _UnknownSourceError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from annotated_types import Len, Predicate
@@ -31,10 +31,13 @@ def printable(text: str, *, lines: bool = False) -> str:
     >>> printable("first\r\nsecond\t\x07", lines=True)
     'first\nsecond\t\\x07'
     """
-    if lines:
-        parts = text.replace("\r\n", "\n").split("\n")
-        return "\n".join("\t".join(map(printable, part.split("\t"))) for part in parts)
-    return text if text.isprintable() else "".join(map(_shown, text))
+    if text.isprintable():
+        return text
+    kept = "\n\t" if lines else ""
+    text = text.replace("\r\n", "\n") if lines else text
+    # Python does not call spaces of other widths (Zs) printable, but they are shown as what they are.
+    shown = (one in kept or one.isprintable() or unicodedata.category(one) == "Zs" for one in text)
+    return "".join(one if is_shown else ascii(one)[1:-1] for one, is_shown in zip(text, shown, strict=True))
 
 
 def first_of(names: Sequence[str], most: int = 5) -> str:
@@ -63,13 +66,6 @@ def inert(value: object) -> object:
 def csv_text(frame: pd.DataFrame) -> str:
     """Return a data frame as CSV, full precision, every text inert."""
     return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
-
-
-def _shown(character: str) -> str:
-    # Spaces of other widths are shown as what they are, although Python does not call them printable.
-    if character.isprintable() or unicodedata.category(character) == "Zs":
-        return character
-    return character.encode("unicode_escape").decode()
 
 
 def printable_values(content: object) -> object:
@@ -111,10 +107,10 @@ _ABSOLUTE_START = r"(?<![\w./~])"
 _ABSOLUTE_FOLDERS = re.compile(_ABSOLUTE_START + r"/(?!/)(?:[^/\s,=\[\]'\"]+/)*(?=[^/\s])")
 _LONGEST = 200
 _LONGEST_LABEL = 20_000
-_LONGEST_CORPUS = 100
-_MOST_CORPORA = 20
 # A detector's label, or the id of a recording or an episode, as pydantic checks it.
 LabelText: TypeAlias = Annotated[str, Len(1, _LONGEST_LABEL), Predicate(str.isprintable)]
+# What a detector was pretrained on.
+Corpora: TypeAlias = Annotated[tuple[Annotated[str, Len(1, 100), Predicate(str.isprintable)], ...], Len(0, 20)]
 
 
 def name_fault(name: str) -> str:
@@ -131,15 +127,6 @@ def label_fault(label: str, longest: int = _LONGEST_LABEL) -> str:
     if not 0 < len(label) <= longest:
         return f"it has {len(label)} characters, expected 1 to {longest}"
     return "" if label.isprintable() else "it contains characters that cannot be printed"
-
-
-def corpora_fault(names: object) -> str:
-    """Return why names cannot say what a detector was pretrained on, or ""; they are a tuple of short texts."""
-    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-        return f'expected names in a tuple, such as ("UCR archive",), found {names!r:.80}'
-    if len(names) > _MOST_CORPORA:
-        return f"{len(names)} names, expected at most {_MOST_CORPORA}"
-    return next((f"{name!r:.80}: {fault}" for name in names if (fault := label_fault(name, _LONGEST_CORPUS))), "")
 
 
 def inside(folder: Path, *names: str) -> Path:
@@ -164,8 +151,3 @@ def without_folders(text: str, folder: Path | None = None) -> str:
     """
     below = re.escape(str(folder or Path.cwd()).rstrip("/"))
     return _ABSOLUTE_FOLDERS.sub("", re.sub(f"{_ABSOLUTE_START}{below}/(?=[^/])", "", text))
-
-
-def command_without_folders(words: Sequence[str], folder: Path | None = None) -> list[str]:
-    """Return a command line as records hold it: the program's base name and its arguments, without absolute paths."""
-    return [PurePath(words[0]).name, *(without_folders(word, folder) for word in words[1:])] if words else []

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 from tsadbench.utils.files import read_text
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.parameters import nearest
+from tsadbench.utils.text import one_line
 
 # For the model of a table: no key but its fields, no value but of their types.
 TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -40,7 +41,7 @@ def read_toml(
     Unknown keys are issues, but the others are read. Messages call the file ``whole`` ("the card"); ``advice`` says
     what to do if there is no such file; ``more`` joins pydantic's context.
     """
-    text, line = "", None
+    text = ""
     try:
         text = read_text(path, _MOST_BYTES)
         content = tomllib.loads(text)
@@ -50,61 +51,46 @@ def read_toml(
         fault = f"cannot be read ({error.strerror or error}); check the path and its permissions"
         return None, text, [Issue(str(path), fault)]
     except UnicodeDecodeError:
-        fault = "expected UTF-8; save the file in that encoding"
+        return None, text, [Issue(path.name, "expected UTF-8; save the file in that encoding")]
     except (ValueError, RecursionError) as error:  # of a number's digits and of nesting, too
-        fault = f"not TOML: {error}"
-        if at := re.search(r"at line (\d+)", str(error)):
-            line = int(at[1])
-    else:
-        context = {FOLDER: path.parent, **more}
-        try:
-            return model.model_validate(content, context=context), text, []
-        except ValidationError as error:
-            issues = _issues(error, content, model, text, path, whole)
-            if any(fault["type"] != "extra_forbidden" for fault in error.errors()):
-                return None, text, issues
-            for unknown in error.errors():
-                *tables, key = _keys(unknown["loc"], content)
-                reduce(getitem, tables, content).pop(key, None)
+        at = re.search(r"at line (\d+)", str(error))
+        return None, text, [Issue(path.name, f"not TOML: {error}", int(at[1]) if at else None)]
+    context, issues = {FOLDER: path.parent, **more}, list[Issue]()
+    try:
         return model.model_validate(content, context=context), text, issues
-    return None, text, [Issue(path.name, fault, line)]
-
-
-def _issues(
-    error: ValidationError, content: dict[str, Any], model: type[BaseModel], text: str, path: Path, whole: str
-) -> list[Issue]:
-    faults, issues = error.errors(), list[Issue]()
-    for fault in faults[:_MOST_FAULTS]:
-        keys = _keys(fault["loc"], content) or (whole,)
-        if fault["type"] == "extra_forbidden":
+    except ValidationError as error:
+        faults = error.errors()
+    for one in faults[:_MOST_FAULTS]:
+        keys = _keys(one["loc"], content) or (whole,)
+        reason = f"{dotted(keys)}: {fault_text(one)}"
+        if one["type"] == "extra_forbidden":
             reason = f"unknown key {dotted(keys)}{nearest(keys[-1], _known(model, keys))}"
-        else:
-            reason = f"{dotted(keys)}: {fault_text(fault)}"
         issues.append(Issue(path.name, reason, line_of(text, keys)))
     if len(faults) > _MOST_FAULTS:
         issues.append(Issue(path.name, f"{len(faults) - _MOST_FAULTS} more values or keys are wrong"))
-    return issues
+    if any(one["type"] != "extra_forbidden" for one in faults):
+        return None, text, issues
+    for unknown in faults:
+        *tables, key = _keys(unknown["loc"], content)
+        reduce(getitem, tables, content).pop(key, None)
+    return model.model_validate(content, context=context), text, issues
 
 
-def dotted(keys: tuple[str, ...]) -> str:
+def dotted(keys: Iterable[object]) -> str:
     """Return a key with the tables that contain it, as TOML writes it."""
-    return ".".join(keys)
+    return ".".join(map(str, keys))
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
     """Return the line, counted from 1, of a key, or else of its table."""
-    table, table_line = "", None
+    table, lines = "", dict[str, int]()
     for number, line in enumerate(re.sub("[\"']", "", text).splitlines(), start=1):
         if head := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
-            table = head[1]
-            if table == dotted(keys):
-                return number
-            if (table,) == keys[:1]:
-                table_line = table_line or number
-        name = re.match(r"\s*([^#=\[\]]+?)\s*=", line)
-        if name and dotted((table, name[1]) if table else (name[1],)) == dotted(keys):
-            return number
-    return table_line
+            table = f"{head[1]}."
+            lines.setdefault(head[1], number)
+        elif name := re.match(r"\s*([^#=\[\]]+?)\s*=", line):
+            lines.setdefault(table + name[1], number)
+    return lines.get(dotted(keys), lines.get(keys[0]))
 
 
 def _keys(location: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[str, ...]:
@@ -137,9 +123,7 @@ def fault_text(fault: ErrorDetails) -> str:
 def found_text(value: object) -> str:
     """Return the beginning of a value, or its type if it is a frame or the like."""
     whole = repr(str(value) if isinstance(value, Path) else value)
-    if "\n" in whole:
-        return type(value).__name__
-    return whole if len(whole) <= _LONGEST else f"{whole[:_LONGEST]}..."
+    return type(value).__name__ if "\n" in whole else one_line(whole, _LONGEST)
 
 
 def toml_lines(table: Mapping[str, object]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from tsadbench.analysis.audit.facts import RecordingFacts
 from tsadbench.analysis.audit.predictors import Ranking
 from tsadbench.analysis.audit.sensors import SensorFacts, Shift
 from tsadbench.analysis.label_noise import LabelNoise
-from tsadbench.utils.markdown import optional_number, plain, plain_table
+from tsadbench.utils.markdown import number, plain, plain_table
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
 # A page shows so many rows of a table; JSON and the terminal have all of them.
@@ -72,7 +72,7 @@ def tables(audit: Audit) -> list[AuditTable]:
 
 
 def _predictors(audit: Audit) -> AuditTable:
-    rows = [[one.name, optional_number(one.auroc), optional_number(one.auprc)] for one in audit.predictors]
+    rows = [[one.name, number(one.auroc), number(one.auprc)] for one in audit.predictors]
     mean = f" (mean over {len(audit.entities)} entities)" if audit.entities else ""
     return AuditTable(f"What predicts the label{mean}", ["predictor", "AUROC", "AUPRC"], rows)
 
@@ -80,7 +80,7 @@ def _predictors(audit: Audit) -> AuditTable:
 def _predictors_of_entities(audit: Audit) -> AuditTable:
     undefined = Ranking(None, None)
     rows = [
-        [entity, *(optional_number(one.entities.get(entity, undefined).auroc) for one in audit.predictors)]
+        [entity, *(number(one.entities.get(entity, undefined).auroc) for one in audit.predictors)]
         for entity in audit.entities
     ]
     return AuditTable("AUROC by entity", ["entity", *(one.name for one in audit.predictors)], rows)
@@ -110,7 +110,7 @@ def _events(audit: Audit) -> AuditTable:
 def _by_other_labels(noise: LabelNoise) -> AuditTable:
     given, *_ = noise.moved
     rows = [
-        [label, *(f"{optional_number(one.auprc[label])} ({one.rank.get(label, '-')})" for one in noise.moved)]
+        [label, *(f"{number(one.auprc[label])} ({one.rank.get(label, '-')})" for one in noise.moved)]
         for label in sorted(given.auprc, key=lambda label: given.rank.get(label, len(given.auprc)))
     ]
     header = ["", *(one.change for one in noise.moved)]

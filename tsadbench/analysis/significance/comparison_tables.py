@@ -10,7 +10,7 @@ from tsadbench.analysis.significance.pairs import EFFECT, Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.presentation import Table
-from tsadbench.utils.markdown import number, optional_number
+from tsadbench.utils.markdown import number
 
 # Columns that name what a row is about.
 NAMES = ("detector", "first", "second", "session")
@@ -37,7 +37,7 @@ def _detector(contender: ComparedDetector, inference: Inference, others: Sequenc
         number(float(values.mean()), 4),
         number(statistics.median(values.tolist()), 4),
         f"{inference.mean_ranks[label]:.2f}",
-        *(optional_number(contender.metrics[name]) for name in others),
+        *(number(contender.metrics[name]) for name in others),
     ]
 
 

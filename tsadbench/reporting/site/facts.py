@@ -19,7 +19,7 @@ from tsadbench.datasets.suites import SIMULATED, SUITES
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import is_registered, load_protocol
 from tsadbench.sandbox import asking, describe
-from tsadbench.utils.docstrings import cited, method_notes, sections
+from tsadbench.utils.docstrings import method_notes, sections
 from tsadbench.utils.parameters import format_value, parameters_of
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import one_line
@@ -86,7 +86,7 @@ def _detector(name: str) -> DetectorFacts:
         name=name,
         text=parts[""],
         notes=method_notes(told.doc),
-        paper=cited(told.traits.paper, told.doc),
+        paper=told.traits.paper,
         references=parts.get("References", ""),
         parameters=tuple(Parameter(one.name, format_value(one.default), one.meaning) for one in told.parameters),
         traits=_traits(told.traits),

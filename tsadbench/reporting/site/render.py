@@ -8,7 +8,7 @@ from importlib.resources import files
 from tsadbench._version import __version__
 from tsadbench.reporting.html.page import STYLES, TABLE_SCRIPTS, asset
 from tsadbench.utils.extras import extra
-from tsadbench.utils.markdown import number, optional_number
+from tsadbench.utils.markdown import number
 
 with extra("a site", "report"):
     from jinja2 import Environment, FunctionLoader
@@ -39,7 +39,7 @@ class Pages:
         self._environment.filters |= {
             "code": _code,
             "markdown": self._marked_down,
-            "number": optional_number,
+            "number": number,
             "paragraphs": _paragraphs,
             "share": lambda value: f"{100 * value:.0f} %",
             "signed": lambda value: number(value, 4, signed=True),
