@@ -26,7 +26,7 @@ def test_three_of_a_kind_are_listed_and_the_others_counted():
 def test_of_very_many_issues_the_last_are_counted():
     lines = listed("card x", [Issue("a.csv", f"column {i}", count=2) for i in range(3000)]).splitlines()
     assert len(lines) == 1002
-    assert ("card x: 6000" in lines[0], "4000" in lines[-1]) == (True, True)
+    assert ("card x: 6,000" in lines[0], "4,000" in lines[-1]) == (True, True)
 
 
 def test_condensing_in_steps_counts_the_same():

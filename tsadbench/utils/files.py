@@ -40,26 +40,21 @@ def write_file(file: Path, content: str | bytes) -> Path:
     with _reported(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():
-            with file.open("wb") as special:
-                special.write(data)
-        else:
-            _replace(file.resolve(), data)
+            file.write_bytes(data)
+            return file
+        target = file.resolve()
+        unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
+        try:
+            with unfinished.open("xb") as stream:
+                if target.exists():
+                    shutil.copymode(target, unfinished)
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
     return file
-
-
-def _replace(file: Path, data: bytes) -> None:
-    unfinished = file.with_name(f".unfinished-{secrets.token_hex(8)}")
-    try:
-        with unfinished.open("xb") as stream:
-            if file.exists():
-                shutil.copymode(file, unfinished)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        unfinished.replace(file)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def open_text(file: Path, mode: str = "w") -> TextIO:

@@ -6,25 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tsadbench.errors import DataError
+from tsadbench.utils.grouping import grouped
+from tsadbench.utils.text import counted
 
-# Issues of one kind in one file that are listed; the others are counted.
-SHOWN = 3
-_LISTED = 1000
+# Issues of one kind in one file, and issues in all, that are listed; the others are counted.
+SHOWN, _LISTED = 3, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One thing that is wrong with a file: what was expected, what was found, what to do.
-
-    The line counts from 1. Issues of one file with the same ``kind`` (by default the text) are condensed; ``count`` is
-    how many this one stands for.
-    """
+    """One thing that is wrong with a file: what was expected, what was found, what to do."""
 
     file: str
     text: str
-    line: int | None = None
-    kind: str | None = None
-    count: int = 1
+    line: int | None = None  # counted from 1
+    kind: str | None = None  # by default the text; issues of one kind in one file are condensed
+    count: int = 1  # how many this one stands for
 
     def __str__(self) -> str:
         more = f" (and {self.count - 1} more such)" if self.count > 1 else ""
@@ -33,23 +30,22 @@ class Issue:
 
 def condensed(issues: Iterable[Issue]) -> list[Issue]:
     """Return the first three issues of each kind in each file; the third stands for all that follow it."""
-    shown: dict[tuple[str, str], list[Issue]] = {}
-    for issue in issues:
-        alike = shown.setdefault((issue.file, issue.kind or issue.text), [])
-        if len(alike) < SHOWN:
-            alike.append(issue)
-        else:
-            alike[-1] = replace(alike[-1], count=alike[-1].count + issue.count)
-    return [issue for alike in shown.values() for issue in alike]
+    shown: list[Issue] = []
+    for alike in grouped(issues, lambda issue: (issue.file, issue.kind or issue.text)).values():
+        first, more = alike[: SHOWN - 1], alike[SHOWN - 1 :]
+        shown += [*first, *(replace(one, count=sum(issue.count for issue in more)) for one in more[:1])]
+    return shown
 
 
 def listed(what: str, issues: Iterable[Issue]) -> str:
     """Return a message that lists issues, one a line."""
     shown = condensed(issues)
-    count = sum(issue.count for issue in shown)
-    lines = [f"{what}: {count} {'problem' if count == 1 else 'problems'}", *(f"  {issue}" for issue in shown[:_LISTED])]
-    if len(shown) > _LISTED:
-        lines.append(f"  and {sum(issue.count for issue in shown[_LISTED:])} more")
+    lines = [
+        f"{what}: {counted(sum(issue.count for issue in shown), 'problem')}",
+        *(f"  {one}" for one in shown[:_LISTED]),
+    ]
+    if more := sum(issue.count for issue in shown[_LISTED:]):
+        lines.append(f"  and {more:,} more")
     return "\n".join(lines)
 
 

@@ -144,10 +144,7 @@ def inside(folder: Path, *names: str) -> Path:
     return path
 
 
-def without_folders(text: str, folder: Path | None = None) -> str:
-    """Return a text with absolute paths reduced to their last component, those below ``folder`` to relative ones.
-
-    The folder is the working directory by default.
-    """
-    below = re.escape(str(folder or Path.cwd()).rstrip("/"))
+def without_folders(text: str) -> str:
+    """Return a text with absolute paths reduced to their last component, or relative to the working directory."""
+    below = re.escape(str(Path.cwd()).rstrip("/"))
     return _ABSOLUTE_FOLDERS.sub("", re.sub(f"{_ABSOLUTE_START}{below}/(?=[^/])", "", text))

@@ -62,9 +62,10 @@ def read_toml(
         faults = error.errors()
     for one in faults[:_MOST_FAULTS]:
         keys = _keys(one["loc"], content) or (whole,)
-        reason = f"{dotted(keys)}: {fault_text(one)}"
         if one["type"] == "extra_forbidden":
             reason = f"unknown key {dotted(keys)}{nearest(keys[-1], _known(model, keys))}"
+        else:
+            reason = f"{dotted(keys)}: {fault_text(one)}"
         issues.append(Issue(path.name, reason, line_of(text, keys)))
     if len(faults) > _MOST_FAULTS:
         issues.append(Issue(path.name, f"{len(faults) - _MOST_FAULTS} more values or keys are wrong"))
