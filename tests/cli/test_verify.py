@@ -83,7 +83,7 @@ def test_an_identity_that_is_forged_with_the_label_is_not_that_of_the_parameters
     write(runs, record, renamed(replace(record, label="t2[smoothing=5]")))
     found = tsadbench("verify", runs)
     assert found.code == 1
-    assert any("parameters: " in line for line in faults(found.out)), found.out
+    assert any("parameters" in line for line in faults(found.out)), found.out
 
 
 def changed_scores(
@@ -113,7 +113,7 @@ def test_edited_scores_are_found_even_if_their_metrics_were_computed_again(made,
     changed_scores(made, runs, lambda _, values: values * 2, forged=False)
     found = tsadbench("verify", runs)
     assert found.code == 1
-    assert any("its scores" in line for line in faults(found.out))
+    assert any("scores_hash" in line for line in faults(found.out))
 
 
 def test_scores_that_are_the_labels_need_a_redo_which_finds_them(made, runs, tsadbench):
@@ -123,7 +123,7 @@ def test_scores_that_are_the_labels_need_a_redo_which_finds_them(made, runs, tsa
     redone = tsadbench("verify", runs, "--redo", "all")
     assert redone.code == 1
     told = [line for line in redone.out.splitlines() if line.startswith(f"differs: {forged.trial}")]
-    assert any(re.search(r"auroc .*overall.* 1\.0\b", line) for line in told)
+    assert any(re.search(r"overall.*auroc.* 1\.0\b", line) for line in told)
     assert re.search(r"^4 .* 3 \D*0 .*1e-06\D* 1 \D*0 ", redone.out, re.M)
 
 
@@ -170,8 +170,8 @@ def test_other_versions_and_code_are_named_as_possible_causes(made, runs, tsadbe
     write(runs, record, replace(record, manifest=others))
     redone = tsadbench("verify", runs, "--redo", "all")
     assert redone.code == 1
-    assert f"numpy 1.0, here {np.__version__}" in redone.out
-    assert "code of t2" in redone.out
+    assert re.search(rf"numpy 1\.0\b.*{np.__version__}", redone.out)
+    assert "module mine" in redone.out
     found = tsadbench("verify", runs)
     assert "code of t2" in found.out
 

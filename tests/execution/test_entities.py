@@ -15,9 +15,8 @@ from tsadbench.errors import DataError
 from tsadbench.execution.judging import judge_again
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
-from tsadbench.results.repetition import repeat
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.results.verification import verify
+from tsadbench.results.verification import repeat, verify
 
 
 def plan_for(data: LabelledDataset, *detectors: str, **options):

@@ -10,7 +10,7 @@ from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
-from tsadbench.results.repetition import why_new
+from tsadbench.results.verification import why_new
 
 MINE = "mine.py:Mine"
 DETECTOR = """

@@ -21,7 +21,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.record import RECORDS, Record, committed_records, read_records
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.results.judging import judge_store
+from tsadbench.results.judging import judge_all
 
 RULES = """
     from dataclasses import replace
@@ -144,14 +144,14 @@ class TestChangedRules:
     def test_judge_judges_all_that_is_stored_again(self, planned, store, diary, rules, small_data):
         (before, _) = run_plan(planned("own"), store)
         run_plan(planned(), store)
-        assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
+        assert {judged.verdict for judged in judge_all(store, lambda _: small_data)} == {"same"}
         rules(0.5)
-        verdicts = [(judged.record.protocol, judged.verdict) for judged in judge_store(store, lambda _: small_data)]
+        verdicts = [(judged.record.protocol, judged.verdict) for judged in judge_all(store, lambda _: small_data)]
         # The MCC of a detector that flags every row is 0, and so it remains.
         assert sorted(verdicts) == [("own", "changed"), ("own", "same"), ("strict", "same"), ("strict", "same")]
         after = store.find(before.trial)
         assert after.splits["overall"].metrics["mcc"] == before.splits["overall"].metrics["mcc"] * 0.5
-        assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"same"}
+        assert {judged.verdict for judged in judge_all(store, lambda _: small_data)} == {"same"}
         assert fits(diary) == 1, "both protocols train on the same rows"
 
 
@@ -179,7 +179,7 @@ def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_dat
     records = run_plan(planned(), store)
     for record in records:
         stored(store.path, record.trial).scores.write_bytes(b"PK\x03\x04 cut off")
-    assert {judged.verdict for judged in judge_store(store, lambda _: small_data)} == {"cannot be judged"}
+    assert {judged.verdict for judged in judge_all(store, lambda _: small_data)} == {"cannot be judged"}
     run_plan(planned(settings=["strict.q=0.01"]), store)
     assert fits(diary) == 2
 
@@ -188,6 +188,6 @@ def test_a_trial_that_other_rules_called_invalid_can_be_judged_again(planned, st
     (before, *_) = run_plan(planned(), store)
     invalid = replace(before, status="invalid", reason="nothing to judge", splits={}, thresholds=())
     store.put(invalid)
-    assert {judged.record.status for judged in judge_store(store, lambda _: small_data)} == {"ok"}
+    assert {judged.record.status for judged in judge_all(store, lambda _: small_data)} == {"ok"}
     after = store.find(before.trial)
     assert (after.status, after.reason, after.splits) == ("ok", None, before.splits)

@@ -19,7 +19,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import run_trial
-from tsadbench.results.judging import judge_store
+from tsadbench.results.judging import judge_all
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.results.verification import verify
 from tsadbench.sandbox import Crossing
@@ -161,7 +161,7 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     assert record.thresholds[0].threshold == threshold
     assert record.rows_scored == 3000 + 1700 + 1200 + sum(one.n_rows for one in data.dataset.test)
     assert {one.verdict for one in verify(store, lambda _: data)} == {"same"}
-    (judged,) = judge_store(store, lambda _: data)
+    (judged,) = judge_all(store, lambda _: data)
     assert (judged.verdict, judged.record.rows_scored) == ("same", record.rows_scored)
     result = TrialResult(record, store, data)
     assert_array_equal(result.calibration_scores("all"), last[30:])

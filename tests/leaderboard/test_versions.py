@@ -20,7 +20,7 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.cells import grids
 from tsadbench.leaderboard.rerun import run_again
 from tsadbench.leaderboard.selection import select
-from tsadbench.results.judging import judge_outdated, judge_store
+from tsadbench.results.judging import judge_all, judge_outdated
 from tsadbench.results.trial_result import TrialResult
 
 
@@ -98,7 +98,7 @@ class TestOlderStores:
         assert {one.label: one.protocol_version for one in store.records()} == versions
         assert {one.label: one for one in store.records()}["max-z"] == before["max-z"]
         assert [one.trial for one in records] == [one.trial for one in before.values()]
-        verdicts = {one.record.label: one.verdict for one in judge_store(store, lambda _: data)}
+        verdicts = {one.record.label: one.verdict for one in judge_all(store, lambda _: data)}
         assert verdicts == {"tests.helpers.tiny:Distance": "same", "max-z": "cannot be judged"}
 
     def test_a_comparison_leaves_the_older_out(self, store, data):

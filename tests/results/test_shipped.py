@@ -16,7 +16,7 @@ from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.runner import run_plan
-from tsadbench.results.shipped import stored_beside, stored_records
+from tsadbench.results.shipped import stored_records
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -57,7 +57,7 @@ def test_rows_of_other_data_are_refused(small_data, shipped):
     given = small_data.dataset
     other = LabelledDataset(Dataset(given.name, given.train[:1], given.test, given.splits), small_data.labels)
     with pytest.raises(DataError, match="small"):
-        stored_beside(make_plan(["distance"], dataset=other, floors=False))
+        stored_records(given.name, "strict", other)
 
 
 def test_a_protocol_without_a_leaderboard_is_refused_and_those_that_ship_are_named(small_data, shipped):

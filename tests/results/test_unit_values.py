@@ -19,9 +19,16 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.results.shipped import stored_records, stored_values
+from tsadbench.results.shipped import (
+    DECIMALS,
+    RECORDINGS,
+    UnitValues,
+    stored_records,
+    stored_values,
+    units_of,
+    write_values,
+)
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.results.unit_values import DECIMALS, RECORDINGS, UnitValues, units_of
 from tsadbench.utils.files import LEADERBOARDS
 
 FILES = sorted(LEADERBOARDS.glob(f"*/*/{RECORDINGS}"))
@@ -64,10 +71,10 @@ class TestCommitted:
             records = [one for one in stored_records(file.parts[-3], file.parts[-2]) if one.status == "ok"]
             values = UnitValues.read(file)
             assert [record.label for record in records if not values.holds(record)] == [], file
-            assert len(values.values) == len(records)
-            assert {record.protocol_version for record in records} == {values.protocol_version}
-            assert {record.manifest["data_hash"] for record in records} == {values.data_hash}
-            assert {record.manifest["labels_hash"] for record in records} == {values.labels_hash}
+            assert len(values.trials) == len(records)
+            assert {record.protocol_version for record in records} == {values.about["protocol_version"]}
+            assert {record.manifest["data_hash"] for record in records} == {values.about["data_hash"]}
+            assert {record.manifest["labels_hash"] for record in records} == {values.about["labels_hash"]}
 
     def test_splits_of_one_unit_say_what_the_tables_say(self):
         """A split that is one unit was judged as such when the row was made."""
@@ -114,17 +121,27 @@ class TestValues:
     def test_a_file_holds_what_was_judged(self, runs, pumploop, tmp_path):
         store = Store.open(runs / "own")
         results = [TrialResult(record, store, pumploop) for record in store.records()]
-        values = UnitValues.of(results, pumploop)
-        file = tmp_path / RECORDINGS
-        file.write_text("".join(f"{line}\n" for line in values.lines()))
-        again = UnitValues.read(file)
-        assert list(again.lines()) == list(values.lines())
+        again = UnitValues.read(write_values(tmp_path / RECORDINGS, results, pumploop))
         (record,) = store.records()
         groups = {"all of leak": pumploop.dataset.splits["leak"][:1], "one": ("valve1/0",)}
         expected = results[0].judge(groups)
         for name, judged in again.judge(record, groups).items():
             for metric, value in expected[name].metrics.items():
                 assert judged.metrics[metric] == (None if value is None else pytest.approx(value, abs=ROUNDING))
+
+    def test_values_join_committed_ones(self, runs, pumploop, tmp_path):
+        committed = (LEADERBOARDS / "pumploop" / "strict" / RECORDINGS).read_text()
+        file = tmp_path / RECORDINGS
+        file.write_text(committed)
+        store = Store.open(runs / "own")
+        results = [TrialResult(record, store, pumploop) for record in store.records()]
+        for _ in range(2):  # the second time, its own line is replaced
+            lines = write_values(file, results, pumploop).read_text().splitlines()
+            assert [line for line in lines if OWN not in line] == committed.splitlines()
+            assert len(lines) == len(committed.splitlines()) + 1
+        file.write_text(committed.replace('"data_hash":"', '"data_hash":"x'))
+        with pytest.raises(UsageError, match="data_hash"):
+            write_values(file, results, pumploop)
 
     def test_the_command_writes_them_beside_the_records(self, runs, tmp_path, tsadbench):
         done = tsadbench("leaderboard", runs / "own", "--write", tmp_path)
@@ -182,31 +199,18 @@ class TestAgainst:
         assert (done.code, done.out) == (2, "")
         assert message in " ".join(done.err.split())
 
-    def test_other_rules_other_data_and_stale_values_are_refused(self, shipped, pumploop):
-        records = [one for one in stored_records("pumploop", "strict") if one.label == "max-z"]
-        assert stored_values(pumploop, "strict", records).holds(records[0])
+    def test_other_data_and_stale_values_are_refused(self, shipped, pumploop):
+        record = next(one for one in stored_records("pumploop", "strict") if one.label == "max-z")
+        assert stored_values(pumploop, "strict").holds(record)
         with pytest.raises(UsageError, match="max-z"):
-            stored_values(pumploop, "strict", [replace(records[0], splits={"leak": records[0].splits["overall"]})])
-        with pytest.raises(UsageError, match="strict 1"):
-            stored_values(pumploop, "strict", [replace(records[0], protocol_version=1)])
+            stored_values(pumploop, "strict").judge(replace(record, splits={"leak": record.splits["overall"]}), {})
         inverted = {name: ~rows for name, rows in pumploop.labels.rows.items()}
         other = LabelledDataset(pumploop.dataset, Labels(inverted, pumploop.labels.splits))
         with pytest.raises(DataError, match="pumploop"):
-            stored_values(other, "strict", records)
+            stored_values(other, "strict")
         shipped.write_text(shipped.read_text().replace('"values":[[', '"values":[[0,', 1))
         with pytest.raises(StoreError, match=RECORDINGS):
-            stored_values(pumploop, "strict", records)
+            stored_values(pumploop, "strict")
         shipped.unlink()
         with pytest.raises(UsageError, match="pumploop"):
-            stored_values(pumploop, "strict", records)
-
-
-def test_values_join_committed_ones_by_label_and_seed():
-    whole = UnitValues.read(LEADERBOARDS / "pumploop" / "strict" / RECORDINGS)
-    (key, table), *others = whole.values.items()
-    own = replace(whole, values={key: table + 1})
-    joined = own.joined_with(whole)
-    assert joined.values[key] is own.values[key]
-    assert list(joined.lines())[2:] == list(replace(whole, values=dict(others)).lines())[1:]
-    with pytest.raises(UsageError, match="data_hash"):
-        own.joined_with(replace(whole, data_hash="other"))
+            stored_values(pumploop, "strict")

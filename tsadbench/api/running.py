@@ -19,7 +19,7 @@ from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorS
 from tsadbench.execution.runner import n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.results.shipped import stored_beside
+from tsadbench.results.shipped import stored_records
 
 _DEFAULT_DATASET = "skab"
 
@@ -137,7 +137,8 @@ def run(
     with naming_arguments("out"):
         store = None if out is None else Store.create(request.out)
     with naming_arguments("against"):
-        stored = [() if against is None else stored_beside(plan) for plan in plans]
+        tables = [(plan.data.dataset.name, plan.protocol_label, plan.data) for plan in plans]
+        stored = [() if against is None else stored_records(*table) for table in tables]
     with naming_arguments("cluster"):
         records = _records(plans, store, request, progress)
     board = Leaderboard.joined(

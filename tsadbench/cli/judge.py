@@ -70,21 +70,15 @@ def judge(
 def _judge_again(source: StoredScores, load: Callable[[str], LabelledDataset]) -> bool:
     """Judge each trial by its own protocol, and print what is another now; whether all could be judged."""
     from tsadbench.execution.store import Store
-    from tsadbench.results.judging import SINGLE_PRECISION, judge_bank, judge_store
+    from tsadbench.results.judging import SINGLE_PRECISION, judge_all
 
     counts: Counter[str] = Counter()
-    largest: dict[str, tuple[float, str]] = {}
-    judged_trials = judge_store(source, load) if isinstance(source, Store) else judge_bank(source, load)
     with progress_bar("Judging"):
-        for judged in judged_trials:
+        for judged in judge_all(source, load):
             counts[judged.verdict] += 1
-            for metric, change in judged.changes.items():
-                largest[metric] = max(largest.get(metric, (0.0, "")), (change, in_words(judged.record)))
-            if judged.verdict != "same":
-                reason = f": {one_line(judged.reason)}" if judged.reason else ""
-                typer.echo(f"{judged.verdict}: {one_line(judged.trial)}{in_words(judged.record)}{reason}")
-    for metric, (change, trial) in largest.items():
-        typer.echo(f"largest change of {metric} by float32: {change:.2g}{trial if change else ''}")
+            for fault in judged.faults[:1]:
+                trial = f"{one_line(judged.trial)}{in_words(judged.record)}"
+                typer.echo(f"{judged.verdict}: {trial}: {one_line(fault)}")
     within = "" if isinstance(source, Store) else f" up to {SINGLE_PRECISION:g}"
     typer.echo(
         f"{sum(counts.values())} trials: {counts['same']} as recorded{within}, {counts['changed']} changed, "
@@ -105,17 +99,17 @@ def _show_judged_by(
     from tsadbench.execution.plan import make_protocol
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.registry import know_protocol
-    from tsadbench.results.judging import judge_by
+    from tsadbench.results.judging import judge_all
     from tsadbench.utils.grouping import grouped
     from tsadbench.utils.parameters import parse_label
 
     asked = parse_label(named)
-    protocol, label = make_protocol(know_protocol(asked.target), asked.arguments)
+    _, label = make_protocol(know_protocol(asked.target), asked.arguments)
     with progress_bar("Judging"):
-        judged = [*judge_by(source, protocol, label, load)]
+        judged = [*judge_all(source, load, label)]
     failed = [one for one in judged if one.verdict == "cannot be judged"]
     records = [one.record for one in judged if one.record is not None and one.verdict != "cannot be judged"]
-    for reason, alike in grouped(failed, lambda one: one.reason).items():
+    for reason, alike in grouped(failed, lambda one: one.faults[0]).items():
         trials = f"{one_line(alike[0].trial)}{in_words(alike[0].record)}"
         more = f" and {len(alike) - 1} more" if len(alike) > 1 else ""
         typer.echo(f"cannot be judged: {trials}{more}: {one_line(reason)}", err=True)

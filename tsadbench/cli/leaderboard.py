@@ -151,9 +151,8 @@ def _write_unit_values(
 
     Where data or scores are missing, a line on standard error says so.
     """
+    from tsadbench.results.shipped import RECORDINGS, write_values
     from tsadbench.results.trial_result import protocol_of
-    from tsadbench.results.unit_values import RECORDINGS, UnitValues
-    from tsadbench.utils.files import write_file
     from tsadbench.utils.grouping import grouped
     from tsadbench.utils.text import inside
 
@@ -165,15 +164,10 @@ def _write_unit_values(
             data = load(dataset)
             episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
             with progress_bar("Judging by recording"):
-                values = UnitValues.of(_results([*records.values()], store, data, episodes), data)
-            file = inside(folder, dataset, protocol, RECORDINGS)
-            if file.is_file():
-                values = values.joined_with(UnitValues.read(file))
+                results = _results([*records.values()], store, data, episodes)
+                written.append(write_values(inside(folder, dataset, protocol, RECORDINGS), results, data))
         except TsadbenchError as error:
             typer.echo(f"note: no metrics by recording are written for {dataset}, {protocol}: {error}", err=True)
-            continue
-        text = "".join(f"{line}\n" for line in values.lines())
-        written.append(write_file(file, text))
     return written
 
 

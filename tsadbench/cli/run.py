@@ -205,7 +205,7 @@ def _run_request(
     from tsadbench.execution.plan import make_plans
     from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.results.shipped import stored_beside
+    from tsadbench.results.shipped import stored_records
 
     request = given
     if not request.contributions and "no-contributions" in rerun:
@@ -221,7 +221,8 @@ def _run_request(
                 raise
             typer.echo(f"SKAB is not available ({error}).\nThis table is over simulated data instead.", err=True)
             plans = make_plans(request.model_copy(update={"datasets": ["pumploop"]}))
-    stored = [() if request.against is None else stored_beside(plan) for plan in plans]
+    tables = [(plan.data.dataset.name, plan.protocol_label, plan.data) for plan in plans]
+    stored = [() if request.against is None else stored_records(*table) for table in tables]
     store = Store.create(request.out)
     if request.write is not None:
         require_outside_stores(request.write)

@@ -69,7 +69,7 @@ def verify(
     """
     from tsadbench.datasets.by_name import loader
     from tsadbench.execution.store import Store
-    from tsadbench.results.repetition import drawn
+    from tsadbench.results.verification import drawn
     from tsadbench.utils.parameters import normal_label
 
     if table is not None and redo is not None:
@@ -140,7 +140,7 @@ def _print_redone(
     memory: float | None,
 ) -> bool:
     """Print what running trials again finds; return whether all repeat."""
-    from tsadbench.results.repetition import repeat
+    from tsadbench.results.verification import repeat
 
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     counts: Counter[str] = Counter()
@@ -149,7 +149,7 @@ def _print_redone(
         for one in repeat(chosen, store, load, named, tolerance=tolerance, timeout=timeout, memory=memory):
             counts[one.verdict] += 1
             seals.update([one.seal] if one.seal else [])
-            about = f"{one.record.trial}{in_words(one.record)}"
+            about = f"{one.trial}{in_words(one.record)}"
             size = "" if not one.difference else f", largest difference {one.difference:.2g} of their range"
             if one.verdict in ("to the bit", "within tolerance"):
                 typer.echo(f"repeats {one.verdict}{size}: {about}")

@@ -1,1 +1,1 @@
-"""A store's trials read again: beside their data, verified, or shipped with the package."""
+"""Reads trials again: with their data, judged, verified, or from the tables that ship."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.errors import TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.registry import is_registered
 from tsadbench.sandbox import Description, describe
@@ -14,7 +14,7 @@ from tsadbench.utils.parameters import parse_label
 def refusal(record: Record, named: Collection[str] = ()) -> str:
     """Return the reason not to load what a record names, or ``""``.
 
-    A store may come from anybody: what it names by file or module could do anything. ``named`` are the labels that the
+    A store may come from a stranger: what it names by file or module could do anything. ``named`` are labels that the
     user has named.
     """
     label = parse_label(record.label)
@@ -27,18 +27,10 @@ def refusal(record: Record, named: Collection[str] = ()) -> str:
     return ""
 
 
-def require_admitted(record: Record, named: Collection[str] = ()) -> None:
-    """Raise a UsageError if what a record names may not be loaded."""
-    if reason := refusal(record, named):
-        raise UsageError(f"trial {record.trial} ({record.label}): {reason}: what a store names could run any code")
-
-
 def known_detector(name: str) -> Description | None:
-    """Return what a detector that a record names is; None if it is not registered here, or cannot be loaded."""
-    if not is_registered(name):
-        return None
+    """Return the description of a detector that a record names; None if it is not registered, or cannot be loaded."""
     try:
-        return describe(name)
+        return describe(name) if is_registered(name) else None
     except TsadbenchError:
         return None
 

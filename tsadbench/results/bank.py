@@ -1,14 +1,13 @@
 """The score bank: the scores of trials, a Parquet file each, so that a new metric needs no fit. Needs pyarrow.
 
-A bank is a folder with the files and `REGISTRY`, lines of ``NAME SHA-256`` as pooch reads them. A bank may come from
-anybody: files have a size limit, checksums, and records that pydantic checks.
+A bank is a folder with the files and `REGISTRY`, lines of ``NAME SHA-256`` as pooch reads them. A bank may come from a
+stranger: files have a size limit, checksums, and records that pydantic checks.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -32,14 +31,14 @@ with extra("the score bank", "parquet"):
     from pyarrow import parquet
 
 REGISTRY = "registry.txt"
-# Several times the largest trial of the committed tables.
-MOST_BYTES, MOST_ROWS, MOST_UNPACKED = 2**24, 10**7, 2**28
+# Several times the largest trial of the committed tables; unpacked, a row takes at least eight bytes.
+MOST_BYTES, MOST_UNPACKED = 2**24, 2**28
 _RECORD = b"tsadbench.record"
-_ROLES = ("train", "calibration", "test")
+_SERIES = ("train/", "calibration/", "test/")
 _SECONDS = 30.0  # how long a server may send nothing
 _NAME = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}\.parquet$")]
 _SHA256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-_REGISTRY = TypeAdapter(dict[_NAME, _SHA256])
+_CHECKSUMS = TypeAdapter(dict[_NAME, _SHA256])
 
 
 class BankFolder:
@@ -50,9 +49,8 @@ class BankFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        registry = _registry(path / REGISTRY)
-        self._sha256 = {name.partition(".")[0]: sha for name, sha in registry.items() if (path / name).exists()}
-        self._last: tuple[str, Record, dict[str, FloatArray]] | None = None
+        registry = _registry(path)
+        self._sha256 = {Path(name).stem: sha256 for name, sha256 in registry.items() if (path / name).exists()}
         if not self._sha256:
             raise UsageError(f"{path}: none of the {len(registry)} files of {REGISTRY} is here")
 
@@ -66,29 +64,35 @@ class BankFolder:
 
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``; errors as for `record`."""
-        found = self._read(record.trial)[1]
-        return {name: found[name] for name in (found if shapes is None else shapes) if name in found}
+        return {name: one for name, one in self._read(record.trial)[1].items() if shapes is None or name in shapes}
 
     def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:  # noqa: ARG002
         """Return nothing: the bank has no contributions."""
         return {}
 
     def _read(self, trial: str) -> tuple[Record, dict[str, FloatArray]]:
-        """Return what a trial's file holds. The last one is kept: its record is read first, then its scores."""
-        if self._last is None or self._last[0] != trial:
-            file = self.path / f"{trial}.parquet"
-            try:
-                with open_regular(file, MOST_BYTES) as stream:
-                    content = stream.read()
-            except OSError as error:
-                raise BrokenTrialError(f"{file}: cannot be read ({error.strerror or error})") from error
-            if digest(content) != self._sha256[trial]:
-                raise BrokenTrialError(f"{file}: its SHA-256 is not that of {REGISTRY}; fetch it again")
-            record, scores = read_file(content, str(file))
-            if record.trial != trial:
-                raise BrokenTrialError(f"{file}: it holds trial {record.trial}")
-            self._last = trial, record, scores
-        return self._last[1:]
+        file = self.path / f"{trial}.parquet"
+        try:
+            with open_regular(file, MOST_BYTES) as stream:
+                content = stream.read()
+        except OSError as error:
+            raise BrokenTrialError(f"{file}: cannot be read ({error.strerror or error})") from error
+        if digest(content) != self._sha256[trial]:
+            raise BrokenTrialError(f"{file}: its SHA-256 is not that of {REGISTRY}; fetch it again")
+        record, scores = read_file(content, str(file))
+        if record.trial != trial:
+            raise BrokenTrialError(f"{file}: it holds trial {record.trial}")
+        return record, scores
+
+
+def _registry(folder: Path) -> dict[str, str]:
+    """Return the checksums of a bank's files by their names; a StoreError if the registry is not one."""
+    file = folder / REGISTRY
+    try:
+        with open_regular(file, MOST_BYTES) as stream:
+            return _CHECKSUMS.validate_python(dict(line.split() for line in stream.read().decode().splitlines()))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{file}: expected lines of NAME SHA-256 ({one_line(str(error), 200)})") from error
 
 
 def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
@@ -97,12 +101,7 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
     A UsageError if no trial has scores, or the folder holds other files. Files of a bank that are there stay.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
-    found = [
-        (record, store)
-        for store in stores
-        for record in store.records()
-        if record.status == "ok" and store.holds(record.scoring)
-    ]
+    found = [(one, store) for store in stores for one in store.records() if one.status == "ok"]
     if not found:
         raise UsageError("there is nothing to build: none of the stores has a trial with scores")
     left_out: dict[str, str] = {}
@@ -130,25 +129,21 @@ def fetch_bank(source: str, out: Path) -> int:
     """
     require_own_folder(out, REGISTRY, "that of a bank")
     out.mkdir(parents=True, exist_ok=True)
-    base = f"{source.rstrip('/')}/"
     pooch.get_logger().setLevel("ERROR")
-    before = {file.name for file in out.iterdir()}
-    with _faults_of(base + REGISTRY):
-        _save(base + REGISTRY, str(out / REGISTRY))
-    bank = pooch.create(out, base, registry=_registry(out / REGISTRY))
-    for done, name in enumerate(bank.registry_files):
-        progress(done, len(bank.registry_files), name)
-        with _faults_of(base + name):
-            bank.fetch(name, downloader=_save)
-    return len(set(bank.registry_files) - before)
-
-
-@contextmanager
-def _faults_of(address: str) -> Iterator[None]:
+    address = f"{source.rstrip('/')}/{REGISTRY}"
     try:
-        yield
+        _save(address, str(out / REGISTRY))
+        registry = _registry(out)
+        lacking = [name for name in registry if not (out / name).exists()]
+        for done, name in enumerate(registry):
+            progress(done, len(registry), name)
+            address = f"{source.rstrip('/')}/{name}"
+            pooch.retrieve(address, registry[name], name, out, downloader=_save)
+    except StoreError:
+        raise
     except (OSError, ValueError) as error:
         raise DataError(f"{address}: {one_line(str(error), 200)}") from error
+    return len(lacking)
 
 
 def _save(address: str, file: str, _bank: object = None) -> None:
@@ -165,29 +160,17 @@ def _save(address: str, file: str, _bank: object = None) -> None:
                 raise ValueError(f"it has more than {MOST_BYTES} bytes")
 
 
-def _registry(file: Path) -> dict[str, str]:
-    """Return the checksums of a registry by the names of the files; a StoreError if it is not one."""
-    try:
-        with open_regular(file, MOST_BYTES) as stream:
-            return _REGISTRY.validate_python(dict(line.split() for line in stream.read().decode().splitlines()))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{file}: expected lines of NAME SHA-256 ({one_line(str(error), 200)})") from error
-
-
 def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
     """Return the file of a trial: a column ``series`` (``<role>/<episode>/<recording>``) and one of scores, float32.
 
     A StoreError if float32 cannot hold a score, or makes it 0.
     """
-    names = [name for name in scores if name.partition("/")[0] in _ROLES]
-    values = np.concatenate([scores[name] for name in names] or [np.empty(0)])
+    values = np.concatenate([*scores.values(), np.empty(0)])
     with np.errstate(over="ignore", under="ignore"):
         kept = values.astype(np.float32)
     if not len(kept) or np.isinf(kept).any() or ((kept == 0) & (values != 0)).any():
         raise StoreError("it has no scores, or float32 cannot hold them")
-    series = pyarrow.DictionaryArray.from_arrays(
-        np.repeat(np.arange(len(names), dtype=np.int32), [len(scores[name]) for name in names]), names
-    )
+    series = np.repeat([*scores], [len(one) for one in scores.values()])
     table = pyarrow.table({"series": series, "score": kept})
     table = table.replace_schema_metadata({_RECORD: record.to_json(indent=None).encode()})
     stream = io.BytesIO()
@@ -202,13 +185,13 @@ def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray
     try:
         with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
             groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-            if file.metadata.num_rows > MOST_ROWS or sum(group.total_byte_size for group in groups) > MOST_UNPACKED:
-                raise ValueError(f"expected at most {MOST_ROWS} rows and {MOST_UNPACKED} bytes unpacked")
+            if 8 * file.metadata.num_rows + sum(group.total_byte_size for group in groups) > MOST_UNPACKED:
+                raise ValueError(f"expected at most {MOST_UNPACKED} bytes unpacked")
             text = (file.schema_arrow.metadata or {}).get(_RECORD, b"")
             frame = file.read(["series", "score"]).to_pandas()
         parts = frame.groupby("series", sort=False, observed=True)["score"]
         scores = {str(name): part.to_numpy(np.float64) for name, part in parts}
-        if not all(name.partition("/")[0] in _ROLES and not np.isinf(one).any() for name, one in scores.items()):
+        if not all(name.startswith(_SERIES) and not np.isinf(one).any() for name, one in scores.items()):
             raise ValueError("expected finite scores of series like test/EPISODE/RECORDING")
     except (pyarrow.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
         raise BrokenTrialError(f"{origin}: not a file of the score bank ({one_line(str(error), 200)})") from error

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from types import MappingProxyType
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import Episode, Protocol, SplitJudgement, Threshold
+from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError
 from tsadbench.execution.identity import judging_identity
 from tsadbench.execution.judging import StoredScores, judge_again
 from tsadbench.execution.plan import episodes_hash
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.results.trial_result import fixed_threshold_of, protocol_of
+from tsadbench.results.trial_result import fixed_threshold_of, protocol_named
 from tsadbench.utils.progress import progress
 
-Verdict: TypeAlias = Literal["same", "changed", "cannot be judged"]
 # What tables show: three digits of a metric.
 SINGLE_PRECISION = 1e-3
 # Of thresholds and metrics. Another machine's logarithm may differ in the last digit, and the fit of the tail follows.
@@ -27,162 +25,110 @@ TOLERANCE = 1e-6
 # The search for the likeliest tail ends a little elsewhere on another processor; the threshold does not.
 _FITTED = ("gamma", "sigma", "log_likelihood", "endpoint")
 _FITTED_TOLERANCE = 1e-4
+# What a judge finds.
+JUDGED = ("reason", "splits", "thresholds", "protocol_version", "protocol_notes", "rows_scored", "smoothing")
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One trial judged again: its new record, or the ``reason`` why it cannot be judged or counts as changed.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The result of judging, checking or repeating one trial; ``record`` is None if it cannot be read.
 
-    ``changes`` are the largest change of each metric in any split, known of files of the bank.
+    ``faults`` say what differs, or why there is no result; ``remarks`` are no faults. A repetition has a ``seal``, and
+    the largest ``difference`` of a score, as a share of the range of the test scores.
     """
 
     trial: str
     record: Record | None
-    verdict: Verdict
-    reason: str = ""
-    changes: Mapping[str, float] = field(default_factory=dict)
+    verdict: str
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    difference: float | None = None
+    seal: Seal | None = None
 
 
 class Judge:
-    """Today's rules for stored trials; what a protocol yields on a data set is computed once.
+    """Judges trials by today's rules; what a protocol yields on a data set is computed once.
 
-    ``load`` returns the data set of a name, or raises a TsadbenchError: its trials cannot be judged then. ``own`` are
-    protocols by the labels that records have, besides those that are registered.
+    ``load`` returns the data set of a name, or raises a TsadbenchError.
     """
 
-    def __init__(
-        self, load: Callable[[str], LabelledDataset], own: Mapping[str, Protocol] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, load: Callable[[str], LabelledDataset]) -> None:
         self._load = load
-        self._data: dict[str, LabelledDataset | TsadbenchError] = {}
-        self._protocols: dict[str, Protocol] = dict(own)
-        self._episodes: dict[tuple[str, str], tuple[tuple[Episode, ...], str]] = {}
-        self._judging: dict[tuple[str, str, float | None], str] = {}
+        self._missing: dict[str, TsadbenchError] = {}
+        self._protocol = cache(protocol_named)
+        self._judging = cache(lambda label, *rest: judging_identity(label, self._protocol(label), *rest))
+        self.episodes = cache(lambda data, label: tuple(self._protocol(label).episodes(self.data(data).dataset)))
+        self._episodes_hash = cache(lambda data, label: episodes_hash(self.episodes(data, label)))
 
     def data(self, name: str) -> LabelledDataset:
         """Return a data set; a TsadbenchError is raised again for each of its trials."""
-        if name not in self._data:
-            try:
-                self._data[name] = self._load(name)
-            except TsadbenchError as error:
-                self._data[name] = error
-        data = self._data[name]
-        if isinstance(data, TsadbenchError):
-            raise data
-        return data
+        if name in self._missing:
+            raise self._missing[name]
+        try:
+            return self._load(name)
+        except TsadbenchError as error:
+            self._missing[name] = error
+            raise
 
     def outdated(self, record: Record) -> bool:
         """Whether other rules than today's have judged a trial, by its record; reads no data."""
         if record.status != "ok":
             return False
-        if record.protocol_version != self._protocol(record).version:
-            return True
-        return record.judging != self._judging_of(record, str(record.manifest.get("labels_hash")))
+        labels_hash = str(record.manifest.get("labels_hash"))
+        return record.judging != self._judging(record.protocol, labels_hash, fixed_threshold_of(record))
 
-    def again(self, record: Record, store: StoredScores, smoothing: int = 1) -> Record:
-        """Return a record by today's rules, its scores averaged over ``smoothing`` rows; the store is left as it is.
+    def again(self, record: Record, source: StoredScores, smoothing: int = 1) -> Record:
+        """Return a record by today's rules, its scores averaged over ``smoothing`` rows; nothing is written.
 
-        A TsadbenchError if the data set, the protocol or the scores are not available, or the data are others.
+        A TsadbenchError if the data set, the protocol or the scores are not available, or the data or the protocol's
+        episodes are not those that the trial was run on.
         """
         data = self.data(record.dataset)
         if record.manifest.get("data_hash") != data.dataset.content_hash:
             raise StoreError(f"the data of {record.dataset} here are not those it was scored on")
-        judging = self._judging_of(record, data.labels.content_hash)
-        threshold = fixed_threshold_of(record)
-        rules = self._protocol(record), self.episodes(record), data.labels, threshold, judging
-        return judge_again(record, store, *rules, smoothing)
-
-    def episodes(self, record: Record) -> tuple[Episode, ...]:
-        """Return what the protocol of a record yields on its data set."""
-        return self._fits(record)[0]
-
-    def episodes_hash(self, record: Record) -> str:
-        """Return the hash of `episodes`."""
-        return self._fits(record)[1]
-
-    def _fits(self, record: Record) -> tuple[tuple[Episode, ...], str]:
-        key = record.dataset, record.protocol
-        if key not in self._episodes:
-            episodes = tuple(self._protocol(record).episodes(self.data(record.dataset).dataset))
-            self._episodes[key] = episodes, episodes_hash(episodes)
-        return self._episodes[key]
-
-    def _judging_of(self, record: Record, labels_hash: str) -> str:
-        key = record.protocol, labels_hash, fixed_threshold_of(record)
-        if key not in self._judging:
-            self._judging[key] = judging_identity(key[0], self._protocol(record), *key[1:])
-        return self._judging[key]
-
-    def _protocol(self, record: Record) -> Protocol:
-        if record.protocol not in self._protocols:
-            self._protocols[record.protocol] = protocol_of(record)
-        return self._protocols[record.protocol]
+        if record.manifest.get("episodes_hash") != self._episodes_hash(record.dataset, record.protocol):
+            raise StoreError(f"{record.protocol} asks for other recordings to be fitted or scored than it was run on")
+        threshold, episodes = fixed_threshold_of(record), self.episodes(record.dataset, record.protocol)
+        judging = self._judging(record.protocol, data.labels.content_hash, threshold)
+        rules = self._protocol(record.protocol), episodes, data.labels, threshold, judging
+        return judge_again(record, source, *rules, smoothing)
 
 
-def judge_store(store: Store, load: Callable[[str], LabelledDataset]) -> Iterator[Judged]:
-    """Judge every trial of a store that has scores, yield what came of each, and put records that have changed."""
-    judge = Judge(load)
+def judge_all(
+    source: StoredScores, load: Callable[[str], LabelledDataset], protocol: str | None = None
+) -> Iterator[Finding]:
+    """Judge every trial that has scores, and put records of a run store that change; yield the new records.
 
-    def one(record: Record) -> Judged:
-        now = judge.again(record, store)
-        results = [(each.status, each.splits, each.thresholds, each.protocol_notes) for each in (record, now)]
-        changed = results[0] != results[1]
-        if changed or (now.judging, now.rows_scored) != (record.judging, record.rows_scored):
-            store.put(now)
-        return Judged(record.trial, now, "changed" if changed else "same")
-
-    return _each(store, one)
-
-
-def judge_bank(bank: StoredScores, load: Callable[[str], LabelledDataset]) -> Iterator[Judged]:
-    """Judge every trial of a folder of the bank by its own protocol, and yield what came of each.
-
-    A trial is "same" if every metric is that of its record up to `SINGLE_PRECISION`. Rounding to float32 changes the
-    ranks of rows whose scores differ in the eighth digit alone, and for a few detectors that is more.
+    The ``protocol`` of this label judges all trials instead of their own; nothing is put then. In a bank, metrics count
+    as the same up to `SINGLE_PRECISION`: rounding to float32 changes the ranks of rows whose scores differ in the
+    eighth digit alone.
     """
     judge = Judge(load)
-
-    def one(record: Record) -> Judged:
-        now = judge.again(record, bank)
-        fault = next(metric_faults(record, now, SINGLE_PRECISION), "")
-        changes: dict[str, float] = {}
-        for split in now.splits.keys() & record.splits.keys():
-            before = record.splits[split].metrics
-            for metric, value in now.splits[split].metrics.items():
-                if value is not None and (recorded := before.get(metric)) is not None:
-                    changes[metric] = max(changes.get(metric, 0.0), abs(value - recorded))
-        return Judged(record.trial, now, "changed" if fault else "same", fault, changes)
-
-    return _each(bank, one)
-
-
-def judge_by(
-    source: StoredScores, protocol: Protocol, label: str, load: Callable[[str], LabelledDataset]
-) -> Iterator[Judged]:
-    """Judge every trial by one protocol, which records call ``label``, and yield the record that this gives.
-
-    Nothing is written. Trials that were run on other episodes than this protocol's cannot be judged.
-    """
-    judge = Judge(load, {label: protocol})
-
-    def one(found: Record) -> Judged:
-        record = replace(found, protocol=label, protocol_version=protocol.version)
-        if record.manifest.get("episodes_hash") != judge.episodes_hash(record):
-            raise StoreError(
-                f"it was run under {found.protocol}, and {label} asks for other recordings to be fitted or scored"
-            )
-        return Judged(record.trial, judge.again(record, source), "changed")
-
-    return _each(source, one)
+    trials = source.trials()
+    for done, trial in enumerate(trials):
+        progress(done, len(trials))
+        record = None
+        try:
+            record = source.record(trial)
+            if not _has_scores(record):
+                continue
+            now = judge.again(replace(record, protocol=protocol or record.protocol), source)
+            how = (0.0, JUDGED) if isinstance(source, Store) else (SINGLE_PRECISION, ["splits"])
+            faults = tuple(judged_faults(record, now, *how))
+            if isinstance(source, Store) and protocol is None and now != replace(record, manifest=now.manifest):
+                source.put(now)
+            yield Finding(trial=trial, record=now, verdict="changed" if faults else "same", faults=faults)
+        except TsadbenchError as error:
+            yield Finding(trial=trial, record=record, verdict="cannot be judged", faults=(str(error),))
 
 
 def judge_outdated(
     records: Iterable[Record], store: Store, load: Callable[[str], LabelledDataset]
 ) -> tuple[tuple[Record, ...], int]:
-    """Judge the trials of a store again that other rules than today's have judged, and put their records.
+    """Judge trials again that other rules than today's have judged, and put their records.
 
     Returns the records by today's rules, and how many of them could not be judged. Data sets are read only if a
-    protocol's code has changed; whether their labels have is for `judge_store` to see.
+    protocol's code has changed; whether their labels have is for `judge_all` to see.
     """
     judge = Judge(load)
     n_left = 0
@@ -207,87 +153,56 @@ def judge_smoothed(
     another number.
     """
     judge = Judge(load)
-    found: list[Record] = []
-    left_out: dict[tuple[str, str, str], str] = {}
+    found: list[tuple[str, Record]] = []
+    left_out: dict[str, str] = {}
     for done, record in enumerate(records):
         progress(done, len(records))
+        row = f"{record.label} ({record.dataset}, {record.protocol})"
         try:
-            again = may_be_judged(record)
-            found.append(judge.again(record, store, rows) if again else replace(record, smoothing=rows))
+            again = judge.again(record, store, rows) if _has_scores(record) else replace(record, smoothing=rows)
+            found.append((row, again))
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
                 store.pass_over(record.trial, error)
-            left_out.setdefault((record.label, record.dataset, record.protocol), str(error))
-    kept = tuple(record for record in found if (record.label, record.dataset, record.protocol) not in left_out)
-    return kept, {f"{label} ({dataset}, {protocol})": why for (label, dataset, protocol), why in left_out.items()}
+            left_out.setdefault(row, str(error))
+    return tuple(record for row, record in found if row not in left_out), left_out
 
 
-def may_be_judged(record: Record) -> bool:
-    """Whether a trial has scores: it is ok, or the judge called it invalid."""
+def _has_scores(record: Record) -> bool:
     return record.status == "ok" or (record.status == "invalid" and "scores_hash" in record.manifest)
 
 
-def _each(source: StoredScores, judge: Callable[[Record], Judged]) -> Iterator[Judged]:
-    """Yield what judging makes of each trial with scores, one in memory at a time; progress is reported."""
-    trials = source.trials()
-    for done, trial in enumerate(trials):
-        progress(done, len(trials))
-        record = None
-        try:
-            record = source.record(trial)
-            judged = judge(record) if may_be_judged(record) else None
-        except TsadbenchError as error:
-            judged = Judged(trial, record, "cannot be judged", str(error))
-        if judged is not None:
-            yield judged
+def judged_faults(
+    record: Record, now: Record, tolerance: float = TOLERANCE, names: Sequence[str] = JUDGED
+) -> Iterator[str]:
+    """Yield where a judge found something else in one of two records; numbers may differ by a tolerance."""
+    then, here = ({name: getattr(one, name) for name in names} for one in (record, now))
+    return differences(then, here, tolerance)
 
 
-def judged_faults(record: Record, now: Record, tolerance: float = TOLERANCE) -> Iterator[str]:
-    """Yield the thresholds and metrics of a record that are not those of another one, up to a tolerance."""
-    recorded = {entry.episode: entry.threshold for entry in record.thresholds}
-    here = {entry.episode: entry.threshold for entry in now.thresholds}
-    for episode in dict.fromkeys([*recorded, *here]):
-        then, found = recorded.get(episode), here.get(episode)
-        if then is None or found is None:
-            yield f"threshold of {episode}: {'not recorded' if then is None else 'recorded, but not in the data'}"
-            continue
-        for name in (one.name for one in fields(Threshold)):
-            values = getattr(then, name), getattr(found, name)
-            allowed = _FITTED_TOLERANCE if tolerance and name in _FITTED else tolerance
-            if not _close(*values, allowed):
-                which = "" if name == "value" else f", {name}"
-                yield f"threshold of {episode}{which}: recorded {values[0]}, found {values[1]}"
-    yield from metric_faults(record, now, tolerance)
+def differences(recorded: Mapping[str, object], found: Mapping[str, object], tolerance: float = 0.0) -> Iterator[str]:
+    """Yield which values of nested mappings differ; numbers may, by a relative and absolute tolerance."""
+    then, now = dict(_leaves(recorded)), dict(_leaves(found))
+    for path in dict.fromkeys([*then, *now]):
+        old, new = then.get(path), now.get(path)
+        fitted = tolerance and path[0] == "thresholds" and path[-1] in _FITTED
+        allowed = max(tolerance, _FITTED_TOLERANCE) if fitted else tolerance
+        if isinstance(old, float | int) and isinstance(new, float | int):
+            same = math.isclose(old, new, rel_tol=allowed, abs_tol=allowed)
+        else:
+            same = old == new
+        if not same:
+            yield f"{'.'.join(path)}: recorded {old!r}, found {new!r}"
 
 
-def metric_faults(record: Record, now: Record, tolerance: float) -> Iterator[str]:
-    """Yield the metrics of a record that are not those of another one, up to a tolerance."""
-    for split in dict.fromkeys([*record.splits, *now.splits]):
-        recorded, here = record.splits.get(split), now.splits.get(split)
-        if recorded is None or here is None:
-            yield f"split {split}: {'not recorded' if recorded is None else 'recorded, but not in the data'}"
-            continue
-        then, found = _values(recorded), _values(here)
-        for name in dict.fromkeys([*then, *found]):
-            if not _close(then.get(name), found.get(name), tolerance):
-                yield f"{name} on {split}: recorded {then.get(name)}, found {found.get(name)}"
-
-
-def _values(judged: SplitJudgement) -> dict[str, float | None]:
-    """Return all numbers of a split by name; those of an entity as "auroc of machine-1"."""
-    of_entities = {
-        f"{name} of {entity}": value for entity, metrics in judged.entities.items() for name, value in metrics.items()
-    }
-    return {
-        **judged.metrics,
-        **of_entities,
-        "n_rows": judged.n_rows,
-        "n_anomalous": judged.n_anomalous,
-        "coverage": judged.coverage,
-    }
-
-
-def _close(recorded: float | str | None, found: float | str | None, tolerance: float) -> bool:
-    if isinstance(recorded, float | int) and isinstance(found, float | int):
-        return math.isclose(recorded, found, rel_tol=tolerance, abs_tol=tolerance)
-    return recorded == found
+def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield nested values by their paths, ``("splits", "overall", "metrics", "auroc")``."""
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, list | tuple):
+        value = dict(enumerate(value))
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _leaves(inner, (*path, str(name)))
+    else:
+        yield path, value

@@ -1,8 +1,8 @@
-"""A trial's stored arrays beside the data and the labels, for figures, reports and comparisons."""
+"""A trial's stored arrays with the data and the labels, for figures, reports and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tsadbench.base.dataset import LabelledDataset, Labels
-from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
+from tsadbench.base.protocol import Episode, Protocol, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.judging import (
@@ -56,7 +56,7 @@ class ScoredRecording:
 
 
 class TrialResult:
-    """The stored scores of a trial with status "ok", averaged if its record is, beside its data.
+    """The stored scores of a trial with status "ok", averaged if its record is, with its data.
 
     A caller that has them gives the ``episodes`` that the record's protocol yields on these data. A DataError if the
     data or the labels are not those it was made on; a StoreError if its scores cannot be read or are not of its
@@ -66,26 +66,30 @@ class TrialResult:
     def __init__(
         self, record: Record, store: StoredScores, data: LabelledDataset, episodes: Sequence[Episode] | None = None
     ) -> None:
+        trial = f"trial {record.trial} ({record.label})"
         if record.status != "ok":
-            raise StoreError(f"trial {record.trial} ({record.label}) has no scores: {record.status}, {record.reason}")
+            raise StoreError(f"{trial} has no scores: {record.status}, {record.reason}")
         if faults := data_faults(record, data):
-            raise DataError(f"trial {record.trial} ({record.label}): {'; '.join(faults)}")
+            raise DataError(f"{trial}: {'; '.join(faults)}")
         self.record = record
         self.data = data
         self.protocol = protocol_of(record)
         if record.protocol_version != self.protocol.version:
             raise StoreError(
-                f"trial {record.trial} ({record.label}) was judged by {record.rules}, and version "
-                f"{self.protocol.version} is installed: `tsadbench judge {store.path}` judges its scores again"
+                f"{trial} was judged by {record.rules}, and version {self.protocol.version} is installed: `tsadbench "
+                f"judge {store.path}` judges its scores again"
             )
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
         arrays = store.scores(record, score_shapes(episodes))
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
-        if fault := next(_impossible(self.scored), None):
-            raise BrokenTrialError(f"trial {record.trial} ({record.label}): its status is ok, yet {fault}")
-        if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
-            raise BrokenTrialError(f"trial {record.trial} ({record.label}): its thresholds are not of its episodes")
+        self._by_episode = {one.episode.id: one for one in self.scored}
+        for role in ("train", "test"):  # no judge lets other scores pass
+            values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])
+            if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN only if there is no number
+                raise BrokenTrialError(f"{trial}: its {role} scores are not finite numbers up to {_LARGEST_SCORE:g}")
+        if {entry.episode for entry in record.thresholds} != self._by_episode.keys():
+            raise BrokenTrialError(f"{trial}: its thresholds are not of its episodes")
         self._contributions = store.contributions(record, contribution_shapes(episodes))
 
     @cached_property
@@ -132,22 +136,18 @@ class TrialResult:
 
     def calibrated_on(self, episode: str) -> Literal["training", "held-out"]:
         """Return which normal rows set the threshold of one fit."""
-        return "held-out" if self._of(episode).calibration else "training"
-
-    def _of(self, episode: str) -> Scored:
-        (scored,) = (scored for scored in self.scored if scored.episode.id == episode)
-        return scored
+        return "held-out" if self._by_episode[episode].calibration else "training"
 
     def calibration_scores(self, episode: str) -> FloatArray:
         """Return the scores of normal rows that set the threshold of one fit, [n], NaN left out."""
-        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(self._of(episode)))
+        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(self._by_episode[episode]))
         return pooled[~np.isnan(pooled)]
 
 
 def readable_result(
     record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
 ) -> TrialResult | None:
-    """Return a trial beside its data; None, and a `BrokenTrialWarning`, if its arrays are broken."""
+    """Return a trial with its data; None, and a `BrokenTrialWarning`, if its arrays are broken."""
     try:
         return TrialResult(record, store, data, episodes)
     except BrokenTrialError as error:
@@ -155,21 +155,15 @@ def readable_result(
         return None
 
 
-def _impossible(scored: Sequence[Scored]) -> Iterator[str]:
-    """Yield what no judge would have let pass."""
-    for role in ("train", "test"):
-        values = np.concatenate([scores for one in scored for scores in getattr(one, role)])
-        if np.isnan(values).all():
-            yield f"none of its {role} scores is a number"
-        elif not np.nanmax(np.abs(values)) <= _LARGEST_SCORE:
-            yield f"some of its {role} scores are infinite, or beyond {_LARGEST_SCORE:g}"
-
-
 def protocol_of(record: Record) -> Protocol:
     """Return the protocol under which a record was made, with its parameters."""
-    label = parse_label(record.protocol)
-    protocol, _ = make_protocol(label.target, label.arguments)
-    return protocol
+    return protocol_named(record.protocol)
+
+
+def protocol_named(label: str) -> Protocol:
+    """Return the protocol that a record's label names, with its parameters."""
+    parsed = parse_label(label)
+    return make_protocol(parsed.target, parsed.arguments)[0]
 
 
 def fixed_threshold_of(record: Record) -> float | None:
@@ -179,17 +173,15 @@ def fixed_threshold_of(record: Record) -> float | None:
     if not record.thresholds:
         floor = known_detector(record.detector)
         return None if floor is None else floor.traits.fixed_threshold
-    fixed = {entry.threshold.value for entry in record.thresholds if entry.threshold.method == "fixed"}
-    if len(fixed) > 1:
-        raise BrokenTrialError(f"trial {record.trial} ({record.label}): it has several fixed thresholds")
-    return fixed.pop() if fixed else None
+    return next((entry.threshold.value for entry in record.thresholds if entry.threshold.method == "fixed"), None)
 
 
 def data_faults(record: Record, data: LabelledDataset) -> list[str]:
     """Report if the data set or its labels are not those that a trial was made on."""
     here = {"data": data.dataset.content_hash, "labels": data.labels.content_hash}
+    recorded = {name: str(record.manifest.get(f"{name}_hash")) for name in here}
     return [
-        f"the {name} here are not those it was made with: hash {hash_[:12]}, recorded {recorded[:12]}"
-        for name, hash_ in here.items()
-        if (recorded := str(record.manifest.get(f"{name}_hash"))) != hash_
+        f"the {name} here are not those it was made with: hash {here[name][:12]}, recorded {recorded[name][:12]}"
+        for name in here
+        if here[name] != recorded[name]
     ]

@@ -1,182 +1,220 @@
-"""Checks a run store without running a detector: records against themselves, metrics against scores and labels.
+"""Checks a run store: its files against each other, or the scores of trials that are run again.
 
-What this cannot know is whether a detector made the scores: whoever forges them can compute everything else to fit.
-`tsadbench.results.repetition` runs trials again for that.
+Stored files cannot show that a detector made the scores: a forger can compute everything else to fit. `repeat` can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.errors import StoreError, TsadbenchError
-from tsadbench.execution.identity import code_of, scoring_identity, trial_name
-from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
-from tsadbench.execution.plan import Contender, contender_from_label
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
+from tsadbench.execution.identity import changes, code_of, scoring_identity, trial_name
+from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes, scored_episodes
+from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
 from tsadbench.execution.record import Record
+from tsadbench.execution.request import RunRequest
 from tsadbench.execution.store import Store
+from tsadbench.execution.trial import run_trial
 from tsadbench.results.admission import refusal
-from tsadbench.results.judging import Judge, judged_faults
-from tsadbench.results.trial_result import data_faults
+from tsadbench.results.judging import TOLERANCE, Finding, Judge, differences, judged_faults
+from tsadbench.results.trial_result import data_faults, fixed_threshold_of
 from tsadbench.sandbox import asking
+from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
 
-Verdict: TypeAlias = Literal["same", "differs", "cannot be checked"]
+# That a record keeps.
+_TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
+# Of a manifest: what may be the cause of a difference, besides code and versions.
+_CIRCUMSTANCES = ("platform", "processor", "blas")
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """The result of checking one trial; ``record`` is None if it cannot be read.
-
-    ``faults`` say what differs, or why it cannot be checked. ``remarks`` are no faults: the detector's code is another
-    one now, or the rules are, and the trial was judged again.
-    """
-
-    trial: str
-    record: Record | None
-    verdict: Verdict
-    faults: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
-def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> Iterator[Verified]:
-    """Yield the result for each trial of a store, by the trials' names, one in memory at a time.
+def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> Iterator[Finding]:
+    """Yield a finding for each trial of a store, by the trials' names: "same", "differs" or "cannot be checked".
 
     ``load`` returns the data set of a name. ``named`` are labels of detectors that boxes may load, with the priors
-    that they name, though they are not registered here.
+    that they name, though they are not registered here. Remarks say that the code of a detector or the rules have
+    changed; records of other rules are put by today's.
     """
+    judge = Judge(load)
+
+    @cache
+    def contender(label: str, dataset: str) -> Contender | str:
+        try:
+            return contender_from_label(label, judge.data(dataset).dataset)
+        except TsadbenchError as error:
+            return f"the detector {label} was not compared: {error}"
+
     trials = store.trials()
     with asking():
-        verifier = _Verifier(store, load, named)
         for done, trial in enumerate(trials):
             progress(done, len(trials))
+            record = None
             try:
                 record = store.record(trial)
-            except StoreError as error:
-                yield Verified(trial, None, "cannot be checked", (str(error),))
-            else:
-                yield verifier.verified(record)
-
-
-class _Verifier:
-    """Checks the trials of one store; what they have in common is found once."""
-
-    def __init__(self, store: Store, load: Callable[[str], LabelledDataset], named: Collection[str]) -> None:
-        self._store = store
-        self._judge = Judge(load)
-        self._named = named
-        self._contenders: dict[tuple[str, str], Contender | str] = {}
-
-    def verified(self, record: Record) -> Verified:
-        """Return the result for one trial."""
-        remarks: list[str] = []
-        faults = list(_inconsistencies(record))
-        try:
-            data = self._judge.data(record.dataset)
-        except TsadbenchError as error:
-            faults.append(f"data set {record.dataset}: {error}")
-            return Verified(record.trial, record, "cannot be checked", tuple(faults))
-        other_data = data_faults(record, data)
-        faults += other_data
-        contender = self._contender(record, data.dataset)
-        if isinstance(contender, str):
-            remarks.append(contender)
-        else:
-            faults += _detector_faults(record, contender)
-        if record.status != "ok":
-            if record.splits or record.thresholds:
-                faults.append(f"its status is {record.status}, yet it has metrics")
-        elif not other_data:
+                judge.data(record.dataset)
+            except TsadbenchError as error:
+                yield Finding(trial=trial, record=record, verdict="cannot be checked", faults=(str(error),))
+                continue
+            refused = refusal(record, named)
+            found = f"{refused}: the detector was not compared" if refused else contender(record.label, record.dataset)
+            if isinstance(found, Contender) and found.description.sources.digest != code_of(record.manifest):
+                found = f"the code of {record.detector} here is not what made it"
+            faults, remarks = list[str](), [found] if isinstance(found, str) else []
             try:
-                faults += _scoring_faults(record, self._judge.episodes_hash(record))
-                faults += self._array_faults(record)
-                faults += self._judged_faults(record, remarks)
+                faults += _record_faults(record, found)
+                faults += _judged_faults(record, store, judge, remarks)
             except TsadbenchError as error:
                 faults.append(str(error))
-        return Verified(record.trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
-
-    def _contender(self, record: Record, dataset: Dataset) -> Contender | str:
-        """Return the detector that a record's label names if its code is here; else why it was not compared."""
-        if refused := refusal(record, self._named):
-            return f"{refused}: the detector was not compared"
-        key = record.dataset, record.label
-        if key not in self._contenders:
-            try:
-                self._contenders[key] = contender_from_label(record.label, dataset)
-            except TsadbenchError as error:
-                self._contenders[key] = f"the detector {record.label} was not compared: {error}"
-        contender = self._contenders[key]
-        if isinstance(contender, str) or contender.description.sources.digest == code_of(record.manifest):
-            return contender
-        return f"the code of {record.detector} here is not what made it"
-
-    def _array_faults(self, record: Record) -> Iterator[str]:
-        """Yield which arrays are not those that the run wrote; a StoreError if they cannot be read."""
-        episodes = self._judge.episodes(record)
-        arrays: dict[str, Mapping[str, NDArray[np.floating]]] = {
-            "scores": self._store.scores(record, score_shapes(episodes)),
-            "contributions": self._store.contributions(record, contribution_shapes(episodes)),
-        }
-        for name, found in arrays.items():
-            if (found or name == "scores") and arrays_hash(found) != record.manifest.get(f"{name}_hash"):
-                yield f"its {name} are not those that its run wrote: their hash is another"
-
-    def _judged_faults(self, record: Record, remarks: list[str]) -> Iterator[str]:
-        """Yield what is not as today's judge finds it; a record that other rules have judged is replaced first."""
-        now = self._judge.again(record, self._store)
-        if self._judge.outdated(record):
-            if now.judging == record.judging:
-                yield f"protocol_version: recorded {record.protocol_version}, expected {now.protocol_version}"
-            self._store.put(now)
-            remarks.append("judged again: the rules have changed since")
-            record = now
-        if len({entry.episode for entry in record.thresholds}) < len(record.thresholds):
-            yield "it has two thresholds for one episode"
-        for name in ("rows_scored", "protocol_notes", "smoothing", "reason"):
-            if getattr(record, name) != getattr(now, name):
-                yield f"{name}: recorded {getattr(record, name)!r}, found {getattr(now, name)!r}"
-        yield from judged_faults(record, now)
+            verdict = "differs" if faults else "same"
+            yield Finding(trial=trial, record=record, verdict=verdict, faults=tuple(faults), remarks=tuple(remarks))
 
 
-def _inconsistencies(record: Record) -> Iterator[str]:
-    """Yield what shows by itself alone that a record was edited."""
-    if record.trial != trial_name(record.scoring, record.protocol):
-        yield "its name is not that of its scoring identity and protocol"
-    if parse_label(record.label).target != record.detector:
-        yield f"its detector is {record.detector}, its label {record.label}"
-    for name in ("seed", "threads"):
-        if record.manifest.get(name) != getattr(record, name):
-            yield f"{name}: {getattr(record, name)}, in its manifest {record.manifest.get(name)}"
-    if not record.floor and any(entry.threshold.method == "fixed" for entry in record.thresholds):
-        yield "it has a fixed threshold and is no floor"
+def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
+    """Yield fields that contradict other fields of a record, or its detector if the same code is here."""
+    identity = scoring_identity(record.label, record.dataset, record.manifest)
+    expected: dict[str, object] = {name: record.manifest.get(name) for name in ("seed", "threads")}
+    expected |= {"scoring": identity, "trial": trial_name(identity, record.protocol)}
+    expected |= {"detector": parse_label(record.label).target}
+    if record.status != "ok":
+        expected |= {"splits": {}, "thresholds": ()}
+    if isinstance(contender, Contender):
+        expected |= {"label": contender.label, "parameters": contender.description.values}
+        expected |= {name: getattr(contender.traits, name) for name in _TRAITS}
+        if fixed_threshold_of(record) != contender.traits.fixed_threshold:
+            yield f"fixed threshold: recorded {fixed_threshold_of(record)}, found {contender.traits.fixed_threshold}"
+    yield from differences({name: getattr(record, name) for name in expected}, expected)
 
 
-def _detector_faults(record: Record, contender: Contender) -> Iterator[str]:
-    """Yield what a record says otherwise of its detector than the same code says here."""
-    traits = contender.traits
-    here: dict[str, object] = {
-        "label": contender.label,
-        "parameters": contender.description.values,
-        **{name: getattr(traits, name) for name in ("floor", "family", "look_ahead", "leaky", "pretrained_on")},
-    }
-    for name, value in here.items():
-        if getattr(record, name) != value:
-            yield f"{name}: recorded {getattr(record, name)!r}, expected {value!r}"
-    fixed = {entry.threshold.value for entry in record.thresholds if entry.threshold.method == "fixed"}
-    if fixed and fixed != {traits.fixed_threshold}:
-        yield f"fixed threshold: recorded {sorted(fixed)}, expected {traits.fixed_threshold}"
-
-
-def _scoring_faults(record: Record, episodes: str) -> Iterator[str]:
-    """Yield what is wrong with a record's scoring identity, given the hash of the protocol's episodes here."""
-    if record.manifest.get("episodes_hash") != episodes:
-        yield "the protocol's episodes here are not those that it was run on: their hash is another"
+def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str]) -> Iterator[str]:
+    """Yield which arrays differ from those of the run, and which results differ from today's judgement."""
+    faults = data_faults(record, judge.data(record.dataset))
+    yield from faults
+    if record.status != "ok" or faults:
         return
-    if scoring_identity(record.label, record.dataset, record.manifest) != record.scoring:
-        yield "its scoring identity is not that of its label, data, code, versions, seed and threads"
+    now = judge.again(record, store)
+    episodes = judge.episodes(record.dataset, record.protocol)
+    hashes = {"scores_hash": arrays_hash(store.scores(record, score_shapes(episodes)))}
+    if contributions := store.contributions(record, contribution_shapes(episodes)):
+        hashes["contributions_hash"] = arrays_hash(contributions)
+    yield from differences({name: record.manifest.get(name) for name in hashes}, hashes)
+    if now.judging == record.judging:
+        yield from judged_faults(record, now)
+    else:
+        store.put(now)
+        remarks.append("judged again: the rules have changed since")
+
+
+def drawn(store: Store, n: int | None) -> tuple[Record, ...]:
+    """Return n trials with scores, drawn at random, or all if None; a UsageError if no trial has scores."""
+    with_scores = [record for record in store.records() if record.status == "ok"]
+    if not with_scores:
+        raise UsageError(f"{store.path} has no trial with scores to run again")
+    # From the system's randomness: the sender of a store cannot know which.
+    return tuple(secrets.SystemRandom().sample(with_scores, min(n or len(with_scores), len(with_scores))))
+
+
+def repeat(
+    records: Sequence[Record],
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    named: Collection[str] = (),
+    *,
+    tolerance: float = TOLERANCE,
+    timeout: float | None = None,
+    memory: float | None = None,
+) -> Iterator[Finding]:
+    """Run trials again, one after the other, and yield how each compares with what the store holds.
+
+    The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name what may cause a
+    difference. Each runs as `tsadbench run` would do it, with its seed and threads, its recordings in the order and
+    under the disguise of the first time. ``named`` are labels of detectors that boxes may load though they are not
+    registered here. Scores may differ by ``tolerance``, as a share of the range of the recorded test scores: another
+    processor changes last digits, and training enlarges them.
+    """
+    for done, record in enumerate(records):
+        progress(done, len(records), record.label)
+        try:
+            data = load(record.dataset)
+            if faults := data_faults(record, data):
+                raise UsageError("; ".join(faults))
+            contributions = store.has_contributions(record)
+            planned = _planned(record, data, named, timeout=timeout, memory=memory, contributions=contributions)
+            yield _repeated(record, store, *planned, tolerance)
+        except TsadbenchError as error:
+            if isinstance(error, BrokenTrialError):
+                store.pass_over(record.trial, error)
+            yield Finding(trial=record.trial, record=record, verdict="cannot be repeated", faults=(str(error),))
+
+
+def why_new(record: Record, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> list[str]:
+    """Return what has changed since a trial ran, so that a run makes or judges it again; parameters as for `repeat`."""
+    return list(changes(record, *_planned(record, load(record.dataset), named)))
+
+
+def _planned(record: Record, data: LabelledDataset, named: Collection[str], **asked: Any) -> tuple[Trial, Plan]:
+    """Return the trial that a record's label names, and a plan that holds it; a UsageError if it may not be loaded."""
+    if refused := refusal(record, named):
+        raise UsageError(f"trial {record.trial} ({record.label}): {refused}: what a store names could run any code")
+    protocol = parse_label(record.protocol)
+    plan = make_plan(
+        RunRequest(
+            detectors=[record.label],
+            datasets=[data],
+            protocols=[protocol.target],
+            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
+            seeds=1,
+            threads=record.threads,
+            floors=False,
+            **asked,
+        )
+    )
+    (trial,) = plan.trials
+    traits = trial.contender.traits
+    if record.seed != trial.seed and not (traits.stochastic or traits.adaptive):
+        raise UsageError(f"{record.label} is deterministic and has no seed {record.seed}")
+    return replace(trial, seed=record.seed), plan
+
+
+def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance: float) -> Finding:
+    recorded = store.scores(record, score_shapes(plan.episodes))
+    scored_episodes(recorded, plan.episodes, None)  # none is missing
+    crossing = record.manifest.get("crossing")
+    outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
+    again, difference = outcome.record, None
+    if again.status != "ok":
+        faults = [f"run again it ends with status {again.status}: {again.reason}"]
+    else:
+        difference = _largest_difference(recorded, outcome.scores)
+        share = f"{difference:.2g} of their range; {tolerance:g} is allowed"
+        faults = [] if difference <= tolerance else [f"its scores differ from those of its repetition by up to {share}"]
+        faults += judged_faults(record, again, TOLERANCE if tolerance else 0.0)
+    then, here = ({key: one.manifest.get(key) for key in _CIRCUMSTANCES} for one in (record, again))
+    return Finding(
+        trial=record.trial,
+        record=record,
+        verdict="differs" if faults else "within tolerance" if difference else "to the bit",
+        faults=tuple(faults),
+        remarks=(*changes(record, trial, plan), *differences(then, here)),
+        difference=difference,
+        seal=again.seal,
+    )
+
+
+def _largest_difference(recorded: Mapping[str, FloatArray], again: Mapping[str, FloatArray]) -> float:
+    """Return the largest difference as a share of the range of the recorded test scores; infinite if NaN differ."""
+    then, now = (np.concatenate([scores[name] for name in again]) for scores in (recorded, again))
+    if not np.array_equal(np.isfinite(then), np.isfinite(now)):
+        return float("inf")
+    tested = np.concatenate([recorded[name] for name in again if name.startswith("test/")])
+    # These leave out NaN.
+    spread = float(np.fmax.reduce(tested, initial=-np.inf) - np.fmin.reduce(tested, initial=np.inf))
+    largest = float(np.fmax.reduce(np.abs(then - now), initial=0.0))
+    return largest / spread if spread > 0 else float("inf") if largest > 0 else 0.0

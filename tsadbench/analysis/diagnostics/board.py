@@ -44,7 +44,9 @@ def with_diagnostics(
     diagnostics: dict[str, dict[str, Diagnostics]] = {}
     for done, (trial, (record, splits)) in enumerate(trials.items()):
         progress(done, len(trials), record.label)
-        result = readable_result(record, store, judge.data(record.dataset), judge.episodes(record))
+        result = readable_result(
+            record, store, judge.data(record.dataset), judge.episodes(record.dataset, record.protocol)
+        )
         if result is None:
             continue
         diagnostics[trial] = of_splits(result, splits, groups)

@@ -105,8 +105,7 @@ def compare(
     )
     _check_distinct(detectors, [row.label for row in selection.rows])
     loaded = selection.load()
-    stored = [record for row in selection.rows if row.stored for record in row.records if record.status == "ok"]
-    shipped = None if against is None else stored_values(loaded, against, stored)
+    shipped = None if against is None else stored_values(loaded, against)
     selection = selection.without_broken(loaded)
     if len(selection.rows) < 2:
         raise UsageError(f"fewer than two detectors can be compared. Left out: {'; '.join(selection.left_out)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,8 +15,8 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row, failures_json, summaries
+from tsadbench.results.shipped import UnitValues, rounded
 from tsadbench.results.trial_result import TrialResult, protocol_of
-from tsadbench.results.unit_values import DECIMALS, UnitValues
 from tsadbench.utils.parameters import JsonValue
 
 # Values that differ by rounding alone are ties.
@@ -118,7 +118,7 @@ def judge_each(
             for kind, judged in zip(units, found, strict=True):
                 per_seed = [judge(kind) for judge in judges]
                 if shipped is not None:
-                    per_seed = [{name: _rounded(one) for name, one in seed.items()} for seed in per_seed]
+                    per_seed = [{name: rounded(one) for name, one in seed.items()} for seed in per_seed]
                 judged.means[row.label] = {name: _means([seed[name] for seed in per_seed]) for name in per_seed[0]}
                 judged.rows.update({name: (one.n_rows, one.n_anomalous) for name, one in per_seed[0].items()})
     return found
@@ -130,11 +130,6 @@ def _judge(
     if shipped is None:
         return TrialResult(record, store, data, episodes).judge
     return partial(shipped.judge, record)
-
-
-def _rounded(judged: SplitJudgement) -> SplitJudgement:
-    metrics = {name: None if value is None else round(value, DECIMALS) for name, value in judged.metrics.items()}
-    return replace(judged, metrics=metrics)
 
 
 def takes_no_part(row: Row) -> str:

@@ -14,7 +14,7 @@ from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary
-from tsadbench.results.unit_values import RECORDINGS, UnitValues
+from tsadbench.results.shipped import RECORDINGS, UnitValues
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue
 
@@ -115,7 +115,7 @@ def by_recording(table: Table) -> dict[str, Mapping[str, Sequence[float | None]]
             judged = [_judged(table.values, record, ids) for record in row.records]
             found[row.label] = {
                 metric: [Summary.of(one[name].get(metric) for one in judged).mean for name in ids]
-                for metric in table.values.metrics
+                for metric in table.values.about["metrics"]
             }
     return found
 
