@@ -30,7 +30,7 @@ STAGES = {
     "settings": "tsadbench.execution.request:requested",
     "plan": "tsadbench.execution.plan:make_plans",
     "plan: data": "tsadbench.execution.plan:_loaded",
-    "plan: protocol": "tsadbench.execution.plan:_protocol",
+    "plan: protocol": "tsadbench.execution.plan:_protocols",
     "plan: describe": "tsadbench.execution.plan:_contender",
     "trial": "tsadbench.cli.run:run_watched",
     "trial: wait for the server, start boxes": "tsadbench.sandbox.box:Box.__init__",

@@ -79,7 +79,7 @@ def test_all_missing_data_sets_are_named_before_anything_starts(tsadbench, tmp_p
 def test_a_configuration_file_may_name_a_suite_and_options_override_it(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text('detectors = ["distance"]\nsuite = "pair"\n')
-    assert [plan.suite for plan in make_plans(requested(file, {"floors": False}))] == ["pair 3", "pair 3"]
+    assert [plan.asked_by["suite"] for plan in make_plans(requested(file, {"floors": False}))] == ["pair 3", "pair 3"]
     found = requested(file, {"datasets": ["second"]})
     assert (found.datasets, found.suite) == (["second"], None)
     file.write_text('detectors = ["distance"]\ndatasets = ["first"]\n')

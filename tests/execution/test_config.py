@@ -187,8 +187,8 @@ class TestPlans:
         assert plans[0].data is plans[1].data  # read once
         for plan in plans:
             assert [trial.contender.label for trial in plan.trials] == ["distance[power=3.0]"]
-            assert plan.config_hash == hashlib.sha256(path.read_bytes()).hexdigest()
-            assert plan.tuning == {"study": "night", "when": "2026-11-21", "trials": 3}
+            tuning = {"study": "night", "when": "2026-11-21", "trials": 3}
+            assert plan.asked_by == {"config_hash": hashlib.sha256(path.read_bytes()).hexdigest(), "tuning": tuning}
             assert plan.source is not None
         assert plans[0].source[0] == str(path.parent / "card.toml")
 

@@ -24,8 +24,6 @@ from tsadbench.utils.threads import loaded_blas
 
 # Raised when the box calls a detector differently, so that the same code may give other scores.
 SCORING = 1
-# What a manifest keeps of the run that made it, no part of any identity.
-ASKED_BY = ("config_hash", "tuning", "suite")
 # What decides the scores, besides the label and the name of the data set.
 _DECIDES = ("seed", "threads", "scoring_version", "sources", "priors", "data_hash", "episodes_hash")
 _HASHES = {
@@ -103,14 +101,8 @@ def manifest(
         "blas": list(loaded_blas()),
         "fit_shared_with": list(fit_shared_with),
         **({} if crossing is None else {"crossing": crossing}),
-        **asked_by(plan),
+        **plan.asked_by,
     }
-
-
-def asked_by(plan: Plan) -> dict[str, JsonValue]:
-    """Return the suite and the hash of the configuration that a plan comes from, and how its settings were tuned."""
-    entries = dict(zip(ASKED_BY, (plan.config_hash, dict(plan.tuning), plan.suite), strict=True))
-    return {key: value for key, value in entries.items() if value}
 
 
 @cache

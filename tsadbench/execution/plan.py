@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -29,8 +28,10 @@ from tsadbench.sandbox import Construction, Description, asking, describe, seal_
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, Label, changed_texts, nearest, parse_arguments, parse_label
-from tsadbench.utils.text import without_folders
+from tsadbench.utils.text import counted, without_folders
 
+# What a manifest keeps of the request: no part of any identity.
+ASKED_BY = ("config_hash", "tuning", "suite")
 # Values [rows x sensors] of contributions that a trial may keep.
 _MAX_CONTRIBUTIONS = 10**7
 
@@ -58,11 +59,6 @@ class Contender:
     def traits(self) -> Traits:
         """What it promises with these parameters."""
         return self.description.declared
-
-    @property
-    def imported(self) -> bool:
-        """Whether the process that plans runs code of its owner: no box can seal it then."""
-        return self.construction.source.runs_here
 
     @property
     def device(self) -> str:
@@ -119,29 +115,24 @@ class Plan:
     require_seal: bool = False  # a trial whose box the kernel does not seal fails
     source: tuple[str, DataOptions] | None = None  # name or card, and where its files are; None for data from Python
     store: Path | None = None  # a detector must not see earlier results
-    config_hash: str | None = None  # this and what follows is kept in records
-    tuning: Mapping[str, JsonValue] = field(default_factory=dict)
-    suite: str = ""
+    asked_by: Mapping[str, JsonValue] = field(default_factory=dict)  # kept in records: `ASKED_BY`
 
     @cached_property
     def episodes_hash(self) -> str:
-        """Hash of who is trained on what and what is scored: ids and contents of the recordings of each episode."""
+        """The hash of the episodes (`episodes_hash`)."""
         return episodes_hash(self.episodes)
 
     def one_episode(self, entity: str | None = None) -> Episode:
         """Return the only episode, or that of an entity; a UsageError if there is no such one."""
         data, episodes = self.data.dataset, {episode.id: episode for episode in self.episodes}
         models = tuple(episodes) if len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys() else ()
-        if entity is not None and entity not in models:
-            raise UsageError(
-                f"--entity: protocol {self.protocol_label} fits no model for {entity!r} of {data.name} alone"
-                f"{nearest(entity, models)}"
-            )
-        if entity is None and len(episodes) > 1:
-            advice = f"choose an entity by --entity: {', '.join(models)}" if models else "choose strict or published"
-            times = f"protocol {self.protocol_label} fits a detector {len(episodes)} times"
-            raise UsageError(f"{times}, but a model is one fit: {advice}")
-        return self.episodes[0] if entity is None else episodes[entity]
+        if entity is None and len(episodes) == 1:
+            return self.episodes[0]
+        if entity in models:
+            return episodes[entity]
+        advice = f"choose an entity by --entity: {', '.join(models)}" if models else "choose strict or published"
+        fits = f"protocol {self.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}"
+        raise UsageError(f"{fits}, {'not one' if entity is None else f'none for {entity!r} alone'}: {advice}")
 
     def accepts(self, record: Record) -> bool:
         """Whether a kept record's seal suffices."""
@@ -149,14 +140,11 @@ class Plan:
 
 
 def episodes_hash(episodes: Iterable[Episode]) -> str:
-    """Return the hash of episodes, as `Plan.episodes_hash` does."""
+    """Return the hash of who is trained on what and what is scored: ids and contents of each episode's recordings."""
 
     @cache  # episodes share recordings
     def content_hash(recording: Recording) -> str:
-        digest = hashlib.sha256()
-        for part in hashed_parts(recording):
-            digest.update(part)
-        return digest.hexdigest()
+        return hashlib.sha256(b"".join(hashed_parts(recording))).hexdigest()
 
     def parts(episode: Episode) -> Iterator[list[str]]:
         for recordings in (episode.train, episode.test, *([episode.calibration] if episode.calibration else ())):
@@ -182,22 +170,17 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     if request.require_seal:
         with about_setting("require_seal"):
             refuse_unsealed(elsewhere=request.elsewhere)
-    settings = request.settings
     with asking():
         # With --against, the floors are among the stored rows.
         added = floor_labels() if request.floors and request.against is None else ()
         with about_setting("detectors"):
-            detectors = [_resolved(detector, settings) for detector in (*request.detectors, *added)]
-        with about_setting("protocols" if request.against is None else "against"):
-            protocols = {name: _protocol(name, _settings_of(name, settings)) for name in _protocol_names(request)}
+            detectors = [_resolved(detector, request.settings) for detector in (*request.detectors, *added)]
+        protocols = _protocols(request)
         known = tuple(dict.fromkeys([*(one.source.target for one in detectors), *protocols]))
-        for name in (setting.rpartition(".")[0] for setting in settings):
+        for name in (path.rpartition(".")[0] for path in request.settings):
             if name not in known:
                 raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}", setting="settings")
-        datasets = _loaded(request)
-        for dataset, data in datasets if judged else ():
-            with about_setting("datasets"):
-                _require_judgeable(data, dataset)
+        datasets = _loaded(request, judged=judged)
         plans = []
         for dataset, data in datasets:
             for name, protocol in protocols.items():
@@ -225,11 +208,12 @@ def _plan(
     with about_setting("detectors"):
         contenders = [_contender(one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
         _refuse_one_label_for_two(contenders)
-    imported = [one.construction.source.class_name for one in contenders if one.imported]
+    imported = [one.construction.source for one in contenders if one.construction.source.runs_here]
     if request.require_seal and imported:
         raise UsageError(
-            f"--require-seal: the calling program has imported the code of {imported[0]}, so that it could reach "
-            "labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its package",
+            f"--require-seal: the calling program has imported the code of {imported[0].class_name}, so that it could "
+            "reach labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its "
+            "package",
             setting="require_seal",
         )
     splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))
@@ -240,6 +224,8 @@ def _plan(
             setting="splits",
         )
     n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
+    suite = None if request.suite is None else str(suite_named(request.suite))
+    asked_by = dict(zip(ASKED_BY, (request.config_hash, to_jsonable_python(request.tuned), suite), strict=True))
     return Plan(
         data=data,
         protocol=protocol,
@@ -253,9 +239,7 @@ def _plan(
         contributions=request.contributions and n_values <= _MAX_CONTRIBUTIONS,
         require_seal=request.require_seal,
         source=(called, request.data_options) if called in request.datasets else None,
-        config_hash=request.config_hash,
-        tuning=to_jsonable_python(request.tuned),
-        suite="" if request.suite is None else str(suite_named(request.suite)),
+        asked_by={key: value for key, value in asked_by.items() if value},
     )
 
 
@@ -343,25 +327,23 @@ def _settings_of(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     return {path.rpartition(".")[2]: text for path, text in settings.items() if path.rpartition(".")[0] == name}
 
 
-def _protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
-    with about_setting("settings") if texts and is_registered(name, "protocols") else nullcontext():
-        return make_protocol(name, texts)
-
-
-def _protocol_names(request: RunRequest) -> tuple[str, ...]:
-    protocols = tuple(dict.fromkeys(request.protocols))
-    if request.against is None:
-        return protocols
-    if "protocols" in request.model_fields_set and protocols != (request.against,):
+def _protocols(request: RunRequest) -> dict[str, tuple[Protocol, str]]:
+    """Return a request's protocols with their labels, by name."""
+    names = request.protocols if request.against is None else [request.against]
+    if "protocols" in request.model_fields_set and {*names} != {*request.protocols}:
         raise UsageError(
-            f"--against {request.against} shows rows of that protocol, found --protocol {' and '.join(protocols)}; "
-            "rows of two protocols cannot be compared: leave --protocol out",
+            f"--against {request.against} shows rows of that protocol, found --protocol "
+            f"{' and '.join(request.protocols)}; rows of two protocols cannot be compared: leave --protocol out",
             setting="against",
         )
-    return (request.against,)
+    with about_setting("protocols" if request.against is None else "against"):
+        for name in names:
+            load_protocol(name)
+    with about_setting("settings"):
+        return {name: make_protocol(name, _settings_of(name, request.settings)) for name in names}
 
 
-def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
+def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDataset]]:
     """Return every data set by what the request calls it: a name, a card's path, or the name of data from Python."""
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
     loaded, missing = [], []
@@ -373,16 +355,15 @@ def _loaded(request: RunRequest) -> list[tuple[str, LabelledDataset]]:
                 loaded.append((name, load(request.data_options)))
         except DataNotFoundError as error:
             missing.append(error)
-    if len(missing) == 1:
-        raise missing[0]
     if missing:
-        lines = (f"\n  {error}" for error in missing)
-        raise DataNotFoundError(f"the files of {len(missing)} data sets are missing:{''.join(lines)}")
+        raise DataNotFoundError("\n  ".join(map(str, missing)))
     loaded += [(data.dataset.name, data) for data in request.datasets if isinstance(data, LabelledDataset)]
     for _, data in loaded:
         check_labels(data)
     with about_setting("datasets"):
         require_distinct_names(loaded)
+        for called, data in loaded if judged else ():
+            _require_judgeable(data, called)
     splits = tuple(dict.fromkeys(split for _, data in loaded for split in data.dataset.splits))
     for split in request.splits:
         if split not in splits:
@@ -408,37 +389,36 @@ def _contender(construction: Construction, dataset: Dataset, *, elsewhere: bool)
     if prior is not None and construction.arguments.get("prior") is None:
         construction = replace(construction, arguments={**construction.arguments, "prior": prior})
     contender = Contender(name, construction, description)
+    if name in floors() and not contender.traits.floor:  # the package's fault, not the user's
+        raise PluginError(f"{name}: an entry point of tsadbench.floors must declare Traits(floor=True)")
     for refused, message in _refusals(contender):
         if refused:
             raise UsageError(f"{name}: {message}")
     return contender
 
 
-def _refusals(contender: Contender) -> Iterator[tuple[bool, str]]:
-    """Yield what a detector may not claim: whether it does, and a message."""
-    traits, of_class, takes = contender.traits, contender.description.traits, contender.description.defaults
-    unknown = sorted(contender.description.changed.keys() - takes.keys())
-    yield bool(unknown), f"it names parameters that it does not have: {', '.join(unknown)}"
-    if contender.name in floors() and not traits.floor:  # the package's fault, not the user's
-        raise PluginError(f"{contender.name}: an entry point of tsadbench.floors must declare Traits(floor=True)")
-    yield (
-        traits.fixed_threshold is not None and not traits.floor,
-        "only floors may bring a threshold of their own (traits.fixed_threshold); leave it out",
-    )
-    # It would be compared with no floor, nor be marked.
-    yield (
-        traits.floor and not (is_registered(contender.construction.source.target) or contender.imported),
-        "only a detector that an installed package registers may be a floor; leave traits.floor and "
-        "traits.fixed_threshold out, or register it (entry points tsadbench.floors)",
-    )
-    # The box that checks parameters knows the sensors' names: it must not choose what the box that fits is told.
-    yield (
-        traits.scoring_parameters != of_class.scoring_parameters,
-        f"declared_traits() changes scoring_parameters, {list(of_class.scoring_parameters)}, to "
-        f"{list(traits.scoring_parameters)}; they must be the same whatever the parameters",
-    )
-    missing = [name for name in traits.scoring_parameters if name not in takes]
-    yield bool(missing), f"traits.scoring_parameters names {missing}, which its constructor does not take"
+def _refusals(contender: Contender) -> list[tuple[object, str]]:
+    """Return what a detector may not claim: whether it does, and a message."""
+    traits, description, source = contender.traits, contender.description, contender.construction.source
+    scoring, of_class = traits.scoring_parameters, description.traits.scoring_parameters
+    unknown = sorted(description.changed.keys() - description.defaults.keys())
+    missing = [name for name in scoring if name not in description.defaults]
+    is_floor = traits.floor and (is_registered(source.target) or source.runs_here)
+    return [
+        (unknown, f"it names parameters that it does not have: {', '.join(unknown)}"),
+        (
+            (traits.floor or traits.fixed_threshold is not None) and not is_floor,
+            "only a floor that an installed package registers may declare traits.floor and traits.fixed_threshold; "
+            "leave them out, or register it (entry points tsadbench.floors)",
+        ),
+        # The box that checks parameters knows the sensors' names: it must not choose what the fit's box receives.
+        (
+            scoring != of_class,
+            f"declared_traits() changes scoring_parameters, {list(of_class)}, to {list(scoring)}; they must be the "
+            "same for any parameters",
+        ),
+        (missing, f"traits.scoring_parameters names {missing}, which its constructor does not take"),
+    ]
 
 
 def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:

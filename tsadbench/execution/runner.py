@@ -14,9 +14,9 @@ from typing import TypeAlias, get_args
 from tsadbench.base.status import Status
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
-from tsadbench.execution.identity import ASKED_BY, Identity, asked_by, identity
+from tsadbench.execution.identity import Identity, identity
 from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes
-from tsadbench.execution.plan import Plan, Trial, shared_fits
+from tsadbench.execution.plan import ASKED_BY, Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trials
@@ -187,6 +187,6 @@ def _judged(record: Record, trial: Trial, plan: Plan, store: Store, names: Ident
     judged = judge_again(replace(record, protocol=plan.protocol_label), store, *rules)
     if record.trial != names.trial:
         made = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
-        judged = replace(judged, trial=names.trial, manifest={**made, **asked_by(plan)})
+        judged = replace(judged, trial=names.trial, manifest={**made, **plan.asked_by})
     store.put(judged)
     return judged

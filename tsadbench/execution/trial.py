@@ -208,7 +208,7 @@ def _outcome(
     contender = trial.contender
     # The weakest seal of any episode's box: "guarded" < "sealed".
     seal, seal_reason = min(partial.seals, default=("guarded", "no box was opened"))
-    if contender.imported:
+    if contender.construction.source.runs_here:
         seal, seal_reason = "guarded", IMPORTED
     record = Record(
         schema=SCHEMA,

@@ -65,7 +65,7 @@ def write_tuned(task: Task, result: StudyResult, out: Path) -> Path:
 
 
 def provenance(file: Path) -> tuple[str, dict[str, JsonValue]]:
-    """Return a file's SHA-256 and its table ``[tuned]``: `Plan.config_hash` and `Plan.tuning` of a run made with it.
+    """Return a file's SHA-256 and its table ``[tuned]``: `config_hash` and `tuning` of a run made with it.
 
     A UsageError if the file cannot be read, or has no such table.
     """
