@@ -29,7 +29,7 @@ from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_bytes
 from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.threads import limited_threads
-from tsadbench.utils.toml import dotted, fault_text
+from tsadbench.utils.toml import fault_text
 
 SCHEMA = 1
 _CARD = "model.json"
@@ -343,7 +343,7 @@ def require_finite(threshold: Threshold) -> None:
 
 def _first_fault(error: ValidationError) -> str:
     fault = error.errors()[0]
-    return " ".join(f"{dotted(fault['loc'])}: {fault_text(fault)}".split())[:200]
+    return " ".join(f"{'.'.join(map(str, fault['loc']))}: {fault_text(fault)}".split())[:200]
 
 
 @cache

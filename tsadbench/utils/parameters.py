@@ -48,8 +48,13 @@ def parse_label(text: str) -> Label:
     target, bracket, rest = text.partition("[")
     if not target.strip() or (bracket and not rest.endswith("]")):
         raise UsageError(f"expected NAME or NAME[key=value,...], found {text!r}")
-    arguments = {}
-    for part in _split_at_commas(rest[:-1]):
+    parts, arguments = [""], {}
+    for piece in rest[:-1].split(","):
+        if parts[-1].count("[") > parts[-1].count("]"):
+            parts[-1] += f",{piece}"
+        else:
+            parts.append(piece)
+    for part in filter(str.strip, parts):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"expected key=value inside the brackets of {text!r}, found {part!r}")
@@ -156,15 +161,3 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {' or '.join(map(repr, close))}?"
     return f"; there are: {', '.join(known) or 'none'}"
-
-
-def _split_at_commas(text: str) -> list[str]:
-    """Return the parts between the commas that stand in no brackets."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part for part in parts if part.strip()]

@@ -54,28 +54,13 @@ class Sources:
         return frozenset(name.partition(".")[0] for name in self.imports)
 
 
-class _UnknownSourceError(Exception):
-    """Python does not know the source of a class, or what it uses may change."""
-
-
 def source_of(cls: type) -> Sources:
     """Return the source that a class is made of; it is not known if Python does not keep it (``python -``, ``exec``).
 
     A class that a function makes counts by its attribute ``content`` as well, a hash of what it captures; without that
     attribute its source is not known.
     """
-    try:
-        return _source_of(cls)
-    except _UnknownSourceError:
-        return Sources({cls.__qualname__: uuid4().hex}, (), (), known=False)
-
-
-def digest_of(modules: Mapping[str, str]) -> str:
-    """Return the hash of modules and their digests, 64 hex digits."""
-    return _hash(json.dumps(dict(modules), sort_keys=True))
-
-
-def _source_of(cls: type) -> Sources:
+    unknown = Sources({cls.__qualname__: uuid4().hex}, (), (), known=False)
     digests: dict[str, str] = {}
     imports: dict[str, set[str]] = {}
     waiting = {base.__module__ for base in cls.__mro__}
@@ -83,10 +68,12 @@ def _source_of(cls: type) -> Sources:
     own_file = bases.get(cls.__module__)
     if "<locals>" in cls.__qualname__:
         if not isinstance(content := vars(cls).get("content"), str):
-            raise _UnknownSourceError
+            return unknown
         digests[cls.__qualname__] = content
     elif own_file is None or cls.__module__ == "__main__" or _text(own_file) is None:
-        digests[cls.__name__], imports[cls.__module__] = _definition(cls)
+        if (definition := _definition(cls)) is None:
+            return unknown
+        digests[cls.__name__], imports[cls.__module__] = definition
         waiting |= imports[cls.__module__]
     own = _own_package(cls.__module__, own_file)
     files, seen = {*bases.values()}, {*imports}
@@ -107,6 +94,11 @@ def _source_of(cls: type) -> Sources:
     known = imports.keys() | sys.stdlib_module_names | {own[0], _CORE, "__main__", ""}
     foreign = {"numpy", *(one for one in others - imports.keys() if one.partition(".")[0] not in known)}
     return Sources(digests, tuple(sorted(foreign)), tuple(sorted(map(str, files))))
+
+
+def digest_of(modules: Mapping[str, str]) -> str:
+    """Return the hash of modules and their digests, 64 hex digits."""
+    return _hash(json.dumps(dict(modules), sort_keys=True))
 
 
 def _own_package(module: str, file: Path | None) -> tuple[str, list[Path]]:
@@ -144,39 +136,45 @@ def _imported(level: int, origin: str, attribute: str, package: str, own: tuple[
     return {origin, below} if attribute and _own_file(below, *own) else {origin}
 
 
-def _definition(cls: type) -> tuple[str, set[str]]:
-    """Return the digest of a notebook's class and the modules that it names; it uses nothing else of the session."""
-    node, session = _class_node(cls), vars(sys.modules[cls.__module__])
+def _definition(cls: type) -> tuple[str, set[str]] | None:
+    """Return the digest of a notebook's class and the modules that it names; None if it uses more of the session."""
+    node, module = _class_node(cls), sys.modules.get(cls.__module__)
+    if node is None or module is None:
+        return None
+    session = vars(module)
     modules = {origin for _, origin, _ in _imports(node)}
     for name in {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} & session.keys():
         value = session[name]
-        if value is not cls:
-            origin = value if isinstance(value, types.ModuleType) else sys.modules.get(getattr(value, "__module__", ""))
-            if origin is None or origin.__name__ == cls.__module__:
-                raise _UnknownSourceError
-            if value is not origin and value is not vars(origin).get(getattr(value, "__name__", "")):
-                raise _UnknownSourceError
-            modules.add(origin.__name__)
+        origin = value if isinstance(value, types.ModuleType) else sys.modules.get(getattr(value, "__module__", ""))
+        if value is cls:
+            continue
+        if origin is None or origin.__name__ == cls.__module__:
+            return None
+        if value is not origin and value is not vars(origin).get(getattr(value, "__name__", "")):
+            return None
+        modules.add(origin.__name__)
     return _hash(_syntax(node)), modules
 
 
-def _class_node(cls: type) -> ast.ClassDef:
-    """Return the definition of a class from the cell that was run."""
+def _class_node(cls: type) -> ast.ClassDef | None:
+    """Return the definition of a class from the cell that was run; None if Python does not keep it."""
     for function in vars(cls).values():
         if (code := getattr(getattr(function, "__func__", function), "__code__", None)) is not None:
-            for node in ast.walk(_parsed("".join(linecache.getlines(code.co_filename)))):
+            for node in ast.walk(ast.parse("".join(linecache.getlines(code.co_filename)))):
                 if not isinstance(node, ast.ClassDef) or node.name != cls.__name__:
                     continue
                 if node.lineno <= code.co_firstlineno <= (node.end_lineno or 0):
                     return node
-    raise _UnknownSourceError
+    return None
 
 
 @lru_cache(maxsize=500)
 def _read(text: bytes) -> tuple[str, tuple[tuple[int, str, str], ...]]:
     """Return the digest of a module's syntax and what it imports; what is not Python counts by its bytes."""
     try:
-        tree = _parsed(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about invalid escapes
+            tree = ast.parse(text)
         return _hash(_syntax(tree)), tuple(_imports(tree))
     except (SyntaxError, ValueError, RecursionError):
         return hashlib.sha256(text).hexdigest(), ()
@@ -221,12 +219,6 @@ def _joined(parts: list[Any]) -> list[object]:
             one = joined.pop() + one
         joined.append(one)
     return [one for one in joined if one != ""]
-
-
-def _parsed(text: str | bytes) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about invalid escapes
-        return ast.parse(text)
 
 
 def _text(file: Path) -> bytes | None:

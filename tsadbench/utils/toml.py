@@ -6,7 +6,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -62,10 +62,11 @@ def read_toml(
         faults = error.errors()
     for one in faults[:_MOST_FAULTS]:
         keys = _keys(one["loc"], content) or (whole,)
+        name = ".".join(keys)
         if one["type"] == "extra_forbidden":
-            reason = f"unknown key {dotted(keys)}{nearest(keys[-1], _known(model, keys))}"
+            reason = f"unknown key {name}{nearest(keys[-1], _known(model, keys))}"
         else:
-            reason = f"{dotted(keys)}: {fault_text(one)}"
+            reason = f"{name}: {fault_text(one)}"
         issues.append(Issue(path.name, reason, line_of(text, keys)))
     if len(faults) > _MOST_FAULTS:
         issues.append(Issue(path.name, f"{len(faults) - _MOST_FAULTS} more values or keys are wrong"))
@@ -77,11 +78,6 @@ def read_toml(
     return model.model_validate(content, context=context), text, issues
 
 
-def dotted(keys: Iterable[object]) -> str:
-    """Return a key with the tables that contain it, as TOML writes it."""
-    return ".".join(map(str, keys))
-
-
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
     """Return the line, counted from 1, of a key, or else of its table."""
     table, lines = "", dict[str, int]()
@@ -91,7 +87,7 @@ def line_of(text: str, keys: tuple[str, ...]) -> int | None:
             lines.setdefault(head[1], number)
         elif name := re.match(r"\s*([^#=\[\]]+?)\s*=", line):
             lines.setdefault(table + name[1], number)
-    return lines.get(dotted(keys), lines.get(keys[0]))
+    return lines.get(".".join(keys), lines.get(keys[0]))
 
 
 def _keys(location: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[str, ...]:
