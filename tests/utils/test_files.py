@@ -9,7 +9,7 @@ import pytest
 
 from tsadbench.errors import UsageError
 from tsadbench.utils import files as files
-from tsadbench.utils.files import append_text, open_text, require_writable, write_file
+from tsadbench.utils.files import open_text, require_writable, write_file
 
 
 def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
@@ -54,18 +54,9 @@ def test_what_was_there_survives_a_failure(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["kept"]
 
 
-@pytest.mark.parametrize(
-    "write", [lambda file: write_file(file, "x"), lambda file: append_text(file, "x"), open_text, require_writable]
-)
+@pytest.mark.parametrize("write", [lambda file: write_file(file, "x"), open_text, require_writable])
 def test_what_cannot_be_written_is_a_message(tmp_path, write):
     (tmp_path / "file").write_text("")
     for place in (tmp_path, tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match=str(place)):
             write(place)
-
-
-def test_text_is_added_to_the_end(tmp_path):
-    file = tmp_path / "new" / "summary.md"
-    append_text(file, "one\n")
-    append_text(file, "two\n")
-    assert file.read_text() == "one\ntwo\n"

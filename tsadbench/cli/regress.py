@@ -40,7 +40,7 @@ def regress(
     from tsadbench.cli.run import run_watched
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
-    from tsadbench.utils.files import append_text, require_writable, write_file
+    from tsadbench.utils.files import open_text, require_writable, write_file
     from tsadbench.utils.threads import default_jobs
 
     for file in (junit, summary):
@@ -63,6 +63,7 @@ def regress(
     if junit is not None:
         write_file(junit, to_junit(cells))
     if summary is not None:
-        append_text(summary, text)
+        with open_text(summary, "a") as stream:
+            stream.write(text)
     if not all(cell.holds for cell in cells):
         raise typer.Exit(1)

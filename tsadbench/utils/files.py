@@ -64,12 +64,6 @@ def open_text(file: Path, mode: str = "w") -> TextIO:
         return cast("TextIO", file.open(mode, encoding="utf-8", newline=""))
 
 
-def append_text(file: Path, text: str) -> None:
-    """Append text to a file that others may append to as well; errors as for `write_file`."""
-    with _reported(file), open_text(file, "a") as stream:
-        stream.write(text)
-
-
 def require_writable(file: Path) -> None:
     """Raise a UsageError before long work if its result could not be written; the file's folder is created."""
     with _reported(file):

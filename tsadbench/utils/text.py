@@ -105,7 +105,6 @@ def folded(label: str, width: int) -> str:
 
 _ABSOLUTE_START = r"(?<![\w./~])"
 _ABSOLUTE_FOLDERS = re.compile(_ABSOLUTE_START + r"/(?!/)(?:[^/\s,=\[\]'\"]+/)*(?=[^/\s])")
-_LONGEST = 200
 _LONGEST_LABEL = 20_000
 # A detector's label, or the id of a recording or an episode, as pydantic checks it.
 LabelText: TypeAlias = Annotated[str, Len(1, _LONGEST_LABEL), Predicate(str.isprintable)]
@@ -115,18 +114,14 @@ Corpora: TypeAlias = Annotated[tuple[Annotated[str, Len(1, 100), Predicate(str.i
 
 def name_fault(name: str) -> str:
     """Return why a text cannot be the name of a file or a folder, or ""."""
-    if fault := label_fault(name, _LONGEST):
-        return fault
-    if name.startswith("."):
-        return "it begins with a dot"
-    return "it contains a path's separator" if set("/\\") & set(name) else ""
+    valid = name.isprintable() and re.fullmatch(r"[^./\\][^/\\]{0,199}", name)
+    return "" if valid else "expected 1 to 200 printable characters, the first no dot, without / and \\"
 
 
-def label_fault(label: str, longest: int = _LONGEST_LABEL) -> str:
+def label_fault(label: str) -> str:
     """Return why a text cannot be a detector's label, or the id of a recording or an episode, or ""."""
-    if not 0 < len(label) <= longest:
-        return f"it has {len(label)} characters, expected 1 to {longest}"
-    return "" if label.isprintable() else "it contains characters that cannot be printed"
+    valid = label.isprintable() and 0 < len(label) <= _LONGEST_LABEL
+    return "" if valid else f"expected 1 to {_LONGEST_LABEL:,} printable characters"
 
 
 def inside(folder: Path, *names: str) -> Path:
@@ -137,7 +132,7 @@ def inside(folder: Path, *names: str) -> Path:
     path = folder
     for name in names:
         if fault := name_fault(name):
-            raise StoreError(f"{name[:_LONGEST]!r} cannot be the name of a file in {folder}: {fault}")
+            raise StoreError(f"{name[:200]!r} cannot be the name of a file in {folder}: {fault}")
         path = path / name
         if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
             raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
