@@ -1,4 +1,4 @@
-"""Shared rows against dictionaries of rows, with and without time, and with digests that collide."""
+"""Shared rows against dictionaries of rows, with and without time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench.base import Recording, shared_rows
-from tsadbench.base.shared_rows import row_digests
 
 few_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 1), st.integers(0, 1)), min_size=1, max_size=15)
 
@@ -56,24 +55,3 @@ def test_rows_of_one_recording_alone_are_not_shared():
 def test_minus_zero_equals_zero():
     first, second = recording("a", [(0.0, -0.0, 1)]), recording("b", [(-0.0, 0.0, 1)])
     assert [numbers.tolist() for numbers in shared_rows([first, second], untimed="distinct")] == [[0], [0]]
-
-
-def test_rows_whose_digests_collide_are_told_apart():
-    rng = np.random.default_rng(0)
-    first = np.array([[0.0, *rng.normal(size=2)]])
-    while True:  # the last value of the second row is chosen so that both rows have one digest
-        second = np.array([[1.0, rng.normal(), 0.0]])
-        prefixes = [
-            row_digests(Recording("r", row[:, 1:2], ("flow",), row[:, 0]), by_time=True) for row in (first, second)
-        ]
-        last = (prefixes[0] ^ prefixes[1] ^ first[:, 2].copy().view(np.uint64)).view(np.float64)
-        if np.isfinite(last).all():
-            break
-    second[:, 2] = last
-    recordings = [recording("a", first), recording("b", second), recording("c", np.vstack([second, first]))]
-    digests = {int(digest) for one in recordings for digest in row_digests(one, by_time=True)}
-    assert len(digests) == 1
-    a, b, c = (numbers.tolist() for numbers in shared_rows(recordings, untimed="distinct"))
-    assert c == [*b, *a]
-    assert a != b
-    assert [rows.tolist() for rows in shared_rows(recordings[:2], untimed="distinct")] == [[-1], [-1]]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MOST_BYTES = 2**24
-# Characters of a list of names that a message shows.
-_SHOWN = 1000
+_SHOWN = 1000  # characters of a list of names that a message shows
 _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 
 
@@ -94,8 +94,9 @@ class Prior:
         unknown = sorted(named - set(sensors))
         if unknown:
             raise UsageError(
-                f"prior {self.origin}: it names sensors that the data do not have: {_shortened(unknown)}; "
-                f"the data have {_shortened(sensors)}; {_HOW_TO_GET_ONE}"
+                f"prior {self.origin}: it names sensors that the data do not have: "
+                f"{shorten(str(unknown), _SHOWN)}; the data have {shorten(str(list(sensors)), _SHOWN)}; "
+                f"{_HOW_TO_GET_ONE}"
             )
 
     def matrix(self, sensors: tuple[str, ...]) -> FloatArray:
@@ -113,8 +114,7 @@ class Prior:
 
     def to_json(self) -> str:
         """Return the prior as the text of its file."""
-        keys = ("source", "source_quantity", "target", "target_quantity", "mechanism", "votes")
-        edges = [{key: getattr(edge, key) for key in keys if getattr(edge, key) is not None} for edge in self.edges]
+        edges = [{key: value for key, value in asdict(edge).items() if value is not None} for edge in self.edges]
         sensors = [asdict(sensor) for sensor in self.sensors]
         content = {"schema": _SCHEMA, "sensors": sensors, "edges": edges, "provenance": dict(self.provenance)}
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -132,19 +132,17 @@ class Prior:
         origin = origin or str(path)
         try:
             text = read_text(Path(path), _MOST_BYTES, "utf-8-sig")
-        except OSError as error:
-            raise DataError(f"prior {path}: cannot be read ({error.strerror or error}); {_HOW_TO_GET_ONE}") from error
-        except UnicodeDecodeError as error:
-            raise DataError(f"prior {path}: not a JSON file ({error}); {_HOW_TO_GET_ONE}") from error
-        if text.lstrip().startswith("["):
-            text = f'{{"schema": {_SCHEMA}, "edges": {text}}}'
-        try:
+            if text.lstrip().startswith("["):
+                text = f'{{"schema": {_SCHEMA}, "edges": {text}}}'
             file = TypeAdapter(_PriorFile).validate_json(text, strict=True)
         except ValidationError as error:
             fault = error.errors()[0]
             where = " ".join(repr(key) if isinstance(key, str) else str(key + 1) for key in fault["loc"])
             found = json.dumps(fault["input"], default=str)[:80]
             raise DataError(f"prior {origin}: {where}: {fault['msg']}, found {found}; {_HOW_TO_GET_ONE}") from error
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise DataError(f"prior {path}: cannot be read ({reason}); {_HOW_TO_GET_ONE}") from error
         provenance = {key: str(value) for key, value in (file.provenance or {}).items()}
         return cls(file.edges, origin, provenance, file.sensors or ())
 
@@ -167,8 +165,3 @@ class _PriorFile:
     edges: tuple[Edge, ...]
     provenance: dict[str, object] | None = None
     sensors: tuple[Sensor, ...] | None = None
-
-
-def _shortened(names: Sequence[str]) -> str:
-    text = str(list(names))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(names)} in all)"

@@ -18,35 +18,23 @@ MAX_RATIO = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The replay audit of one trial that is ok; a trial whose scores did not repeat is "invalid" instead.
-
-    Parameters
-    ----------
-    copy
-        What scored again.
-    rows
-        How many test rows were scored again and compared.
-    correlation
-        For unbounded or adaptive memory: the smallest rank correlation of scores behind other beginnings, after 500
-        rows; None if memory is bounded or no recording was long enough.
-    unbounded
-        Whether memory is unbounded, adaptive, or declared to reach so far that crops bind nothing: the correlation
-        alone shows then that no row's place in its recording counts.
-    median_ratio, tail_ratio
-        If the detector scores its training rows by a rule of its own: the ratio of the medians and of the 99 %
-        quantiles of those scores to fresh scores of the same rows; None otherwise.
-    """
+    """The replay audit of one trial that is ok; a trial whose scores did not repeat is "invalid" instead."""
 
     copy: Copy
-    rows: int
+    rows: int  # test rows that were scored again and compared
+    # The smallest rank correlation of scores behind other beginnings, after 500 rows; None if memory is bounded or no
+    # recording was long enough.
     correlation: float | None = None
+    # The medians and the 99 % quantiles of the training scores, divided by those of fresh scores of the same rows; None
+    # unless the detector scores its training rows by a rule of its own.
     median_ratio: float | None = None
     tail_ratio: float | None = None
+    # Memory is unbounded, adaptive, or reaches so far that only the correlation shows that places do not count.
     unbounded: bool = False
 
     @property
     def forgets(self) -> bool:
-        """Whether the scores were shown not to hang on how a recording began."""
+        """Whether the audit showed that scores do not depend on how a recording began."""
         return not self.unbounded if self.correlation is None else self.correlation >= MIN_CORRELATION
 
     @property
@@ -58,8 +46,7 @@ class Replay:
     @property
     def marks(self) -> tuple[str, ...]:
         """What marks a row of a table: "unforgetting", "uncalibrated"."""
-        named = {"unforgetting": self.forgets, "uncalibrated": self.calibrated}
-        return tuple(name for name, holds in named.items() if not holds)
+        return ("unforgetting",) * (not self.forgets) + ("uncalibrated",) * (not self.calibrated)
 
     @classmethod
     def weakest(cls, replays: Iterable[Replay | None]) -> Replay | None:

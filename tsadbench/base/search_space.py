@@ -43,7 +43,7 @@ class Choice:
         return self.values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Tune:
     """A number from ``low`` to ``high``, both included: an integer if both are, else of three significant digits.
 
@@ -72,13 +72,6 @@ class Tune:
             raise UsageError(f"Tune: expected finite bounds, low below high, found {self.low} and {self.high}")
         if self.log and self.low <= 0:
             raise UsageError(f"Tune: a logarithmic scale starts above 0, found {self.low}")
-
-    # 1 equals 1.0, but their ranges differ; typing caches Annotated[...] by equality.
-    def __eq__(self, other: object) -> bool:
-        return repr(self) == repr(other)
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
 
     @property
     def integer(self) -> bool:

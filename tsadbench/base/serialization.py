@@ -15,7 +15,7 @@ import math
 import sys
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from tsadbench.utils.parameters import JsonValue
 
 MAGIC = b"PK\x03\x04"
 _DIGEST_BYTES = 64
-_TREE, _ARRAYS, _ESTIMATORS = "learned.json", "arrays.safetensors", "estimators/"
+_TREE, _ARRAYS = "learned.json", "arrays.safetensors"
 _DTYPES = frozenset(
     {"bool", "complex64", "float16", "float32", "float64"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -37,34 +37,9 @@ _DTYPES = frozenset(
 _TRUSTED = ["sklearn.tree._tree.Tree"]
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A value as JSON, with names in place of its arrays and estimators; each is named by its path in the value."""
-
-    tree: JsonValue
-    arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
-    estimators: dict[str, bytes] = field(default_factory=dict)
-
-
-def encode(value: object, owner: type, *, estimators: bool = True) -> Encoded:
-    """Encode what a detector of class ``owner`` has learned; dataclasses must be of its package or of tsadbench.
-
-    Without ``estimators``, no scikit-learn estimator may occur: skops, which writes them, takes seconds to import. A
-    ModelFileError names the path of a value that cannot be written.
-    """
-    encoder = _Encoder(owner, estimators)
-    try:
-        return Encoded(encoder.encode(value, ""), encoder.arrays, encoder.estimators)
-    except RecursionError as error:
-        raise ModelFileError(f"{owner.__name__}: what it has learned is nested too deeply, or holds itself") from error
-
-
-def decode(encoded: Encoded, owner: type) -> Any:
-    """Return the value that `encode` was given; any error if it is not one of this class."""
-    return _Decoder(encoded, owner).decode(encoded.tree)
-
-
 class _Encoder:
+    """Collects arrays and estimators, each named by its path in the value; JSON holds the names in their place."""
+
     def __init__(self, owner: type, estimators: bool) -> None:
         self._owner = owner
         self._may_hold_estimators = estimators
@@ -127,7 +102,7 @@ class _Encoder:
                 f"{self._owner.__name__}: {path} cannot be kept in a file: it holds types that skops does not trust: "
                 f"{untrusted}; choose parameters or a detector without them"
             )
-        self.estimators[path] = data
+        self.estimators[_estimator_part(path)] = data
         return {"estimator": path}
 
     def _cannot(self, path: str, found: str) -> ModelFileError:
@@ -140,8 +115,9 @@ class _Encoder:
 
 @dataclass(frozen=True, slots=True)
 class _Decoder:
-    encoded: Encoded
     owner: type
+    arrays: Mapping[str, NDArray[np.generic]]
+    parts: Mapping[str, bytes]
 
     def decode(self, tree: Any) -> Any:
         if isinstance(tree, list):
@@ -158,11 +134,11 @@ class _Decoder:
                 return {self.decode(key): self.decode(value) for key, value in content}
             case "array":
                 # A copy: safetensors returns views of the file's bytes, and the last bits of sums depend on alignment.
-                return np.array(self.encoded.arrays[content], order="F" if tree["order"] == "F" else "C")
+                return np.array(self.arrays[content], order="F" if tree["order"] == "F" else "C")
             case "number":
-                return self.encoded.arrays[content][()]
+                return self.arrays[content][()]
             case "estimator":
-                return _skops().loads(self.encoded.estimators[content], trusted=_TRUSTED)
+                return _skops().loads(self.parts[_estimator_part(content)], trusted=_TRUSTED)
             case "dataclass":
                 return self._dataclass(content, tree["fields"])
         raise ModelFileError(f"it holds a value of an unknown kind, {kind!r}")
@@ -172,6 +148,10 @@ class _Decoder:
         if cls is None:
             raise ModelFileError(f"it holds a {reference}, which no {self.owner.__name__} can have learned")
         return cls(**{name: self.decode(value) for name, value in fields.items()})
+
+
+def _estimator_part(path: str) -> str:
+    return f"estimators/{path}.skops"
 
 
 def _below(path: str, key: object) -> str:
@@ -195,14 +175,19 @@ def _skops() -> Any:
 
 
 def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]:
-    """Return a fitted detector's parameters and learned state as parts, by name; parameters and errors as `encode`."""
-    content = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
-    encoded = encode(content, type(detector), estimators=estimators)
-    return {
-        _TREE: (json.dumps(encoded.tree, allow_nan=False) + "\n").encode(),
-        _ARRAYS: _safetensors().save(encoded.arrays),
-        **{f"{_ESTIMATORS}{path}.skops": data for path, data in encoded.estimators.items()},
-    }
+    """Return a fitted detector's parameters and learned state as parts, by name.
+
+    Without ``estimators``, no scikit-learn estimator may occur: skops, which writes them, takes seconds to import. A
+    ModelFileError names the path of a value that cannot be written.
+    """
+    encoder = _Encoder(type(detector), estimators)
+    try:
+        tree = encoder.encode({"parameters": detector.get_params(deep=False), "learned": detector.learned()}, "")
+    except RecursionError as error:
+        name = type(detector).__name__
+        raise ModelFileError(f"{name}: what it has learned is nested too deeply, or holds itself") from error
+    text = json.dumps(tree, allow_nan=False) + "\n"
+    return {_TREE: text.encode(), _ARRAYS: _safetensors().save(encoder.arrays), **encoder.estimators}
 
 
 def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping[str, object]) -> Detector:
@@ -213,12 +198,7 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     """
     safetensors = _safetensors()
     try:
-        estimators = {
-            name.removeprefix(_ESTIMATORS).removesuffix(".skops"): data
-            for name, data in parts.items()
-            if name.startswith(_ESTIMATORS)
-        }
-        content = decode(Encoded(json.loads(parts[_TREE]), safetensors.load(parts[_ARRAYS]), estimators), cls)
+        content = _Decoder(cls, safetensors.load(parts[_ARRAYS]), parts).decode(json.loads(parts[_TREE]))
         learned = content["learned"]
         detector = cls(**content["parameters"] | dict(changes))
         detector.check(learned["sensors_"], elsewhere=True)

@@ -39,9 +39,8 @@ def checked_facts(facts: object, where: str) -> dict[str, Fact]:
     if not isinstance(facts, Mapping) or len(facts) > _MOST_FACTS:
         found = f"{len(facts)} facts" if isinstance(facts, Mapping) else type(facts).__name__
         raise ContractError(f"{where}: expected a mapping with at most {_MOST_FACTS} facts, found {found}")
-    checked: dict[str, Fact] = {}
-    for name, given in facts.items():
-        value = given.item() if isinstance(given, np.generic) else given
+    checked = {name: value.item() if isinstance(value, np.generic) else value for name, value in facts.items()}
+    for name, value in checked.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
             raise ContractError(
                 f"{where}: expected names of lower-case letters, digits and underscores, at most 40, other than "
@@ -49,12 +48,11 @@ def checked_facts(facts: object, where: str) -> dict[str, Fact]:
             )
         if not (value is None or (isinstance(value, int | float) and math.isfinite(value) and abs(value) < 2**63)):
             raise ContractError(f"{where}: expected {name} to be a finite number, a bool or None, found {value!r:.60}")
-        checked[name] = value
-    share = checked.get(SHARE_SEEN)
-    if share is not None and not 0.0 <= share <= 1.0:
-        raise ContractError(f"{where}: expected {SHARE_SEEN} to be a share from 0 to 1, found {share}")
-    if not isinstance(levelled := checked.get(LEVELLED), bool | None):
-        raise ContractError(f"{where}: expected {LEVELLED} to be True, False or None, found {levelled!r}")
+    share, levelled = checked.get(SHARE_SEEN), checked.get(LEVELLED)
+    if not (share is None or 0.0 <= share <= 1.0) or not isinstance(levelled, bool | None):
+        raise ContractError(
+            f"{where}: expected {SHARE_SEEN} from 0 to 1 and {LEVELLED} True or False, found {share} and {levelled}"
+        )
     return checked
 
 

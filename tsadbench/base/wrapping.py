@@ -42,14 +42,10 @@ class WrappedDetector(AdaptedDetector):
           would cross the borders. ``share_seen`` is the share of the training rows.
     standardised
         Whether rows are standardised by mean and standard deviation of all training rows before the library sees them.
-    refits
-        Whether model files keep the training rows, and fit again when they are read. Otherwise a detector whose library
-        has objects of its own has no model file, unless it writes `_learned` and `_restore`.
     """
 
     takes: ClassVar[Literal["rows", "windows", "recordings", "series"]] = "rows"
     standardised: ClassVar[bool] = True
-    refits: ClassVar[bool] = False
 
     @abstractmethod
     def _build(self, n_sensors: int) -> Any:
@@ -65,14 +61,7 @@ class WrappedDetector(AdaptedDetector):
         One score per sample or window; for a series, one per row or one per window. By default scikit-learn's
         ``score_samples`` with the sign reversed, or else ``decision_function`` as PyOD and TSB-AD define it.
         """
-        if hasattr(model, "score_samples"):
-            return -model.score_samples(data)
-        if hasattr(model, "decision_function"):
-            return model.decision_function(data)
-        raise ContractError(
-            f"{type(self).__name__}: expected score_samples or decision_function, found neither in "
-            f"{type(model).__name__}; write _rate(model, data), higher = more anomalous"
-        )
+        return -model.score_samples(data) if hasattr(model, "score_samples") else model.decision_function(data)
 
     def _fitted_scores(self, model: Any) -> object:  # noqa: ARG002 - for subclasses
         """Return the library's own scores of what it was fitted on, for models that remember it; by default None.
@@ -99,8 +88,6 @@ class WrappedDetector(AdaptedDetector):
             self.scale_ = np.where(spread > 1e-9 * np.abs(self.mean_), spread, 1.0)  # a constant sensor has no spread
         series = [self._scaled(recording) for recording in recordings]
         self.longest_ = int(np.argmax([len(one) for one in series]))
-        if self.refits:
-            self.rows_ = tuple(recording.values for recording in recordings)
         if self.takes == "series":
             series = [series[self.longest_]]
         self.share_seen_ = sum(map(len, series)) / len(rows)
@@ -117,43 +104,28 @@ class WrappedDetector(AdaptedDetector):
         rows = self._scaled(recording)
         padded = np.concatenate([np.repeat(rows[:1], self._length - 1, axis=0), rows])
         with seeded(self._chance):
-            scores = self._array(self._rate(copy.deepcopy(self.model_), self._data([padded])))
-        if len(scores) == len(rows):
-            return scores
-        if self._cuts_windows and len(scores) == len(padded):
-            return scores[self._length - 1 :]
-        expected = f"{len(padded)} scores, one per row, or {len(rows)}, one per window"
-        raise ContractError(
-            f"{type(self).__name__}._rate: expected {expected if self._cuts_windows else f'{len(rows)} scores'}, found "
-            f"{len(scores)}"
-        )
+            scores = np.asarray(self._rate(copy.deepcopy(self.model_), self._data([padded])))
+        # One per row of a series, or one per window; `Detector.score` checks the rest.
+        return scores[self._length - 1 :] if self._cuts_windows and len(scores) == len(padded) else scores
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
         scores = [self._score(recording) for recording in recordings]
         if (fitted := self._fitted_scores(self.model_)) is None:
             return scores
-        own = self._array(fitted)
+        own = np.asarray(fitted)
         fitted_on = scores[self.longest_ : self.longest_ + 1] if self.takes == "series" else scores
         counts = [max(0, len(one) - self._length + 1) for one in fitted_on]
         if self._cuts_windows and len(own) == sum(map(len, fitted_on)):
             counts = [len(one) for one in fitted_on]
-        if sum(counts) != len(own):
-            raise ContractError(f"{type(self).__name__}._fitted_scores: expected {sum(counts)}, found {len(own)}")
+        if own.shape != (sum(counts),):
+            found = list(own.shape)
+            raise ContractError(f"{type(self).__name__}._fitted_scores: expected [{sum(counts)}], found {found}")
         for one, part in zip(fitted_on, np.split(own, np.cumsum(counts)[:-1]), strict=True):
             one[len(one) - len(part) :] = part  # the first rows have no full window
         return scores
 
     def _training_facts(self) -> Mapping[str, Fact]:
         return {SHARE_SEEN: self.share_seen_} if self.takes == "series" else {}
-
-    def _learned(self) -> dict[str, object]:
-        learned = super()._learned()
-        return {name: learned[name] for name in ("sensors_", "rows_")} if self.refits else learned
-
-    def _restore(self, learned: Mapping[str, object]) -> None:
-        super()._restore(learned)
-        if self.refits:
-            self._fit(tuple(Recording(str(i), rows, self.sensors_) for i, rows in enumerate(self.rows_)))
 
     @property
     def _length(self) -> int:
@@ -178,13 +150,3 @@ class WrappedDetector(AdaptedDetector):
             return series[0]
         windows = Windows(series, self._length)
         return windows if self.takes == "windows" else np.asarray(windows).reshape(len(windows), -1)
-
-    def _array(self, scores: object) -> FloatArray:
-        array = np.asarray(scores)
-        if array.ndim != 1 or not (np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)):
-            hint = ": return scores.ravel()" if array.ndim == 2 and 1 in array.shape else ""
-            raise ContractError(
-                f"{type(self).__name__}: expected one-dimensional scores, found an array {list(array.shape)} of "
-                f"{array.dtype}{hint}"
-            )
-        return array.astype(np.float64)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
-from tsadbench.base.file_format import LAST_HEADER_LINE, encoding_fault, separates, time_format_fault
+from tsadbench.base.file_format import HeaderLine, encoding_fault, separates, time_format_fault
 from tsadbench.datasets.reading.cells import canonical
 from tsadbench.utils.toml import TABLE
 
@@ -45,7 +45,7 @@ class WrittenAs(CardTable):
     separator: str | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
-    header_line: Annotated[int, Field(ge=1, le=LAST_HEADER_LINE)] | Literal["search"] | None = None
+    header_line: HeaderLine | None = None
     remove_prefix: str | None = None
 
     @field_validator("encoding")
