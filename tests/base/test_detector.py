@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from tsadbench import ContractError, DataError, Detector, NotFittedError, Traits, UsageError, detector
 from tsadbench.base import Cheap, Choice, Ge, Gt, Tune
-from tsadbench.utils.parameters import format_label, parameters_of, parse_arguments
+from tsadbench.utils.parameters import changed_texts, parameters_of, parse_arguments
 
 
 class Returns(Detector):
@@ -161,7 +161,7 @@ def test_a_declared_parameter_has_type_range_tuning_range_and_default():
     parameters = {one.name: one for one in parameters_of(Declared)}
     assert parameters["window"].annotation == int | None
     assert parameters["share"].meaning == "A share."
-    assert format_label("declared", Declared, {"share": 0.25}) == "declared[share=0.25]"
+    assert changed_texts(Declared, {"share": 0.25}) == {"share": "0.25"}
     assert parse_arguments(Declared, {"window": "4"}, "declared") == {"window": 4}
     assert repr(clone(Declared(kind="b"))) == "Declared(kind='b')"
     assert (Later().power, Later().window) == (1.0, 5)

@@ -75,10 +75,10 @@ class WrappedDetector(AdaptedDetector):
         return self.traits if self._cuts_windows else replace(self.traits, memory=self._length - 1)
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        for name, least, most in (("window", 1, None), ("seed", 0, 2**32)):
+        for name, least in (("window", 1), ("seed", 0)):
             value = getattr(self, name, least)
-            valid = isinstance(value, Integral) and least <= int(value) and (most is None or int(value) < most)
-            self._require(valid, name, f"an integer of at least {least}{'' if most is None else f', below {most}'}")
+            valid = isinstance(value, Integral) and least <= int(value) < 2**32
+            self._require(valid, name, f"an integer from {least}, below {2**32}")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         rows = np.concatenate([recording.values for recording in recordings])
