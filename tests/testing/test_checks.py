@@ -17,7 +17,6 @@ from tsadbench.testing import (
     DetectorContract,
     all_checks,
     check_detector,
-    parametrize_with_checks,
 )
 
 
@@ -176,13 +175,6 @@ class TestContract(DetectorContract):
 class TestContractWithReason(DetectorContract):
     detector = cheats.Inverted
     expected_failures = {"fault": "it is upside down"}  # noqa: RUF012
-
-
-def test_checks_as_parameters():
-    names, cases = parametrize_with_checks([cheats.Honest(), cheats.Seeded]).mark.args
-    assert names == ("detector", "check_id")
-    assert [one.id for one in cases] == [f"{name}-{one.id}" for name in ("Honest", "Seeded") for one in all_checks()]
-    assert [one.values[1] for one in cases] == [one.id for one in all_checks()] * 2
 
 
 def test_the_command_line_tells_all_and_exits_0_where_all_pass(tsadbench):

@@ -1,16 +1,11 @@
 """Checks that anyone can run on any detector: whether it keeps its contract, leaks, repeats, learns.
 
-For tests of detectors: `check_detector` runs them from Python, `DetectorContract` and `parametrize_with_checks` as
-pytest tests; `normal` and `with_fault` make small data with known answers.
+For tests of detectors: `check_detector` runs them from Python, `DetectorContract` as pytest tests; `normal` and
+`with_fault` make small data with known answers.
 """
 
 from tsadbench.testing.check import Check, CheckResult, all_checks
-from tsadbench.testing.runner import (
-    CheckFailedError,
-    DetectorContract,
-    check_detector,
-    parametrize_with_checks,
-)
+from tsadbench.testing.runner import CheckFailedError, DetectorContract, check_detector
 from tsadbench.testing.synthetic import normal, with_fault
 
 __all__ = [
@@ -21,6 +16,5 @@ __all__ = [
     "all_checks",
     "check_detector",
     "normal",
-    "parametrize_with_checks",
     "with_fault",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from tsadbench.base.scores import difference
 from tsadbench.base.status import CheckStatus
@@ -14,7 +14,7 @@ from tsadbench.utils.parameters import JsonValue
 
 Evidence: TypeAlias = dict[str, JsonValue]
 Compared: TypeAlias = Literal["nothing", "scores", "fits"]
-_Run = TypeVar("_Run", bound=Callable[..., None])
+Run: TypeAlias = Callable[[Any], None]
 
 _GROUPS = ("contract", "reproducibility", "robustness", "learning", "position", "leakage", "replay")
 
@@ -48,28 +48,20 @@ def require_equal(
         raise Failed(reason.replace("{row}", str(row)), first_row=row, **evidence, largest_difference=largest)
 
 
-class Outcome(NamedTuple):
-    """How a check ended: the reason unless it is a pass, and the numbers behind a failure.
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of a check, the reason unless it is a pass, and the numbers behind a failure.
 
     A failure that was declared is "expected-failure", or "not-applicable" if the check tries data that a detector may
     decline. "not-run": the detector does not work.
     """
 
-    status: CheckStatus
-    reason: str
-    evidence: Evidence
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The `Outcome` of a check, with its id, its group and the sentence that a pass shows."""
-
     id: str
     group: str
     sentence: str
     status: CheckStatus
-    reason: str
-    evidence: Evidence
+    reason: str = ""
+    evidence: Evidence = field(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -88,18 +80,22 @@ class Check:
     id: str
     group: str
     sentence: str
-    run: Callable[[Any], None]
+    run: Run
     compares: Compared
     of_trials: bool
+
+    def result(self, status: CheckStatus, reason: str = "", evidence: Evidence | None = None) -> CheckResult:
+        """Return a result of this check."""
+        return CheckResult(self.id, self.group, self.sentence, status, reason, evidence or {})
 
 
 _checks: list[Check] = []
 
 
-def check(group: str, compares: Compared = "nothing", *, of_trials: bool = False) -> Callable[[_Run], _Run]:
+def check(group: str, compares: Compared = "nothing", *, of_trials: bool = False) -> Callable[[Run], Run]:
     """Make a function a check: its name becomes the id, its docstring the sentence."""
 
-    def register(run: _Run) -> _Run:
+    def register(run: Run) -> Run:
         id_, sentence = run.__name__.replace("_", "-"), inspect.getdoc(run) or ""
         _checks.append(Check(id_, group, sentence, run, compares, of_trials))
         return run

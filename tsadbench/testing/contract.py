@@ -8,13 +8,11 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError, UsageError
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
@@ -22,8 +20,6 @@ from tsadbench.testing.subject import Subject
 from tsadbench.utils.error_place import own_place, place_of
 from tsadbench.utils.parameters import parameter_defaults
 from tsadbench.utils.text import one_line
-
-contract = partial(check, "contract")
 
 _HOOKS = {"_fit": "def _fit(self, recordings)", "_score": "def _score(self, recording)"}
 # What newcomers expect and do not find, by what is raised then.
@@ -40,11 +36,12 @@ _SEALED = (
 _PUBLISHED = ("Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure")  # SKAB's
 
 
-@contract()
+@check("contract")
 def works(subject: Subject) -> None:
     """It can be constructed, fitted on a small data set, and score a recording."""
     cls, train, test = subject.cls, subject.train(), subject.test()
-    shapes = {"training": _shapes(*train), "test": _shapes(test)}
+    each = [f"{one.n_rows} rows x {one.n_sensors} sensors" for one in (*train, test)]
+    shapes = {"training": ", ".join(each[:-1]), "test": each[-1]}
     with _phase(cls, "construct", place_of(cls)):
         detector = _constructed(subject)
     with _phase(cls, "fit", place_of(cls._fit), **shapes):
@@ -86,18 +83,14 @@ def _constructed(subject: Subject) -> Detector:
     return detector
 
 
-def _shapes(*recordings: Recording) -> str:
-    return ", ".join(f"{one.n_rows} rows x {one.n_sensors} sensors" for one in recordings)
-
-
-@contract()
+@check("contract")
 def sealed(subject: Subject) -> None:
     """The methods that check and sequence the calls are the base class's own."""
     if overridden := [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]:
         raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
 
 
-@contract()
+@check("contract")
 def constructor(subject: Subject) -> None:
     """The constructor only stores its arguments, and neither fit nor score changes them."""
     detector = subject.make()
@@ -109,16 +102,16 @@ def constructor(subject: Subject) -> None:
         raise Failed(f"parameters are not what was given: {changed}; what is learned belongs in names that end in _")
 
 
-@contract()
+@check("contract")
 def learned_names(subject: Subject) -> None:
     """What it learns lies in attributes whose names end in an underscore."""
     detector = subject.fitted
-    odd = sorted(name for name in vars(detector) if name not in detector.get_params() and not name.endswith("_"))
-    if odd:
+    learned = vars(detector).keys() - detector.get_params().keys()
+    if odd := sorted(name for name in learned if not name.endswith("_")):
         raise Failed(f"learned attributes must end in _, these do not: {odd}")
 
 
-@contract()
+@check("contract")
 def scores(subject: Subject) -> None:
     """Every recording gets one finite score a row, NaN only as one leading and one trailing run."""
     detector = subject.fitted
@@ -129,20 +122,20 @@ def scores(subject: Subject) -> None:
         raise Failed("no row of a recording of 240 rows has a score")
 
 
-@contract()
+@check("contract")
 def every_row(subject: Subject) -> None:
     """Every row has a score: one without counts as the worst."""
     missing = np.isnan(subject.usual)
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
         reason = (
-            f"a recording's first {first} and last {last} rows have no score, and each counts as the worst: as a false "
-            f"alarm if it is normal, as a miss if not; tsadbench.base.trailing_windows(rows, length) fills windows up"
+            f"a recording's first {first} and last {last} rows have no score, and each counts as a false alarm or a "
+            f"miss; tsadbench.base.trailing_windows(rows, length) fills windows up"
         )
         raise Warned(reason, first_rows=first, last_rows=last)
 
 
-@contract()
+@check("contract")
 def contributions(subject: Subject) -> None:
     """Contributions, if offered, mostly blame the sensor that moved, in the rows that have a score."""
     if not subject.cls.offers_contributions():
@@ -162,17 +155,17 @@ def contributions(subject: Subject) -> None:
         raise Failed(f"of {sensors}, each moved by a hundred standard deviations, it blames {blamed}")
 
 
-@contract("scores")
+@check("contract", "scores")
 def copies(subject: Subject) -> None:
     """A copied or pickled detector gives the same scores, to the bit."""
     detector = subject.fit()
-    copies = {"copied": copy.deepcopy(detector), "pickled": pickle.loads(pickle.dumps(detector))}
+    copies = ("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector)))
     expected = detector.score(subject.test())
-    for way, copied in copies.items():
+    for way, copied in copies:
         require_equal(copied.score(subject.test()), expected, f"the {way} detector gives other scores")
 
 
-@contract("fits")
+@check("contract", "fits")
 def sensor_names(subject: Subject) -> None:
     """Scores do not depend on what the sensors are called."""
     if any(isinstance(value, Prior) or "sensor" in name for name, value in subject.parameters.items()):
@@ -182,9 +175,9 @@ def sensor_names(subject: Subject) -> None:
     require_equal(found, subject.usual, "the same rows of sensors with other names get other scores")
 
 
-@contract("scores")
+@check("contract", "scores")
 def anonymous(subject: Subject) -> None:
     """Scores do not depend on a recording's name nor on when it began."""
     renamed = replace(subject.test(), id="another name", time=np.arange(240.0) + 1_000_003.0)
-    reason = "the same rows under another name get other scores"
-    require_equal(subject.fitted.score(renamed), subject.usual, reason)
+    found = subject.fitted.score(renamed)
+    require_equal(found, subject.usual, "the same rows under another name get other scores")

@@ -6,9 +6,6 @@ import builtins
 import os
 import pickle
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 
@@ -17,15 +14,9 @@ from tsadbench.base.scores import difference
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Failed, Skipped, check, require_equal
 from tsadbench.testing.subject import Subject
-from tsadbench.utils.arrays import BoolArray, FloatArray
-
-leak = partial(check, "leakage")
-by_position = partial(check, "position")
-# A detector may look here for labels.
-_MODULES = (builtins, sys.modules["__main__"], np)
 
 
-@by_position("scores")
+@check("position", "scores")
 def position(subject: Subject) -> None:
     """Rows get the same scores at any position in a recording, beyond the declared memory."""
     memory = subject.traits.memory
@@ -37,7 +28,7 @@ def position(subject: Subject) -> None:
     require_equal(found, subject.usual[first:], reason, exact=False, first=first)
 
 
-@by_position()
+@check("position")
 def no_trend(subject: Subject) -> None:
     """Rows that repeat over and over get scores without a trend over the row number."""
     period = synthetic.normal(20, 5).values
@@ -56,7 +47,7 @@ def no_trend(subject: Subject) -> None:
         raise Failed(reason, correlation=correlation, change=change)
 
 
-@leak("scores")
+@check("leakage", "scores")
 def scaling(subject: Subject) -> None:
     """Scores change when all test rows are rescaled: they are measured against training rows."""
     subject.skip_constant()
@@ -69,7 +60,7 @@ def scaling(subject: Subject) -> None:
         raise Failed(reason, largest_difference=largest)
 
 
-@leak("scores")
+@check("leakage", "scores")
 def prefix(subject: Subject) -> None:
     """A score depends on no row later than the declared look_ahead."""
     look_ahead, whole, expected = subject.traits.look_ahead, subject.test(), subject.usual
@@ -82,7 +73,7 @@ def prefix(subject: Subject) -> None:
             require_equal(found, expected[:stop], f"{reason}{look_ahead}", exact=False, cut=cut)
 
 
-@leak("scores")
+@check("leakage", "scores")
 def memory(subject: Subject) -> None:
     """A score depends on no row earlier than the declared memory."""
     reach = subject.traits.memory
@@ -94,7 +85,7 @@ def memory(subject: Subject) -> None:
     require_equal(after, subject.usual[first:], reason, exact=False, first=first)
 
 
-@leak()
+@check("leakage")
 def state(subject: Subject) -> None:
     """Scoring changes nothing of what was learned, unless it is declared adaptive."""
     if subject.traits.adaptive:
@@ -110,7 +101,7 @@ def state(subject: Subject) -> None:
         raise Failed(f"score changes {changed}; make _score pure, or declare adaptive")
 
 
-@leak()
+@check("leakage")
 def pure(subject: Subject) -> None:
     """A recording's scores depend on it alone: not on what was scored before, nor on chance."""
     if subject.traits.adaptive:
@@ -122,7 +113,7 @@ def pure(subject: Subject) -> None:
     require_equal(alone, other, "a recording gets other scores when scored alone")
 
 
-@leak()
+@check("leakage")
 def alignment(subject: Subject) -> None:
     """A row's score depends on the row itself, not only on rows before or after it."""
     subject.skip_constant()
@@ -133,7 +124,7 @@ def alignment(subject: Subject) -> None:
     raise Failed("no row's own score changes with the row: scores stand in other rows than they belong to")
 
 
-@leak("fits")
+@check("leakage", "fits")
 def borders(subject: Subject) -> None:
     """It does not learn from windows that run from one training recording into the next."""
     if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
@@ -144,45 +135,33 @@ def borders(subject: Subject) -> None:
     of_apart, of_joined = subject.make().fit([first, shifted]), subject.make().fit(synthetic.recording(rows))
     # A detector that remembers windows shows those across the border only when similar ones are scored.
     border = synthetic.recording(rows[first.n_rows - 40 : first.n_rows + 40])
-    if difference(of_joined.score(border), of_apart.score(border))[0] is not None:
+    both = [(of_joined.score(one), of_apart.score(one)) for one in (border, subject.test())]
+    if any(difference(*pair)[0] is not None for pair in both):
         return
-    joined = of_joined.score(subject.test())
-    if difference(joined, of_apart.score(subject.test()))[0] is not None:
-        return
-    by_order = _typical(subject.refit([synthetic.recording(np.random.default_rng(7).permutation(rows))]), joined)
-    by_seed = 0.0
+    joined = both[1][0]
+    others = [subject.refit([synthetic.recording(np.random.default_rng(7).permutation(rows))])]
     if subject.traits.stochastic and subject.takes_seed:
-        by_seed = _typical(subject.refit([synthetic.recording(rows)], seed=1234), joined)
+        others.append(subject.refit([synthetic.recording(rows)], seed=1234))
+    by_order, by_seed, *_ = (*(float(np.nanmedian(np.abs(other - joined))) for other in others), 0.0)
     if by_order > 1e-6 * (1.0 + float(np.nanmedian(np.abs(joined)))) and by_order > 3.0 * by_seed:
         reason = "it learns from the order of rows, and learns the same from joined recordings as from separate ones"
         raise Failed(reason, difference_by_order=by_order, difference_by_seed=by_seed)
 
 
-def _typical(found: FloatArray, expected: FloatArray) -> float:
-    return float(np.nanmedian(np.abs(found - expected)))
-
-
-@leak("scores")
+@check("leakage", "scores")
 def bystanders(subject: Subject) -> None:
     """Labels in global variables, the environment or the caller do not matter."""
     faulty, truth = subject.faulty()
-    expected = subject.score(faulty)
+    expected, modules = subject.score(faulty), (builtins, sys.modules["__main__"], np)
     for labels in (truth, ~truth):  # this frame's ``labels`` lie about, too
         alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
-        with _lying_about(labels):
+        for module in modules:
+            vars(module)["labels"] = labels
+        os.environ["TSADBENCH_LABELS"] = "".join(str(int(label)) for label in labels)
+        try:
             found = subject.score(faulty)
-        del alive
+        finally:
+            for module in modules:
+                del vars(module)["labels"]
+            del os.environ["TSADBENCH_LABELS"], alive
         require_equal(found, expected, "scores follow labels that are within reach")
-
-
-@contextmanager
-def _lying_about(labels: BoolArray) -> Iterator[None]:
-    for module in _MODULES:
-        vars(module)["labels"] = labels
-    os.environ["TSADBENCH_LABELS"] = "".join(str(int(label)) for label in labels)
-    try:
-        yield
-    finally:
-        for module in _MODULES:
-            del vars(module)["labels"]
-        del os.environ["TSADBENCH_LABELS"]

@@ -7,7 +7,6 @@ import pickle
 import random
 import sys
 from collections.abc import Callable
-from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -17,16 +16,14 @@ from tsadbench.testing.check import Failed, Skipped, check, require_equal
 from tsadbench.testing.subject import Subject
 from tsadbench.utils.parameters import Parameter, parameters_of
 
-reproducible = partial(check, "reproducibility")
 
-
-@reproducible("scores")
+@check("reproducibility", "scores")
 def repeat(subject: Subject) -> None:
     """Two fits with the same seed give the same scores, to the bit."""
     require_equal(subject.refit(), subject.refit(), "two fits with one seed give different scores")
 
 
-@reproducible("fits")
+@check("reproducibility", "fits")
 def seed(subject: Subject) -> None:
     """Another seed gives other scores if stochastic is declared, and only then."""
     declared = subject.traits.stochastic
@@ -41,7 +38,7 @@ def seed(subject: Subject) -> None:
         raise Failed("it declares stochastic, but another seed changes nothing")
 
 
-@reproducible("fits")
+@check("reproducibility", "fits")
 def global_random(subject: Subject) -> None:
     """It neither uses nor moves the global random generators."""
     generators: dict[str, tuple[Callable[[int], object], Callable[[], object]]] = {
@@ -62,14 +59,14 @@ def global_random(subject: Subject) -> None:
     require_equal(scores[0], scores[1], "its scores depend on the global random generators")
 
 
-@reproducible("fits")
+@check("reproducibility", "fits")
 def refit(subject: Subject) -> None:
     """A second fit forgets the first."""
     again = subject.make().fit(subject.train(seed=31)).fit(subject.train()).score(subject.test())
     require_equal(again, subject.refit(), "an earlier fit leaves a trace in the scores")
 
 
-@reproducible("fits")
+@check("reproducibility", "fits")
 def instances(subject: Subject) -> None:
     """Another detector of its class, fitted on other data, changes nothing."""
     detector = subject.fit()
@@ -79,7 +76,7 @@ def instances(subject: Subject) -> None:
     require_equal(twin.score(subject.test()), expected, "another detector's fit changes its scores")
 
 
-@reproducible("fits")
+@check("reproducibility", "fits")
 def scoring_parameters(subject: Subject) -> None:
     """A parameter declared to matter in scoring only does not matter in fit."""
     declared = subject.traits.scoring_parameters
@@ -113,7 +110,7 @@ def _another_value(parameter: Parameter, value: object) -> object:
     return choices[0] if isinstance(value, str) and choices else None
 
 
-@reproducible()
+@check("reproducibility")
 def inputs(subject: Subject) -> None:
     """It leaves the recordings that it is given as they are."""
     train, test = subject.train(), subject.test()

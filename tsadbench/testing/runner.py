@@ -7,13 +7,12 @@ of trials (`testing.trials`) run in the calling process and look at the boxes of
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tsadbench.base.detector import Detector
 from tsadbench.base.status import CheckStatus
@@ -22,7 +21,7 @@ from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, ask, asking, describe
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.testing import contract, leakage, reproducibility, robustness, synthetic  # noqa: F401 - their checks
-from tsadbench.testing.check import Check, CheckResult, Evidence, Failed, Outcome, Skipped, Warned, all_checks
+from tsadbench.testing.check import Check, CheckResult, Compared, Failed, Skipped, Warned, all_checks
 from tsadbench.testing.subject import Subject
 from tsadbench.testing.trials import Trials
 from tsadbench.utils.error_place import own_place
@@ -30,8 +29,6 @@ from tsadbench.utils.parameters import format_value, nearest, parameter_defaults
 
 if TYPE_CHECKING:
     import pytest
-
-T = TypeVar("T")
 
 _WORKS = next(check for check in all_checks() if check.id == "works")
 # They try data that a detector may decline: a declared failure means that they do not apply.
@@ -89,7 +86,8 @@ def check_detector(
         results = _results(_construction(detector), checks, expected, full)
     failures = [_failure(result) for result in results if result.status == "fail"]
     if failures and on_fail == "raise":
-        raise CheckFailedError(f"{_name(detector)} fails {len(failures)} checks:\n" + "\n".join(failures))
+        name = detector if isinstance(detector, str) else getattr(detector, "__name__", type(detector).__name__)
+        raise CheckFailedError(f"{name} fails {len(failures)} checks:\n" + "\n".join(failures))
     return results
 
 
@@ -99,9 +97,8 @@ def _construction(detector: str | Detector | type[Detector]) -> Construction:
         return with_files_read(Construction(locate(label.target), label.arguments))
     if isinstance(detector, type):
         return Construction.of(detector)
-    defaults, given = parameter_defaults(type(detector)), detector.get_params(deep=False)
-    changed = {name: value for name, value in given.items() if value is not defaults[name]}
-    return Construction.of(type(detector), changed)
+    defaults, given = parameter_defaults(type(detector)), detector.get_params().items()
+    return Construction.of(type(detector), {name: value for name, value in given if value is not defaults[name]})
 
 
 def _named(only: Sequence[str], expected: Iterable[str]) -> list[Check]:
@@ -119,64 +116,59 @@ def _results(own: Construction, checks: list[Check], expected: dict[str, str], f
     try:
         cheap, works = _tried(own, full)
     except PluginError as error:  # it ends its process, for instance
-        cheap, works = own, Outcome("fail", str(error), {})
-    outcomes = {"works": works}
+        cheap, works = own, _WORKS.result("fail", str(error))
     others = [check for check in checks if check.id != "works"]
-    if works.status == "fail":
-        outcomes |= {check.id: Outcome("not-run", "", {}) for check in others}
-        checks = [_WORKS, *others]
-    elif others:
-        inside = ask(own, examined, Inside, cheap, full, [check.id for check in others], expected, seconds=_SECONDS)
-        trials = Trials(full, cheap, own, inside.scores, inside.repeats_scores, inside.repeats_fits)
-        of_trials = {check.id: _examine(check, trials, inside.expected) for check in others if check.of_trials}
-        outcomes |= inside.outcomes | of_trials
-    if lacking := [check.id for check in checks if check.id not in outcomes]:
+    if not others or not works.good:
+        return [works, *(check.result("not-run") for check in others)]
+    inside = ask(own, examined, Inside, cheap, full, [check.id for check in others], expected, seconds=_SECONDS)
+    trials = Trials(full, cheap, own, inside.scores, inside.repeats)
+    of_trials = [_examine(check, trials, inside.expected) for check in others if check.of_trials]
+    results = {result.id: result for result in (works, *inside.results, *of_trials)}
+    if lacking := [check.id for check in checks if check.id not in results]:
         raise PluginError(f"{own.source.target} cannot be checked: its box gave no result of {lacking[0]!r}")
-    return [CheckResult(check.id, check.group, check.sentence, *outcomes[check.id]) for check in checks]
+    return [results[check.id] for check in checks]
 
 
-def _tried(own: Construction, full: bool) -> tuple[Construction, Outcome]:
-    """Return how the detector is constructed for the checks, and whether it works.
-
-    A value of `test_params` that does not go with a given parameter is replaced by its default.
-    """
-    tried, refused = [own if full else replace(own, cheap=True)], list[UsageError]()
-    if not full:
-        others = [one for one in describe(own.source).parameters if one.name not in own.given]
-        tried += [replace(tried[0], texts={**own.texts, one.name: format_value(one.default)}) for one in others]
-    for one in tried:
+def _tried(own: Construction, full: bool) -> tuple[Construction, CheckResult]:
+    """Return how the detector is constructed for the checks, and whether it works."""
+    refused: list[UsageError] = []
+    # A value of `test_params` that does not go with its own parameters is replaced by the default.
+    instead = [] if full else [{one.name: format_value(one.default)} for one in describe(own.source).parameters]
+    for texts in ({}, *instead):
+        tried = replace(own, cheap=not full, texts={**texts, **own.texts})
         try:
-            return one, ask(one, worked, Outcome, one, full, seconds=_SECONDS)
+            return tried, ask(tried, worked, CheckResult, tried, full, seconds=_SECONDS)
         except UsageError as error:
             refused.append(error)
     raise refused[0]
 
 
-def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> Outcome:
+def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> CheckResult:
     """Run one check; a UsageError of `works` is raised, for it is wrong usage."""
     reason = expected.get(check.id, "")
+    declared: CheckStatus = "not-applicable" if check.id in _DECLINABLE else "expected-failure"
     try:
-        if check.compares != "nothing" and not subject.repeats_scores:
+        if check.compares != "nothing" and subject.repeats == "nothing":
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
-        if check.compares == "fits" and not subject.repeats_fits:
+        if check.compares == "fits" and subject.repeats == "scores":
             raise Skipped("two fits with one seed differ: the check `repeat` says so")
         check.run(subject)
     except Skipped as skipped:
-        return Outcome("skip", str(skipped), {})
+        return check.result("skip", str(skipped))
     except Failed as failure:
-        found = Outcome("warn" if isinstance(failure, Warned) else "fail", str(failure), failure.evidence)
+        failed: CheckStatus = "warn" if isinstance(failure, Warned) else "fail"
+        return check.result(declared if reason else failed, reason or str(failure), failure.evidence)
     except Exception as error:  # any error of the detector is a failure
         if check is _WORKS:
             raise
         where = traceback.extract_tb(error.__traceback__)[-1]
-        own = own_place(error, subject.cls.__module__) if isinstance(subject, Subject) else ""
-        evidence: Evidence = {"raised_in": own or f"{where.filename}:{where.lineno}"}
-        found = Outcome("fail", f"{type(error).__name__}: {error}", evidence)
-    else:
-        again = f"expected to fail ({reason}), but it passes: expect it no longer"
-        return Outcome("fail", again, {}) if reason else Outcome("pass", "", {})
-    declared: CheckStatus = "not-applicable" if check.id in _DECLINABLE else "expected-failure"
-    return Outcome(declared, reason, found.evidence) if reason else found
+        module = subject.cls.__module__ if isinstance(subject, Subject) else ""
+        place = own_place(error, module) or f"{where.filename}:{where.lineno}"
+        said = reason or f"{type(error).__name__}: {error}"
+        return check.result(declared if reason else "fail", said, {"raised_in": place})
+    if reason:
+        return check.result("fail", f"expected to fail ({reason}), but it passes: expect it no longer")
+    return check.result("pass")
 
 
 # --- What runs beside the detector's code
@@ -184,16 +176,15 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What the box beside the detector answers: outcomes, why other checks should fail, and what trials need."""
+    """What the box beside the detector answers: results, why other checks should fail, and what trials need."""
 
-    outcomes: dict[str, Outcome]
+    results: list[CheckResult]
     expected: dict[str, str]
     scores: list[float]
-    repeats_scores: bool
-    repeats_fits: bool
+    repeats: Compared
 
 
-def worked(cheap: Construction, full: bool) -> Outcome:
+def worked(cheap: Construction, full: bool) -> CheckResult:
     """Run the check `works`; a UsageError if a parameter is wrong."""
     return _examine(_WORKS, Subject(cheap, full), {})
 
@@ -206,28 +197,13 @@ def examined(cheap: Construction, full: bool, ids: list[str], given: dict[str, s
     declared = subject.make().expected_check_failures()
     checks = _named(ids, declared)
     # A leak is a leak, except in floors, which every table marks.
-    leaks = [] if subject.traits.floor else [one.id for one in all_checks() if one.group in ("leakage", "replay")]
-    expected = {**{id_: reason for id_, reason in declared.items() if id_ not in leaks}, **given}
-    outcomes = {check.id: _examine(check, subject, expected) for check in checks if not check.of_trials}
-    scores, repeats = list[float](), (False, False)
-    if len(outcomes) < len(checks):
+    may_fail = [one.id for one in checks if subject.traits.floor or one.group not in ("leakage", "replay")]
+    expected = {name: declared[name] for name in may_fail if name in declared} | given
+    results = [_examine(check, subject, expected) for check in checks if not check.of_trials]
+    if len(results) < len(checks):
         with contextlib.suppress(Exception):  # the other checks say so, and those of trials are skipped
-            scores, repeats = subject.usual.tolist(), (subject.repeats_scores, subject.repeats_fits)
-    return Inside(outcomes, expected, scores, *repeats)
-
-
-# --- pytest
-
-
-def parametrize_with_checks(
-    detectors: Sequence[Detector | type[Detector]],
-) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Return a pytest decorator for a test of ``detector`` and ``check_id``: one test per detector and check."""
-    import pytest  # not a dependency: whoever calls this runs pytest
-
-    cases = itertools.product(detectors, [check.id for check in all_checks()])
-    parameters = [pytest.param(*case, id=f"{_name(case[0])}-{case[1]}") for case in cases]
-    return pytest.mark.parametrize(("detector", "check_id"), parameters)
+            return Inside(results, expected, subject.usual.tolist(), subject.repeats)
+    return Inside(results, expected, [], "nothing")
 
 
 class DetectorContract:
@@ -272,8 +248,3 @@ class DetectorContract:
 
 def _failure(result: CheckResult) -> str:
     return f"{result.id}: {result.reason} {result.evidence}"
-
-
-def _name(detector: str | Detector | type[Detector]) -> str:
-    cls = detector if isinstance(detector, type) else type(detector)
-    return detector if isinstance(detector, str) else cls.__name__

@@ -14,7 +14,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.scores import difference
 from tsadbench.sandbox import Construction
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Skipped
+from tsadbench.testing.check import Compared, Skipped
 from tsadbench.testing.synthetic import Change
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import parameter_defaults
@@ -47,16 +47,12 @@ class Subject(Data):
         super().__init__(full)
         self.cls = construction.source.load()
         self.parameters = construction.values(self.cls)
+        self.takes_seed = "seed" in parameter_defaults(self.cls)
 
     @property
     def traits(self) -> Traits:
         """The traits that the detector declares with these parameters."""
         return self.make().declared_traits()
-
-    @property
-    def takes_seed(self) -> bool:
-        """Whether its constructor has a parameter ``seed``."""
-        return "seed" in parameter_defaults(self.cls)
 
     def make(self, **changes: object) -> Detector:
         """Return a new detector."""
@@ -92,14 +88,11 @@ class Subject(Data):
         return self.score(self.test())
 
     @cached_property
-    def repeats_scores(self) -> bool:
-        """Whether it gives the same scores twice; if not, comparing scores means nothing."""
-        return difference(self.score(self.test()), self.usual, exact=True)[0] is None
-
-    @cached_property
-    def repeats_fits(self) -> bool:
-        """Whether two fits give the same scores; if not, comparing fits means nothing."""
-        return self.repeats_scores and difference(self.refit(), self.usual, exact=True)[0] is None
+    def repeats(self) -> Compared:
+        """What it gives twice: the scores of a fit, also those of two fits, or nothing. To compare more is no use."""
+        if difference(self.usual, self.usual, exact=True)[0] is not None:
+            return "nothing"
+        return "fits" if difference(self.refit(), self.usual, exact=True)[0] is None else "scores"
 
     @cached_property
     def warm_up(self) -> int:
@@ -115,8 +108,7 @@ class Subject(Data):
     def constant(self) -> bool:
         """Whether it gives every row the same score, even in a fault."""
         scores = self.score(self.faulty()[0])
-        present = scores[np.isfinite(scores)]
-        return len(present) == 0 or bool(np.ptp(present) == 0.0)
+        return len(np.unique(scores[np.isfinite(scores)])) < 2
 
     def skip_constant(self) -> None:
         """Raise `Skipped` if its scores are constant."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.recording import Recording
-from tsadbench.base.scores import worst_case
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Changes values [n_rows, n_sensors] in place, or returns new ones.
@@ -18,7 +17,6 @@ Change: TypeAlias = Callable[[FloatArray], FloatArray | None]
 SENSORS = ("drive", "flow", "pressure", "heat")
 # The couplings of `normal`: the prior for detectors that need one.
 PRIOR = Prior((Edge("drive", "flow"), Edge("pressure", "heat"), Edge("flow", "heat")), origin="the checks' system")
-MEAN = np.array([10.0, 3.0, -2.0, 50.0])
 SCALE = np.array([1.0, 0.5, 2.0, 5.0])
 
 
@@ -37,7 +35,7 @@ def normal(n_rows: int, seed: int, name: str = "normal") -> Recording:
         rows[i, 1] = 0.8 * before[0] + 0.6 * noise[i, 1]
         rows[i, 2] = 0.6 * before[2] + 0.8 * noise[i, 2]
         rows[i, 3] = 0.6 * before[2] - 0.4 * before[1] + 0.6 * noise[i, 3]
-    return recording(MEAN + SCALE * rows[50:], name)
+    return recording(np.array([10.0, 3.0, -2.0, 50.0]) + SCALE * rows[50:], name)
 
 
 def recording(values: FloatArray, name: str = "normal", sensors: tuple[str, ...] = SENSORS) -> Recording:
@@ -66,11 +64,3 @@ def with_fault(original: Recording, start: int, stop: int) -> tuple[Recording, B
     labels = np.zeros(original.n_rows, dtype=np.bool_)
     labels[start:stop] = True
     return changed(original, raised(start, stop, 6.0)), labels
-
-
-def auroc(scores: FloatArray, labels: BoolArray) -> float:
-    """Return how often an anomalous row scores higher than a normal one; a row without a score is the worst case."""
-    scores = worst_case(scores, labels)
-    normal, anomalous = np.sort(scores[~labels]), scores[labels]
-    wins = (np.searchsorted(normal, anomalous) + np.searchsorted(normal, anomalous, "right")) / 2
-    return float(wins.mean() / len(normal))

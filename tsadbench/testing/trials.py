@@ -11,19 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from tsadbench.base.detector import Traits
 from tsadbench.base.protocol import Episode, Scored
-from tsadbench.base.replay import MIN_CORRELATION, Replay
+from tsadbench.base.replay import MIN_CORRELATION
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, describe
 from tsadbench.sandbox.replay import Audit, Copies
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Failed, Skipped, Warned, check, require_equal
+from tsadbench.testing.check import Compared, Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.distributions import distributions_of, normalised, requirements
 from tsadbench.utils.files import cache_folder
-
-of_trials = partial(check, of_trials=True)
 
 # What is drawn is the same in each check, so that its result repeats.
 _SECRET = "0123456789abcdef" * 2
@@ -31,16 +28,12 @@ _SECRET = "0123456789abcdef" * 2
 
 @dataclass
 class Trials(Data):
-    """A detector in the boxes of trials, constructed with the parameters of tests or with those of its runs.
-
-    Outside of them it gives the ``scores`` of `test`, if it does not fail; whether these repeat is known too.
-    """
+    """A detector in the boxes of trials: its parameters in tests and in runs, and what it gives outside (`Subject`)."""
 
     cheap: Construction
     own: Construction
     scores: list[float]
-    repeats_scores: bool
-    repeats_fits: bool
+    repeats: Compared
 
     @cached_property
     def boxed(self) -> tuple[FloatArray, dict[str, frozenset[str]]] | BoxFailure:
@@ -57,7 +50,7 @@ class Trials(Data):
                 return failure
 
 
-@of_trials("reproducibility")
+@check("reproducibility", of_trials=True)
 def libraries(trials: Trials) -> None:
     """The libraries that a fit loads are those that its files import or its class declares."""
     if isinstance(trials.boxed, BoxFailure):
@@ -80,7 +73,7 @@ def libraries(trials: Trials) -> None:
         raise Warned(reason, hidden=list(names))
 
 
-@of_trials("leakage", "fits")
+@check("leakage", "fits", of_trials=True)
 def same_in_box(trials: Trials) -> None:
     """In the box, where trials run, it gives the same scores as outside, to the bit."""
     if isinstance(trials.boxed, BoxFailure):
@@ -88,7 +81,7 @@ def same_in_box(trials: Trials) -> None:
     require_equal(trials.boxed[0], np.asarray(trials.scores), "scores in the box differ from those outside")
 
 
-@of_trials("leakage")
+@check("leakage", of_trials=True)
 def files(trials: Trials) -> None:
     """It opens nothing in the folders that hold data sets, labels among them."""
     if isinstance(failure := trials.boxed, BoxFailure):
@@ -96,29 +89,13 @@ def files(trials: Trials) -> None:
         raise Failed(failure.reason) if failure.forbidden else other
 
 
-@of_trials("replay", "scores")
+@check("replay", "scores", of_trials=True)
 def replays(trials: Trials) -> None:
     """Parts of test recordings, renamed and at another time, are scored as the whole was."""
-    traits = describe(trials.own).declared
-    replay = _replay(trials, traits)
-    if traits.floor:
-        return
-    if not replay.forgets and not traits.adaptive:
-        reason = (
-            f"behind other rows, ranks of scores change even 500 rows later: correlation {replay.correlation:.2f}, "
-            f"expected {MIN_CORRELATION}; if scores depend on the rows before theirs alone, declare memory"
-        )
-        raise Failed(reason, correlation=replay.correlation)
-    if not replay.calibrated:
-        reason = "its training scores are of another size than fresh scores of the same rows: thresholds are wrong"
-        raise Warned(reason, median_ratio=replay.median_ratio, tail_ratio=replay.tail_ratio)
-
-
-def _replay(trials: Trials, traits: Traits) -> Replay:
-    """Return the replay audit of a trial on simulated recordings."""
-    train, crossing = trials.train(), Crossing(synthetic.SENSORS, _SECRET)
+    traits, train = describe(trials.own).declared, trials.train()
     faulty, _ = synthetic.with_fault(synthetic.normal(2000, 1004, "long"), 1500, 1600)
     episode = Episode("check", train, (faulty, synthetic.normal(240, 1005, "short")))
+    crossing = Crossing(synthetic.SENSORS, _SECRET)
     fresh = partial(Box, trials.own, crossing=crossing)
     try:
         with fresh() as box:
@@ -127,6 +104,15 @@ def _replay(trials: Trials, traits: Traits) -> Replay:
             with copies, copies.take(trials.own, ()) as copy:
                 of_training, start = box.training_scores(), time.perf_counter()
                 scored = Scored(episode, of_training, tuple(box.score(one) for one in episode.test))
-                return Audit(copy, copies.how, traits, crossing, scored, time.perf_counter() - start).run()
+                replay = Audit(copy, copies.how, traits, crossing, scored, time.perf_counter() - start).run()
     except BoxFailure as failure:
         raise Failed(failure.reason) from failure
+    if not (replay.forgets or traits.adaptive or traits.floor):
+        reason = (
+            f"behind other rows, ranks of scores change even 500 rows later: correlation {replay.correlation:.2f}, "
+            f"expected {MIN_CORRELATION}; if scores depend on the rows before theirs alone, declare memory"
+        )
+        raise Failed(reason, correlation=replay.correlation)
+    if not (replay.calibrated or traits.floor):
+        reason = "its training scores are of another size than fresh scores of the same rows: thresholds are wrong"
+        raise Warned(reason, median_ratio=replay.median_ratio, tail_ratio=replay.tail_ratio)
