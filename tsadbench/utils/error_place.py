@@ -21,10 +21,12 @@ def own_place(error: BaseException, module: str = "") -> str:
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    own = ""
+    own, author = "", module.partition(".")[0] or None
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if _is_own(frame.f_code.co_filename, str(frame.f_globals.get("__name__")), module):
-            own = f"{frame.f_code.co_filename}:{line}"
+        file, package = frame.f_code.co_filename, str(frame.f_globals.get("__name__")).partition(".")[0]
+        library = file.startswith(_STANDARD_LIBRARY) or LIBRARY_FOLDERS & {*Path(file).parts}
+        if package == author or (file.endswith(".py") and not library and not package.startswith("tsadbench")):
+            own = f"{file}:{line}"
     return own
 
 
@@ -35,12 +37,3 @@ def place_of(item: Callable[..., object]) -> str:
     with suppress(OSError, TypeError):
         return f"{inspect.getsourcefile(item)}:{inspect.getsourcelines(item)[1]}"
     return ""
-
-
-def _is_own(file: str, module: str, author: str) -> bool:
-    package = module.partition(".")[0]
-    if author and package == author.partition(".")[0]:
-        return True
-    if package.startswith("tsadbench") or not file.endswith(".py"):
-        return False
-    return not (file.startswith(_STANDARD_LIBRARY) or LIBRARY_FOLDERS & {*Path(file).parts})

@@ -132,7 +132,7 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
 
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
     """Return the arguments that differ from their defaults, sorted by name, as one writes them."""
-    defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
+    defaults = parameter_defaults(cls)
     return {key: format_value(arguments[key]) for key in sorted(arguments) if arguments[key] != defaults[key]}
 
 
