@@ -25,6 +25,7 @@ from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.text import LabelText, one_line, without_folders
+from tsadbench.utils.toml import fault_text
 
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
@@ -89,11 +90,10 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
             changed = describe(own, prior=PRIOR if description.traits.needs_prior else None).changed
         except PluginError:  # the check `works` says so
             changed = {name: str(text) for name, text in sorted(own.given.items())}
-    versions = library_versions(description.sources.packages, description.libraries)
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
         code_hash=description.sources.digest,
-        versions={name: None if version is None else str(version) for name, version in versions.items()},
+        versions=dict(library_versions(description.sources.packages, description.libraries)),
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),
@@ -153,17 +153,14 @@ def kept(store: Path) -> Iterator[CheckReport]:
 
 def read_reports(file: Path) -> tuple[CheckReport, ...]:
     """Return the reports of a file with one a line, if there is such a file; a StoreError if a line is no report."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    return tuple(_read(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
-
-
-def _read(line: str, where: str) -> CheckReport:
-    try:
-        return CheckReport.model_validate_json(line)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        what = f"{one_line('.'.join(map(str, fault['loc'])), 100)}: {fault['msg']}"
-        raise StoreError(f"{where}: not a report of checks ({what}); remove it") from error
+    reports = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else [], start=1):
+        try:
+            reports.append(CheckReport.model_validate_json(line))
+        except ValidationError as error:
+            what = one_line(f"{error.errors()[0]['loc']}: {fault_text(error.errors()[0])}", 200)
+            raise StoreError(f"{file}, line {number}: not a report of checks ({what}); remove it") from error
+    return tuple(reports)
 
 
 @cache

@@ -106,7 +106,7 @@ def manifest(
 
 
 @cache
-def library_versions(packages: frozenset[str], libraries: tuple[str, ...]) -> Mapping[str, JsonValue]:
+def library_versions(packages: frozenset[str], libraries: tuple[str, ...]) -> Mapping[str, str | None]:
     """Return the versions of the packages that a detector's source imports, and of libraries that its class names."""
     return {**versions_of(packages), **{library: installed_version(library) for library in libraries}}
 

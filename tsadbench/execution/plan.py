@@ -208,14 +208,14 @@ def _plan(
     with about_setting("detectors"):
         contenders = [_contender(one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
         _refuse_one_label_for_two(contenders)
-    imported = [one.construction.source for one in contenders if one.construction.source.runs_here]
-    if request.require_seal and imported:
-        raise UsageError(
-            f"--require-seal: the calling program has imported the code of {imported[0].class_name}, so that it could "
-            "reach labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its "
-            "package",
-            setting="require_seal",
-        )
+    for source in (one.construction.source for one in contenders if request.require_seal):
+        if source.runs_here:
+            raise UsageError(
+                f"--require-seal: the calling program has imported the code of {source.class_name}, so that it could "
+                "reach labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its "
+                "package",
+                setting="require_seal",
+            )
     splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))
     if request.splits and not splits:
         raise UsageError(

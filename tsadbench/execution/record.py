@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
@@ -38,21 +37,13 @@ def _refused_if(fault: Callable[[Any], str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _label(text: str) -> str:
-    parse_label(text)
-    return text
-
-
-def _manifest(entries: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    json.dumps(entries, allow_nan=False)
-    return entries
-
-
 _FileName: TypeAlias = Annotated[str, _refused_if(name_fault)]
-_Label: TypeAlias = Annotated[LabelText, AfterValidator(_label)]
+_Label: TypeAlias = Annotated[LabelText, AfterValidator(lambda text: parse_label(text) and text)]
 # Texts that tables show are made printable.
 _Text: TypeAlias = Annotated[str, AfterValidator(printable)]
 _Line: TypeAlias = Annotated[str, AfterValidator(one_line)]
+_Finite = AfterValidator(lambda entries: json.dumps(entries, allow_nan=False) and entries)
+_Manifest: TypeAlias = Annotated[Mapping[str, JsonValue], _Finite]
 # What no clock measures would make a rate per second infinite.
 _Measured: TypeAlias = Annotated[
     float, Interval(ge=0.0, le=1e15), _refused_if(lambda value: "no clock measures that" if 0.0 < value < 1e-12 else "")
@@ -92,7 +83,7 @@ class Record:
     fit_seconds: _Measured | None = None
     score_seconds: _Measured | None = None
     peak_memory_mib: _Measured | None = None
-    manifest: Annotated[Mapping[str, JsonValue], AfterValidator(_manifest)]
+    manifest: _Manifest
     fit_cpu_seconds: _Measured | None = None
     score_cpu_seconds: _Measured | None = None
     rows_scored: Count | None = None
@@ -128,14 +119,14 @@ class Record:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the record as JSON without what has its default; on one line if ``indent`` is None."""
-        text = _adapter().dump_json(self, indent=indent, exclude_defaults=True).decode()
+        text = _ADAPTER.dump_json(self, indent=indent, exclude_defaults=True).decode()
         return text if indent is None else f"{text}\n"
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
         """Return the record of a JSON text; a BrokenTrialError, which names its ``origin``, if it is none."""
         try:
-            return _adapter().validate_json(text)
+            return _ADAPTER.validate_json(text)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(map(str, fault["loc"]))
@@ -157,6 +148,4 @@ def committed_records(folder: Path | None, dataset: str, protocol: str) -> tuple
     return read_records(file) if file is not None and file.is_file() else ()
 
 
-@cache
-def _adapter() -> TypeAdapter[Record]:
-    return TypeAdapter(Record)
+_ADAPTER = TypeAdapter(Record)

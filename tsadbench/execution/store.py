@@ -113,22 +113,17 @@ class Store:
 
     def trials(self) -> list[str]:
         """Return the names of all trials, sorted; no record is read."""
-        try:
-            names = os.listdir(self.path / _RECORDS)
-        except FileNotFoundError:
-            return []
-        return sorted(name.removesuffix(".json") for name in names if not name.startswith("."))
+        return sorted(file.stem for file in (self.path / _RECORDS).glob("[!.]*.json"))
 
     def record(self, trial: str) -> Record:
         """Return a trial's record; a BrokenTrialError if there is none, or it cannot be read."""
-        file = os.path.join(self.path, _RECORDS, f"{trial}.json")  # making a Path takes as long as reading the file
+        file = self.path / _RECORDS / f"{trial}.json"
         try:
             with open_regular(file, _MOST_RECORD_BYTES) as stream:
-                text = stream.read()
+                record = Record.from_json(stream.read(), str(file))
         except OSError as error:
             reason = f"cannot be read ({error.strerror or error})"
             raise BrokenTrialError(f"{file}: {reason}; remove that trial and run it again") from error
-        record = Record.from_json(text, file)
         if record.trial != trial:
             raise BrokenTrialError(f"{file}: it is the record of another trial, {record.trial}; remove this file")
         return record
@@ -257,9 +252,8 @@ class Store:
     def _remove_unfinished(self) -> None:
         """Remove the unfinished files of processes of this machine that no longer exist."""
         ours = re.compile(re.escape(f"{_UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
-        for file in (*self.path.glob(f"{_UNFINISHED}*"), *self.path.glob(f"*/{_UNFINISHED}*")):
-            writer = ours.match(file.name)
-            if writer and not psutil.pid_exists(int(writer[1])):
+        for file in self.path.rglob(f"{_UNFINISHED}*"):
+            if (writer := ours.match(file.name)) and not psutil.pid_exists(int(writer[1])):
                 file.unlink(missing_ok=True)
 
     def _check(self) -> None:
@@ -315,7 +309,7 @@ def read_arrays(stream: IO[bytes], shapes: Shapes | None = None) -> dict[str, An
     """
     with zipfile.ZipFile(stream) as archive:
         members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
-        if sum(one.file_size for one in archive.infolist()) > os.fstat(stream.fileno()).st_size:
+        if sum(one.file_size for one in members.values()) > os.fstat(stream.fileno()).st_size:
             raise ValueError("its arrays are larger than the file: expected them uncompressed")
         arrays = {}
         for name in members if shapes is None else shapes:

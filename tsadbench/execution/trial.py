@@ -61,13 +61,11 @@ class _Partial:
         calibration = tuple(box.score(recording) for recording in episode.calibration)
         before = box.costs.score_seconds
         test: dict[int, FloatArray] = {}
-        contributed: dict[int, Float32Array] = {}
         for i in order:
-            test[i] = box.score(episode.test[i])
+            test[i] = box.score(recording := episode.test[i])
             if contributions and box.offers_contributions:
-                contributed[i] = box.contributions(episode.test[i]).astype(np.float32)
-        for i, values in sorted(contributed.items()):
-            self.contributions[contribution_name(episode, episode.test[i])] = values
+                values = box.contributions(recording).astype(np.float32)
+                self.contributions[contribution_name(episode, recording)] = values
         scores = tuple(test[i] for i in range(len(episode.test)))
         self.scored.append(Scored(episode, train, scores, self.trial.contender.traits.fixed_threshold, calibration))
         return box.costs.score_seconds - before
@@ -98,7 +96,10 @@ class _Work:
                 partial.seals.append((box.seal, box.seal_reason))
             try:
                 training = EpisodeTraining(episode.id, box.fit(episode.train))
-                with self._copies(box, first, len(partials)) as copies:
+                adaptive, fresh = first.contender.traits.adaptive, lambda: self._box(first)
+                with Copies(
+                    box, fresh, episode.train, n_copies=len(partials), adaptive=adaptive, audited=self.audited
+                ) as copies:
                     for partial in partials:
                         partial.training.append(training)
                         of, traits = partial.trial.contender.construction, partial.trial.contender.traits
@@ -125,16 +126,6 @@ class _Work:
             limits=self.limits,
             listener=listener,
             forbidden=[folder for folder in hidden if folder is not None],
-        )
-
-    def _copies(self, box: Box, trial: Trial, n: int) -> Copies:
-        return Copies(
-            box,
-            lambda: self._box(trial),
-            self.episode.train,
-            n_copies=n,
-            adaptive=trial.contender.traits.adaptive,
-            audited=self.audited,
         )
 
 
