@@ -90,10 +90,9 @@ class Trial:
 def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
     """Return the trials in groups that one fit serves, in the order of each group's first."""
 
-    def fit(trial: Trial) -> tuple[object, ...]:
-        contender = trial.contender
-        priors = tuple(contender.prior_hashes.items())
-        return contender.construction.source, contender.fit_label, priors, trial.seed, trial.threads
+    def fit(one: Trial) -> tuple[object, ...]:
+        of = one.contender
+        return of.construction.source, of.fit_label, str(of.prior_hashes), one.seed, one.threads
 
     return list(grouped(trials, fit).values())
 
@@ -306,8 +305,6 @@ def _resolved(detector: DetectorSpec, settings: Mapping[str, str]) -> Constructi
     if isinstance(detector, str):
         label = parse_label(detector)
         construction = Construction(locate(label.target), label.arguments)
-    elif isinstance(detector, Construction):
-        construction = detector
     elif isinstance(detector, type):
         construction = Construction.of(detector)
     elif isinstance(detector, Detector):

@@ -46,7 +46,7 @@ SEEDS_BELOW, _MOST_SEEDS = 2**32, 100_000
 # In the context of a configuration file: the options that override it.
 _OPTIONS = "options"
 
-DetectorSpec: TypeAlias = str | Construction | type[Detector] | Detector | Estimator
+DetectorSpec: TypeAlias = str | type[Detector] | Detector | Estimator
 DatasetSpec: TypeAlias = str | Path | LabelledDataset
 
 
@@ -58,7 +58,7 @@ def _detector(value: object, info: ValidationInfo) -> object:
     if isinstance(value, type):  # a class has the methods of its objects, too
         if not issubclass(value, Detector):
             raise _expected(f"a detector class, or an estimator object such as {value.__name__}()")
-    elif not isinstance(value, str | Construction | Estimator):
+    elif not isinstance(value, str | Estimator):
         raise _expected("a name, a detector class, a detector or an estimator object, or a list of these")
     if info.context is None or not isinstance(value, str):
         return value
