@@ -201,7 +201,7 @@ def examined(cheap: Construction, full: bool, ids: list[str], given: dict[str, s
     expected = {name: declared[name] for name in may_fail if name in declared} | given
     results = [_examine(check, subject, expected) for check in checks if not check.of_trials]
     if len(results) < len(checks):
-        with contextlib.suppress(Exception):  # the other checks say so, and those of trials are skipped
+        with contextlib.suppress(Exception):  # other checks report the error, and those of trials are skipped
             return Inside(results, expected, subject.usual.tolist(), subject.repeats)
     return Inside(results, expected, [], "nothing")
 

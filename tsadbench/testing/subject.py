@@ -89,7 +89,7 @@ class Subject(Data):
 
     @cached_property
     def repeats(self) -> Compared:
-        """What it gives twice: the scores of a fit, also those of two fits, or nothing. To compare more is no use."""
+        """What repeats to the bit: scores of one fit, scores of two "fits", or nothing; checks compare only that."""
         if difference(self.usual, self.usual, exact=True)[0] is not None:
             return "nothing"
         return "fits" if difference(self.refit(), self.usual, exact=True)[0] is None else "scores"

@@ -28,7 +28,7 @@ _SECRET = "0123456789abcdef" * 2
 
 @dataclass
 class Trials(Data):
-    """A detector in the boxes of trials: its parameters in tests and in runs, and what it gives outside (`Subject`)."""
+    """A detector in the boxes of trials, with its parameters of tests and of runs, and its scores outside of a box."""
 
     cheap: Construction
     own: Construction
