@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import socket
 import stat
 import struct
@@ -15,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tests.helpers.boxed import Sums
+from tsadbench import Recording
 from tsadbench.sandbox import Box, Construction, Limits, SealStatus
 from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.server import Process, Server
@@ -60,7 +62,7 @@ def raw_frame(header: object, payload: bytes = b"") -> bytes:
 def honest(sock: socket.socket, header: Header, arrays: list) -> None:
     """Answer as the inside of a box does, for a detector that scores every row with zero."""
     done = {"kind": "done", "request": header["request"]}
-    rows = [array for array in arrays if array.ndim == 2]
+    rows = [one.values for one in pickle.loads(arrays[0], buffers=arrays[1:]) if isinstance(one, Recording)]
     replies = {
         "construct": ({"offers_contributions": True, "scores_training_itself": False}, []),
         "set_parameters": ({}, []),

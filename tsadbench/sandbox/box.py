@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import pickle
 import platform
 import secrets
 import signal
@@ -88,7 +89,7 @@ class Box:
         construct: bool = True,
     ) -> None:
         self.costs = Costs()
-        self._name = construction.source.class_name
+        self._name, self._target = construction.source.class_name, construction.source.target
         self._crossing = crossing or Crossing(None)
         self._listener = listener
         self._next_report = 0.0
@@ -111,7 +112,7 @@ class Box:
                 raise BoxFailure("error", f"{where}: {self.seal_reason}")
             self._watch = Watch(self._limits, self._process.pid, self._log, self._process.room)
             if construct:
-                reply, _ = self._ask({"kind": "construct"}, [self._disguised(construction)])
+                reply, _ = self._ask("construct", self._disguised(construction))
                 self.offers_contributions = reply.offers_contributions
                 self.scores_training_itself = reply.scores_training_itself
         except BaseException:
@@ -148,7 +149,7 @@ class Box:
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
         self._train = recordings
         opaque = [self._crossing.recording(recording, "train") for recording in recordings]
-        reply, _ = self._ask(*wire.packed("fit", opaque))
+        reply, _ = self._ask("fit", *opaque)
         self.costs.fit_seconds += self._seconds
         self.costs.fit_cpu_seconds += self._cpu_seconds
         try:
@@ -158,14 +159,13 @@ class Box:
 
     def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
         """Change parameters that the fit does not depend on to the construction's; scoring costs start again at 0."""
-        header: wire.Header = {"kind": "set_parameters", "parameters": list(names)}
-        self._ask(header, [self._disguised(construction)])
+        self._ask("set_parameters", self._disguised(construction), tuple(names))
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
     def training_scores(self) -> tuple[FloatArray, ...]:
         """Return one array [n_rows] of scores for each training recording."""
         shapes = [(recording.n_rows,) for recording in self._train]
-        scores = self._scores({"kind": "training_scores"}, (), shapes)
+        scores = self._scores("training_scores", shapes=shapes)
         self._count_scoring(sum(recording.n_rows for recording in self._train))
         return tuple(scores)
 
@@ -178,21 +178,21 @@ class Box:
     def score_again(self, recording: Recording, purpose: str, start: int = 0, stop: int | None = None) -> FloatArray:
         """Return the scores of some rows, under an id and a clock for this purpose; they count as no costs."""
         opaque = self._crossing.recording(recording, purpose, start, stop)
-        return self._scores(*wire.packed("score", [opaque]), [(opaque.n_rows,)])[0]
+        return self._scores("score", opaque, shapes=[(opaque.n_rows,)])[0]
 
     def contributions(self, recording: Recording) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors] to the scores of one unlabelled recording."""
         opaque = self._crossing.recording(recording, "score")
-        return self._scores(*wire.packed("contributions", [opaque]), [recording.values.shape])[0]
+        return self._scores("contributions", opaque, shapes=[recording.values.shape])[0]
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
         """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
-        header, arrays = wire.packed("held_out_loss", [self._crossing.recording(one, "held out") for one in recordings])
-        return self._ask({**header, "first": first}, arrays)[0].loss
+        opaque = [self._crossing.recording(recording, "held out") for recording in recordings]
+        return self._ask("held_out_loss", opaque, first)[0].loss
 
     def imported(self) -> dict[str, frozenset[str]]:
         """Return the packages that its process has loaded since its start, and for each the packages that did so."""
-        reply, _ = self._ask({"kind": "imported"})
+        reply, _ = self._ask("imported")
         return {package: frozenset(importers) for package, importers in reply.importers.items()}
 
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
@@ -200,7 +200,7 @@ class Box:
 
         ``estimators`` says whether it may hold scikit-learn's estimators, which take seconds to write.
         """
-        reply, contents = self._ask({"kind": "learned", "estimators": estimators}, shapes=None)
+        reply, contents = self._ask("learned", estimators, shapes=None)
         if reply.refused is not None:
             raise ModelFileError(one_line(reply.text))
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
@@ -210,9 +210,7 @@ class Box:
 
         Its parameters replace the construction's but for those ``kept``; ``threads`` are for detectors that fit again.
         """
-        contents = [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
-        header: wire.Header = {"kind": "restore", "parts": list(parts), "kept": list(kept), "threads": threads}
-        found, _ = self._ask(header, contents)
+        found, _ = self._ask("restore", dict(parts), tuple(kept), threads)
         return Traits(
             look_ahead=found.look_ahead, memory=found.memory, adaptive=found.adaptive, leaky=printable(found.leaky)
         )
@@ -220,8 +218,7 @@ class Box:
     def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Done:
         """Return the answer of a function that runs beside the detector's code, under limits of its own."""
         self._watch = Watch(limits, self._process.pid, self._log, self._process.room)
-        content = np.frombuffer(pickled((question, arguments), "a question"), dtype=np.uint8)
-        return self._ask({"kind": "question"}, [content])[0]
+        return self._ask("question", question, arguments)[0]
 
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's, if it `may_fork`.
@@ -232,7 +229,7 @@ class Box:
         ours, theirs = socket.socketpair()
         ours.settimeout(_POLL_SECONDS)
         with theirs:
-            pid = self._ask({"kind": "fork"}, passed=theirs.fileno())[0].pid
+            pid = self._ask("fork", passed=theirs.fileno())[0].pid
         # The detector may name any process, and the one that it names is killed at the end.
         if pid not in self._watch.pids():
             raise BoxFailure("error", f"{self._name}: a fork of its process ended at once")
@@ -253,15 +250,16 @@ class Box:
 
     def _ask(
         self,
-        header: wire.Header,
-        arrays: Sequence[wire.Array] = (),
-        *,
+        kind: str,
+        *arguments: object,
         shapes: Sequence[tuple[int, ...]] | None = (),
         passed: int | None = None,
     ) -> tuple[wire.Done, list[wire.Array]]:
         """Send a request, with ``passed`` as a file descriptor; return the answer. All else is a `BoxFailure`."""
-        mark = secrets.token_hex(8)
-        header = {**header, "request": mark}
+        header = {"kind": kind, "request": secrets.token_hex(8)}
+        apart: list[pickle.PickleBuffer] = []
+        content = pickled(arguments, f"the arguments of {self._target}", apart.append)
+        arrays = [np.frombuffer(one, dtype=np.uint8) for one in (memoryview(content), *(one.raw() for one in apart))]
         # Work can begin before the last byte has arrived: CPU time counts from the first.
         cpu_start = self._watch.cpu_seconds()
         try:
@@ -269,7 +267,7 @@ class Box:
             if passed is not None:
                 socket.send_fds(self._process.sock, [b"f"], [passed])
             start = time.perf_counter()
-            reply, results = self._reply(mark, shapes)
+            reply, results = self._reply(header["request"], shapes)
             # The whole answer counts: a header that is sent early saves nothing.
             self._seconds = time.perf_counter() - start
             self._cpu_seconds = self._watch.cpu_seconds() - cpu_start
@@ -321,23 +319,20 @@ class Box:
             return BoxFailure("killed", f"its process was ended by {names.get(-code, f'signal {-code}')}")
         return BoxFailure("error", f"its process ended itself with exit code {code}")
 
-    def _disguised(self, construction: Construction) -> wire.Array:
-        """Return a construction as bytes, its sensors renamed."""
+    def _disguised(self, construction: Construction) -> Construction:
+        """Return a construction with its sensors renamed."""
         texts = {name: str(text) for name, text in self._crossing.arguments(construction.texts).items()}
-        disguised = replace(construction, texts=texts, arguments=self._crossing.arguments(construction.arguments))
-        return np.frombuffer(pickled(disguised, f"the arguments of {construction.source.target}"), dtype=np.uint8)
+        return replace(construction, texts=texts, arguments=self._crossing.arguments(construction.arguments))
 
     def _count_scoring(self, n_rows: int) -> None:
         self.costs.score_seconds += self._seconds
         self.costs.score_cpu_seconds += self._cpu_seconds
         self.costs.rows_scored += n_rows
 
-    def _scores(
-        self, header: wire.Header, arrays: Sequence[wire.Array], shapes: Sequence[tuple[int, ...]]
-    ) -> list[FloatArray]:
+    def _scores(self, kind: str, *arguments: object, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
         """Return the scores that answer a request, checked."""
-        _, answered = self._ask(header, arrays, shapes=shapes)
-        call = f"{self._name}.{header['kind']}"
+        _, answered = self._ask(kind, *arguments, shapes=shapes)
+        call = f"{self._name}.{kind}"
         try:
             scores = [one.astype(np.float64, copy=False) for one in answered]
             return [checked_scores(one, shape, call) for one, shape in zip(scores, shapes, strict=True)]

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from types import FrameType
 from typing import TypeAlias, TypeVar
@@ -31,7 +31,7 @@ from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.seal.closing import SealStatus
 from tsadbench.sandbox.seal.guard import forbid
 from tsadbench.sandbox.seal.walls import Walls
-from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send, unpacked
+from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.error_place import own_place, place_of
 from tsadbench.utils.parameters import parameters_of
@@ -69,7 +69,11 @@ class _Inside:
         kind, results = header["kind"], []
         done = {"kind": "done", "request": header["request"]}
         try:
-            found, results = getattr(self, f"on_{kind}")(header, arrays)
+            for array in arrays:
+                array.flags.writeable = False
+            # The parent wrote it. What a box answers is never unpickled.
+            arguments = pickle.loads(arrays[0], buffers=arrays[1:])  # type: ignore[arg-type]
+            found, results = getattr(self, f"on_{kind}")(*arguments)
             reply = {**done, **found}
         except BaseException as error:  # a detector may raise anything, even SystemExit
             if isinstance(error, TsadbenchError) and kind in ("question", "learned"):
@@ -81,14 +85,12 @@ class _Inside:
         _flush()
         self._send(reply, results)
 
-    def on_question(self, _: Header, arrays: list[Array]) -> Answer:
-        question, arguments = pickle.loads(arrays[0].tobytes())  # the parent wrote it
+    def on_question(self, question: Callable[..., object], arguments: tuple[object, ...]) -> Answer:
         answer = question(*arguments)
         return {"answer": to_json(answer, inf_nan_mode="constants").decode()}, []
 
-    def on_construct(self, _: Header, arrays: list[Array]) -> Answer:
+    def on_construct(self, construction: Construction) -> Answer:
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
-        construction = _construction(arrays)
         cls = construction.source.load()
         forbid(self._walls.hidden, self._violated, self._walls.readable)
         limit_threads(self._threads)
@@ -96,48 +98,46 @@ class _Inside:
         own_rule = cls._training_scores is not Detector._training_scores
         return {"offers_contributions": cls.offers_contributions(), "scores_training_itself": own_rule}, []
 
-    def on_set_parameters(self, header: Header, arrays: list[Array]) -> Answer:
+    def on_set_parameters(self, construction: Construction, names: Sequence[str]) -> Answer:
         cls = type(self._detector)
-        values = _construction(arrays).values(cls)
+        values = construction.values(cls)
         defaults = {parameter.name: parameter.default for parameter in parameters_of(cls)}
-        self._detector.set_params(**{name: values.get(name, defaults[name]) for name in header["parameters"]})
+        self._detector.set_params(**{name: values.get(name, defaults[name]) for name in names})
         return {}, []
 
-    def on_fit(self, header: Header, arrays: list[Array]) -> Answer:
-        self._train = unpacked(header, arrays)
+    def on_fit(self, *recordings: Recording) -> Answer:
+        self._train = recordings
         self._working(lambda: self._detector.fit(self._train))
         return {"training_facts": self._detector.training_facts()}, []
 
-    def on_training_scores(self, _: Header, __: list[Array]) -> Answer:
+    def on_training_scores(self) -> Answer:
         return {}, _contiguous(self._working(lambda: self._detector.training_scores(self._train)))
 
-    def on_score(self, header: Header, arrays: list[Array]) -> Answer:
-        (recording,) = unpacked(header, arrays)
-        work = self._detector.score if header["kind"] == "score" else self._detector.contributions
-        return {}, _contiguous([self._working(lambda: work(recording))])
+    def on_score(self, recording: Recording) -> Answer:
+        return {}, _contiguous([self._working(lambda: self._detector.score(recording))])
 
-    on_contributions = on_score
+    def on_contributions(self, recording: Recording) -> Answer:
+        return {}, _contiguous([self._working(lambda: self._detector.contributions(recording))])
 
-    def on_held_out_loss(self, header: Header, arrays: list[Array]) -> Answer:
+    def on_held_out_loss(self, recordings: Sequence[Recording], first: int) -> Answer:
         limit_threads(self._threads)
-        return {"loss": self._detector.held_out_loss(unpacked(header, arrays), header["first"])}, []
+        return {"loss": self._detector.held_out_loss(recordings, first)}, []
 
-    def on_imported(self, _: Header, __: list[Array]) -> Answer:
+    def on_imported(self) -> Answer:
         return {"importers": self._imports.importers()}, []
 
-    def on_learned(self, header: Header, _: list[Array]) -> Answer:
-        parts = to_parts(self._detector, estimators=header["estimators"])
+    def on_learned(self, estimators: bool) -> Answer:
+        parts = to_parts(self._detector, estimators=estimators)
         return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
-    def on_restore(self, header: Header, arrays: list[Array]) -> Answer:
-        parts = {name: content.tobytes() for name, content in zip(header["parts"], arrays, strict=True)}
-        limit_threads(header["threads"] or self._threads)
-        kept = {name: getattr(self._detector, name) for name in header["kept"]}
-        self._detector = from_parts(type(self._detector), parts, kept)
+    def on_restore(self, parts: Mapping[str, bytes], kept: Sequence[str], threads: int | None) -> Answer:
+        limit_threads(threads or self._threads)
+        values = {name: getattr(self._detector, name) for name in kept}
+        self._detector = from_parts(type(self._detector), parts, values)
         traits = self._detector.declared_traits()
         return {name: getattr(traits, name) for name in ("look_ahead", "memory", "adaptive", "leaky")}, []
 
-    def on_fork(self, _: Header, __: list[Array]) -> Answer:
+    def on_fork(self) -> Answer:
         """Leave a copy of this process, which answers over the socket that follows the request; both answer it."""
         (fd,) = socket.recv_fds(self._sock, 1, 1)[1]
         box = os.getpid()
@@ -253,11 +253,6 @@ def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
         place = place_of(getattr(type(detector), _HOOKS[kind]))
     phase = [] if kind == "question" else [kind.replace("_", " ")]
     return f" ({', '.join([*phase, os.path.basename(place)])})" if place else ""
-
-
-def _construction(arrays: Sequence[Array]) -> Construction:
-    found: Construction = pickle.loads(arrays[0].tobytes())  # the parent wrote it; no answer is unpickled
-    return found
 
 
 def _contiguous(scores: Sequence[FloatArray]) -> list[Array]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import pickle
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_type_hints
@@ -89,10 +90,13 @@ def source_of(detector: type[Detector]) -> Source:
     return Source(name, reference, owner, pickled=by_value, modules=modules)
 
 
-def pickled(value: object, what: str) -> bytes:
-    """Return a value for a box of this process, pickled; a UsageError that begins with ``what`` if it cannot be."""
+def pickled(value: object, what: str, apart: Callable[[pickle.PickleBuffer], object] | None = None) -> bytes:
+    """Return a value for a box of this process, pickled; a UsageError that begins with ``what`` if it cannot be.
+
+    ``apart`` is called with each array of it, which is not copied then.
+    """
     try:
-        return cast("bytes", cloudpickle.dumps(value))
+        return cast("bytes", cloudpickle.dumps(value, buffer_callback=apart))
     except Exception as error:  # objects may raise anything here
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(f"{what} cannot be sent to a box ({reason})") from error

@@ -1,4 +1,4 @@
-"""The box's protocol: frames on a socket, the recordings in them, and the answers that a box may give.
+"""The box's protocol: frames on a socket, and the answers that a box may give.
 
 A frame is a JSON header, then the raw bytes of arrays, which are never copied on the way. A detector owns its process
 and can write anything into the socket: its frames are validated before a byte is allocated for their arrays.
@@ -16,8 +16,6 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-
-from tsadbench.base.recording import Recording
 
 Header: TypeAlias = dict[str, Any]
 Array: TypeAlias = NDArray[np.float64] | NDArray[np.uint8]
@@ -111,26 +109,6 @@ def _receive_exactly(sock: socket.socket, buffer: _Buffer, tick: Tick | None) ->
             raise EOFError("the other side is gone")
         view = view[count:]
     return buffer
-
-
-def packed(kind: str, recordings: Sequence[Recording]) -> tuple[Header, list[Array]]:
-    """Return the header and the arrays of a frame that carries recordings of the same sensors."""
-    arrays: list[Array] = []
-    for recording in recordings:
-        arrays += [recording.values] if recording.time is None else [recording.values, recording.time]
-    described = [[recording.id, recording.time is not None] for recording in recordings]
-    return {"kind": kind, "sensors": list(recordings[0].sensors), "recordings": described}, arrays
-
-
-def unpacked(header: Header, arrays: Sequence[Array]) -> tuple[Recording, ...]:
-    """Return the recordings that a frame carries; the arrays become read-only."""
-    for array in arrays:
-        array.flags.writeable = False  # a recording copies arrays that can be written to
-    remaining = iter(arrays)
-    return tuple(
-        Recording(name, next(remaining), tuple(header["sensors"]), next(remaining) if has_time else None)  # type: ignore[arg-type]
-        for name, has_time in header["recordings"]
-    )
 
 
 _Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
