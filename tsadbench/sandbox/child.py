@@ -32,7 +32,6 @@ from tsadbench.sandbox.seal.closing import SealStatus
 from tsadbench.sandbox.seal.guard import forbid
 from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
-from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.error_place import own_place, place_of
 from tsadbench.utils.parameters import parameters_of
 from tsadbench.utils.progress import listening
@@ -40,7 +39,7 @@ from tsadbench.utils.text import one_line, printable
 from tsadbench.utils.threads import limit_threads
 
 T = TypeVar("T")
-Answer: TypeAlias = tuple[Header, list[Array]]
+Answer: TypeAlias = tuple[Header, Sequence[Array]]
 
 _REPORT_SECONDS = 0.1
 # What a detector's author writes, by the request that calls it.
@@ -73,8 +72,8 @@ class _Inside:
                 array.flags.writeable = False
             # The parent wrote it. What a box answers is never unpickled.
             arguments = pickle.loads(arrays[0], buffers=arrays[1:])  # type: ignore[arg-type]
-            found, results = getattr(self, f"on_{kind}")(*arguments)
-            reply = {**done, **found}
+            found, values = getattr(self, f"on_{kind}")(*arguments)
+            reply, results = {**done, **found}, [np.ascontiguousarray(one) for one in values]
         except BaseException as error:  # a detector may raise anything, even SystemExit
             if isinstance(error, TsadbenchError) and kind in ("question", "learned"):
                 known = next(each for each in type(error).__mro__ if each.__module__ == TsadbenchError.__module__)
@@ -111,13 +110,13 @@ class _Inside:
         return {"training_facts": self._detector.training_facts()}, []
 
     def on_training_scores(self) -> Answer:
-        return {}, _contiguous(self._working(lambda: self._detector.training_scores(self._train)))
+        return {}, self._working(lambda: self._detector.training_scores(self._train))
 
     def on_score(self, recording: Recording) -> Answer:
-        return {}, _contiguous([self._working(lambda: self._detector.score(recording))])
+        return {}, [self._working(lambda: self._detector.score(recording))]
 
     def on_contributions(self, recording: Recording) -> Answer:
-        return {}, _contiguous([self._working(lambda: self._detector.contributions(recording))])
+        return {}, [self._working(lambda: self._detector.contributions(recording))]
 
     def on_held_out_loss(self, recordings: Sequence[Recording], first: int) -> Answer:
         limit_threads(self._threads)
@@ -253,10 +252,6 @@ def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
         place = place_of(getattr(type(detector), _HOOKS[kind]))
     phase = [] if kind == "question" else [kind.replace("_", " ")]
     return f" ({', '.join([*phase, os.path.basename(place)])})" if place else ""
-
-
-def _contiguous(scores: Sequence[FloatArray]) -> list[Array]:
-    return [np.ascontiguousarray(one) for one in scores]
 
 
 def _end_with(parent: int) -> None:

@@ -101,7 +101,6 @@ class Description:
     offers_contributions: bool
     offers_held_out_loss: bool
     offers_sensor_graph: bool
-    scores_training_itself: bool  # by a rule of its own
     sources: Sources
     libraries: tuple[str, ...]  # distributions that the class declares, because its files do not import them
     note: str  # that of an `AdaptedDetector`, and whether the source of the class is missing
@@ -267,7 +266,6 @@ def _of_class(source: Source) -> Description:
         offers_contributions=cls.offers_contributions(),
         offers_held_out_loss=cls.offers_held_out_loss(),
         offers_sensor_graph=callable(getattr(cls, "sensor_graph", None)),
-        scores_training_itself=cls._training_scores is not Detector._training_scores,
         sources=sources,
         libraries=getattr(cls, "libraries", ()),
         note=" ".join(filter(None, [adapted, "" if sources.known else UNKNOWN_SOURCE])),

@@ -233,12 +233,8 @@ def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]
 
 def _heavy(modules: Iterable[str]) -> set[str]:
     """Return the modules of well-known libraries except tests, and what they import late; a box may have named them."""
-    parts = {name: name.split(".") for name in modules}
-    found = {
-        name
-        for name, words in parts.items()
-        if words[0] in _HEAVY and all(word.isidentifier() and "test" not in word for word in words)
-    }
+    named = (name for name in modules if name.partition(".")[0] in _HEAVY and "test" not in name)
+    found = {name for name in named if all(map(str.isidentifier, name.split(".")))}
     return found | {late for first, late in _LATE.items() if first in found}
 
 
