@@ -24,7 +24,7 @@ from pydantic_core import from_json, to_json
 
 from tsadbench import errors
 from tsadbench._version import __version__
-from tsadbench.base.detector import Detector, Traits
+from tsadbench.base.detector import Traits
 from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
