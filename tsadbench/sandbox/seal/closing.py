@@ -100,11 +100,8 @@ class _Importables:
 def _limit_resources() -> None:
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
-    for limit, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 4096),
-        (resource.RLIMIT_FSIZE, LARGEST_FILE),
-    ):
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096, resource.RLIMIT_FSIZE: LARGEST_FILE}
+    for limit, most in limits.items():
         hard = resource.getrlimit(limit)[1]
         value = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (value, value))

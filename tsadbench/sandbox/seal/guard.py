@@ -40,16 +40,10 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Seq
     sys.addaudithook(hook)
 
 
-def _texts(values: object) -> list[str]:
-    if isinstance(values, str):
-        return [values]
-    if isinstance(values, bytes):
-        return [os.fsdecode(values)]
-    if isinstance(values, os.PathLike):
-        return _texts(os.fspath(values))
-    if isinstance(values, list | tuple):
-        return [text for value in values for text in _texts(value)]
-    return []
+def _texts(value: object) -> list[str]:
+    if isinstance(value, list | tuple):
+        return [text for one in value for text in _texts(one)]
+    return [os.fsdecode(value)] if isinstance(value, str | bytes | os.PathLike) else []
 
 
 def _depth(path: str, folders: Sequence[str]) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from glob import glob
-from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -105,15 +106,9 @@ def _is_of_libraries(entry: str) -> bool:
 @lru_cache(maxsize=64)
 def _importables(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - only to look again
     """Return the modules of a folder, and the packages that have ``__init__.py``, by name."""
-    found: dict[str, Path] = {}
-    items = [Path(entry, name) for name in sorted(os.listdir(entry))] if os.access(entry, os.R_OK) else []
-    # A package goes before a module of its name, a compiled module before one in Python: the last of a name counts.
-    for suffix in (".py", *reversed(EXTENSION_SUFFIXES)):
-        found |= {
-            item.name.removesuffix(suffix): item for item in items if item.name.endswith(suffix) and item.is_file()
-        }
-    found |= {item.name: item for item in items if (item / "__init__.py").is_file()}
-    return {name: str(item) for name, item in found.items() if name.isidentifier()}
+    names = (module.name for module in pkgutil.iter_modules([entry]) if module.name.isidentifier())
+    found = {name: _place(PathFinder.find_spec(name, [entry])) for name in names}
+    return {name: place for name, place in found.items() if place is not None}
 
 
 def _editable_packages(site: str) -> Iterator[str]:
@@ -127,7 +122,10 @@ def _editable_packages(site: str) -> Iterator[str]:
 
 def _package_folder(name: str) -> str | None:
     """Return where a top-level package or module lies; None if it cannot be found."""
-    spec = find_package(name)
+    return _place(find_package(name))
+
+
+def _place(spec: ModuleSpec | None) -> str | None:
     if spec is None:
         return None
     places = list(spec.submodule_search_locations or ())
