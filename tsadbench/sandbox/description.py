@@ -14,7 +14,7 @@ import json
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, get_args
@@ -38,14 +38,7 @@ from tsadbench.sandbox.limits import BoxFailure, Limits
 from tsadbench.sandbox.server import default_server
 from tsadbench.utils.distributions import find_package
 from tsadbench.utils.files import cache_folder, write_file
-from tsadbench.utils.parameters import (
-    JsonValue,
-    Parameter,
-    as_json,
-    changed_texts,
-    parameters_of,
-    parse_value,
-)
+from tsadbench.utils.parameters import JsonValue, Parameter, as_json, changed_texts, parameters_of, parse_value
 from tsadbench.utils.source_digest import Sources, source_of
 from tsadbench.utils.text import Corpora, one_line, printable, printable_values, without_folders
 
@@ -256,12 +249,7 @@ def _of_class(source: Source) -> Description:
     return Description(
         class_name=cls.__qualname__,
         doc=inspect.getdoc(cls) or "",
-        parameters=tuple(
-            DescribedParameter(
-                one.name, one.meaning, as_json(one.default), _named({one.annotation, *get_args(one.annotation)})
-            )
-            for one in parameters_of(cls)
-        ),
+        parameters=tuple(map(_described, parameters_of(cls))),
         traits=cls.traits,
         offers_contributions=cls.offers_contributions(),
         offers_held_out_loss=cls.offers_held_out_loss(),
@@ -277,8 +265,10 @@ def _of_class(source: Source) -> Description:
     )
 
 
-def _named(types: Set[object]) -> Literal["value", "prior", "path"]:
-    return "prior" if Prior in types else "path" if Path in types else "value"
+def _described(one: Parameter) -> DescribedParameter:
+    types = {one.annotation, *get_args(one.annotation)}
+    names: Literal["value", "prior", "path"] = "prior" if Prior in types else "path" if Path in types else "value"
+    return DescribedParameter(one.name, one.meaning, as_json(one.default), names)
 
 
 def plugin_text(kind: Kind, source: Source) -> str:
