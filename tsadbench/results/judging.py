@@ -29,7 +29,7 @@ _FITTED_TOLERANCE = 1e-4
 JUDGED = ("reason", "splits", "thresholds", "protocol_version", "protocol_notes", "rows_scored", "smoothing")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The result of judging, checking or repeating one trial; ``record`` is None if it cannot be read.
 
@@ -117,9 +117,9 @@ def judge_all(
             faults = tuple(judged_faults(record, now, *how))
             if isinstance(source, Store) and protocol is None and now != replace(record, manifest=now.manifest):
                 source.put(now)
-            yield Finding(trial=trial, record=now, verdict="changed" if faults else "same", faults=faults)
+            yield Finding(trial, now, "changed" if faults else "same", faults)
         except TsadbenchError as error:
-            yield Finding(trial=trial, record=record, verdict="cannot be judged", faults=(str(error),))
+            yield Finding(trial, record, "cannot be judged", (str(error),))
 
 
 def judge_outdated(

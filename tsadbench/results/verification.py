@@ -61,7 +61,7 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collecti
                 record = store.record(trial)
                 judge.data(record.dataset)
             except TsadbenchError as error:
-                yield Finding(trial=trial, record=record, verdict="cannot be checked", faults=(str(error),))
+                yield Finding(trial, record, "cannot be checked", (str(error),))
                 continue
             refused = refusal(record, named)
             found = f"{refused}: the detector was not compared" if refused else contender(record.label, record.dataset)
@@ -73,8 +73,7 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collecti
                 faults += _judged_faults(record, store, judge, remarks)
             except TsadbenchError as error:
                 faults.append(str(error))
-            verdict = "differs" if faults else "same"
-            yield Finding(trial=trial, record=record, verdict=verdict, faults=tuple(faults), remarks=tuple(remarks))
+            yield Finding(trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
 
 
 def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
@@ -151,7 +150,7 @@ def repeat(
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
                 store.pass_over(record.trial, error)
-            yield Finding(trial=record.trial, record=record, verdict="cannot be repeated", faults=(str(error),))
+            yield Finding(record.trial, record, "cannot be repeated", (str(error),))
 
 
 def why_new(record: Record, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> list[str]:
@@ -197,15 +196,9 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
         faults = [] if difference <= tolerance else [f"its scores differ from those of its repetition by up to {share}"]
         faults += judged_faults(record, again, TOLERANCE if tolerance else 0.0)
     then, here = ({key: one.manifest.get(key) for key in _CIRCUMSTANCES} for one in (record, again))
-    return Finding(
-        trial=record.trial,
-        record=record,
-        verdict="differs" if faults else "within tolerance" if difference else "to the bit",
-        faults=tuple(faults),
-        remarks=(*changes(record, trial, plan), *differences(then, here)),
-        difference=difference,
-        seal=again.seal,
-    )
+    remarks = (*changes(record, trial, plan), *differences(then, here))
+    verdict = "differs" if faults else "within tolerance" if difference else "to the bit"
+    return Finding(record.trial, record, verdict, tuple(faults), remarks, difference, again.seal)
 
 
 def _largest_difference(recorded: Mapping[str, FloatArray], again: Mapping[str, FloatArray]) -> float:
