@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tsadbench.base.dataset import LabelledDataset, Labels
-from tsadbench.base.protocol import Episode, Protocol, SplitJudgement
+from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.judging import (
@@ -83,12 +83,11 @@ class TrialResult:
             episodes = tuple(self.protocol.episodes(data.dataset))
         arrays = store.scores(record, score_shapes(episodes))
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
-        self._by_episode = {one.episode.id: one for one in self.scored}
         for role in ("train", "test"):  # no judge lets other scores pass
             values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])
             if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN only if there is no number
                 raise BrokenTrialError(f"{trial}: its {role} scores are not finite numbers up to {_LARGEST_SCORE:g}")
-        if {entry.episode for entry in record.thresholds} != self._by_episode.keys():
+        if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
             raise BrokenTrialError(f"{trial}: its thresholds are not of its episodes")
         self._contributions = store.contributions(record, contribution_shapes(episodes))
 
@@ -136,11 +135,14 @@ class TrialResult:
 
     def calibrated_on(self, episode: str) -> Literal["training", "held-out"]:
         """Return which normal rows set the threshold of one fit."""
-        return "held-out" if self._by_episode[episode].calibration else "training"
+        return "held-out" if self._of(episode).calibration else "training"
+
+    def _of(self, episode: str) -> Scored:
+        return next(one for one in self.scored if one.episode.id == episode)
 
     def calibration_scores(self, episode: str) -> FloatArray:
         """Return the scores of normal rows that set the threshold of one fit, [n], NaN left out."""
-        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(self._by_episode[episode]))
+        pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(self._of(episode)))
         return pooled[~np.isnan(pooled)]
 
 
