@@ -112,11 +112,10 @@ class Source:
 
 def entries(kind: Kind) -> tuple[Entry, ...]:
     """Return what is registered, sorted by name, without importing any of it."""
-    registered = (
+    return tuple(
         Entry(point.name, point.value, _package(point), point.dist.version if point.dist else "?")
-        for point in _points(kind)
+        for point in sorted(_points(kind), key=lambda point: (point.name, _package(point)))
     )
-    return tuple(sorted(registered, key=lambda entry: (entry.name, entry.package)))
 
 
 def floors() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance, Guided
 from tsadbench import Detector, PluginError, Traits, UsageError
@@ -125,10 +126,6 @@ def test_a_detector_keeps_its_label_with_and_without_a_prior(small_data, label):
 
 
 def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_data, tmp_path, monkeypatch):
-    info = tmp_path / "own-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tsadbench.floors]\nown-floor = own_floor:Own\n")
     source = (
         "import numpy as np\nfrom tsadbench import Detector, Traits\n"
         "class Own(Detector):\n"
@@ -136,7 +133,7 @@ def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_dat
         "    def _fit(self, recordings): pass\n"
         "    def _score(self, recording): return np.zeros(recording.n_rows)\n"
     )
-    (tmp_path / "own_floor.py").write_text(source)
+    write_package(tmp_path, "own_floor", "[tsadbench.floors]\nown-floor = own_floor:Own\n", source)
     monkeypatch.syspath_prepend(tmp_path)
     contenders = {trial.contender.name: trial.contender for trial in make_plan(["distance"], dataset=small_data).trials}
     assert contenders["own-floor"].traits.floor

@@ -51,14 +51,10 @@ def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> 
 
     ``libraries`` are the distributions whose versions determine its scores.
     """
-    given, of_content, its_libraries = estimator, content, libraries
-    chance = any(True for _ in names_of(estimator, _SEED))
 
     class Wrapped(EstimatorDetector):
         __doc__ = EstimatorDetector.__doc__
-        traits = replace(EstimatorDetector.traits, stochastic=chance)
-        estimator = given
-        content = of_content
-        libraries = its_libraries
+        traits = replace(EstimatorDetector.traits, stochastic=any(names_of(estimator, _SEED)))
 
+    Wrapped.estimator, Wrapped.content, Wrapped.libraries = estimator, content, libraries
     return Wrapped

@@ -52,7 +52,13 @@ class Recording:
         if len(set(sensors)) != len(sensors):
             twice = sorted({name for name in sensors if sensors.count(name) > 1})
             raise DataError(f"{where} sensor names must be unique, found twice: {twice}")
-        _check_finite(where, values, sensors)
+        bad = ~np.isfinite(values)
+        if bad.any():
+            row, column = (int(i) for i in np.argwhere(bad)[0])
+            raise DataError(
+                f"{where} values must be finite, found {values[row, column]} at row {row}, "
+                f"sensor {sensors[column]!r} ({int(bad.sum())} in all); fill or drop missing values first"
+            )
         object.__setattr__(self, "values", read_only(values))
         object.__setattr__(self, "sensors", sensors)
         if self.time is not None:
@@ -110,10 +116,8 @@ def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A
     if isinstance(series, Recording):
         return series
     if isinstance(series, np.ndarray):
-        if series.ndim != 2:
-            raise DataError(f"expected an array [n_rows, n_sensors], found shape {list(series.shape)}")
         values = np.asarray(series, dtype=np.float64)
-        return Recording(id=id, values=values, sensors=tuple(f"x{i}" for i in range(values.shape[1])))
+        return Recording(id, values, tuple(f"x{i}" for i in range(values.shape[-1] if values.ndim else 0)))
     if hasattr(series, "columns"):
         return Recording.from_frame(series, id=id)
     raise DataError(
@@ -138,14 +142,4 @@ def check_sensors(recording: Recording, sensors: tuple[str, ...]) -> None:
         raise DataError(
             f"recording {recording.id!r}: expected the sensors {list(sensors)} in this order, "
             f"found {list(recording.sensors)}"
-        )
-
-
-def _check_finite(where: str, values: FloatArray, sensors: tuple[str, ...]) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
-        raise DataError(
-            f"{where} values must be finite, found {values[row, column]} at row {row}, "
-            f"sensor {sensors[column]!r} ({int(bad.sum())} in all); fill or drop missing values first"
         )

@@ -56,5 +56,5 @@ def row_digests(recording: Recording, *, by_time: bool) -> NDArray[np.uint64]:
     digests = np.zeros(recording.n_rows, dtype=np.uint64)
     for column in (recording.time if by_time else None, *recording.values.T):
         if column is not None:
-            digests = hash_array(digests * _ODD ^ hash_array(column + 0.0))  # -0.0 + 0.0 is 0.0
+            digests = digests * _ODD + hash_array(column + 0.0)  # -0.0 + 0.0 is 0.0
     return digests
