@@ -118,27 +118,22 @@ class TestValues:
                     expected = average_precision_score(anomalous, np.concatenate(given))
                     assert found[name].metrics["auprc"] == pytest.approx(expected, abs=1e-6)
 
-    def test_a_file_holds_what_was_judged(self, runs, pumploop, tmp_path):
-        store = Store.open(runs / "own")
-        results = [TrialResult(record, store, pumploop) for record in store.records()]
-        again = UnitValues.read(write_values(tmp_path / RECORDINGS, results, pumploop))
-        (record,) = store.records()
-        groups = {"all of leak": pumploop.dataset.splits["leak"][:1], "one": ("valve1/0",)}
-        expected = results[0].judge(groups)
-        for name, judged in again.judge(record, groups).items():
-            for metric, value in expected[name].metrics.items():
-                assert judged.metrics[metric] == (None if value is None else pytest.approx(value, abs=ROUNDING))
-
-    def test_values_join_committed_ones(self, runs, pumploop, tmp_path):
+    def test_a_file_holds_what_was_judged_and_the_lines_of_others(self, runs, pumploop, tmp_path):
         committed = (LEADERBOARDS / "pumploop" / "strict" / RECORDINGS).read_text()
         file = tmp_path / RECORDINGS
         file.write_text(committed)
         store = Store.open(runs / "own")
-        results = [TrialResult(record, store, pumploop) for record in store.records()]
+        (record,) = store.records()
+        results = [TrialResult(record, store, pumploop)]
         for _ in range(2):  # the second time, its own line is replaced
             lines = write_values(file, results, pumploop).read_text().splitlines()
             assert [line for line in lines if OWN not in line] == committed.splitlines()
             assert len(lines) == len(committed.splitlines()) + 1
+        groups = {"all of leak": pumploop.dataset.splits["leak"][:1], "one": ("valve1/0",)}
+        expected = results[0].judge(groups)
+        for name, judged in UnitValues.read(file).judge(record, groups).items():
+            for metric, value in expected[name].metrics.items():
+                assert judged.metrics[metric] == (None if value is None else pytest.approx(value, abs=ROUNDING))
         file.write_text(committed.replace('"data_hash":"', '"data_hash":"x'))
         with pytest.raises(UsageError, match="data_hash"):
             write_values(file, results, pumploop)
