@@ -84,12 +84,11 @@ class Dataset:
             raise DataError(f"{where} the ids of its recordings must be unique")
         known = {recording.id for recording in self.test}
         for split, members in self.splits.items():
-            if not members or not known.issuperset(members):
-                unknown = sorted(set(members) - known)
-                raise DataError(f"{where} split {split!r} must name test recordings, these are none: {unknown}")
+            unknown = sorted(set(members) - known)
+            if unknown or not members:
+                raise DataError(f"{where} split {split!r} must name test recordings, found {unknown}")
         for what, declared in (("sessions", self.sessions), ("entities", self.entities)):
-            wrong = sorted(set(ids).symmetric_difference(declared)) if declared else []
-            if wrong:
+            if declared and (wrong := sorted(set(ids).symmetric_difference(declared))):
                 fault = "undeclared" if wrong[0] in ids else "none of them"
                 raise DataError(f"{where} {what} must name each of its recordings once; {wrong[0]!r} is {fault}")
 

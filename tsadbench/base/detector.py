@@ -304,7 +304,7 @@ class Detector(ABC):
 
     @classmethod
     def floor_variants(cls) -> Sequence[Mapping[str, object]]:
-        """Return, for a floor, the constructor arguments of the variants that runs add beside it as it is."""
+        """Return, for a floor, the constructor arguments of the variants that runs add to it."""
         return ()
 
     def _check(self, sensors: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,14 +36,14 @@ _DTYPES = frozenset(
 _TRUSTED = ["sklearn.tree._tree.Tree"]
 
 
+@dataclass(frozen=True, slots=True)
 class _Encoder:
     """Collects arrays and estimators, each named by its path in the value; JSON holds the names in their place."""
 
-    def __init__(self, owner: type, estimators: bool) -> None:
-        self._owner = owner
-        self._may_hold_estimators = estimators
-        self.arrays: dict[str, NDArray[np.generic]] = {}
-        self.estimators: dict[str, bytes] = {}
+    owner: type
+    may_hold_estimators: bool
+    arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
+    estimators: dict[str, bytes] = field(default_factory=dict)
 
     def encode(self, value: Any, path: str) -> JsonValue:
         kind = type(value)
@@ -61,7 +61,7 @@ class _Encoder:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._dataclass(value, path)
         sklearn = sys.modules.get("sklearn.base")  # without it, there is no estimator
-        if sklearn is not None and isinstance(value, sklearn.BaseEstimator) and self._may_hold_estimators:
+        if sklearn is not None and isinstance(value, sklearn.BaseEstimator) and self.may_hold_estimators:
             return self._estimator(value, path)
         raise self._cannot(path, f"a {kind.__module__}.{kind.__qualname__}")
 
@@ -84,8 +84,8 @@ class _Encoder:
     def _dataclass(self, value: Any, path: str) -> JsonValue:
         cls = type(value)
         # Without the module if it is the detector's own: its name may differ elsewhere.
-        reference = f"{'' if cls.__module__ == self._owner.__module__ else cls.__module__}:{cls.__qualname__}"
-        if _find_dataclass(reference, self._owner) is not cls:
+        reference = f"{'' if cls.__module__ == self.owner.__module__ else cls.__module__}:{cls.__qualname__}"
+        if _find_dataclass(reference, self.owner) is not cls:
             raise self._cannot(path, f"a {cls.__qualname__}, a dataclass of another package or inside a function")
         names = [one.name for one in dataclasses.fields(value) if one.init]
         fields = {name: self.encode(getattr(value, name), _below(path, name)) for name in names}
@@ -97,7 +97,7 @@ class _Encoder:
 
     def _cannot(self, path: str, found: str) -> ModelFileError:
         return ModelFileError(
-            f"{self._owner.__name__} cannot be kept in a file: its attribute {path} is {found}; expected arrays, "
+            f"{self.owner.__name__} cannot be kept in a file: its attribute {path} is {found}; expected arrays, "
             f"numbers, texts, scikit-learn's estimators, and tuples, lists, dictionaries and dataclasses of these; "
             f"write _learned and _restore (docs/using-a-model.md)"
         )
@@ -218,7 +218,7 @@ def pack(parts: Mapping[str, bytes]) -> bytes:
 def unpack(content: bytes) -> dict[str, bytes]:
     """Return the parts of a file's content; a ModelFileError if it is another kind of file, truncated, or changed."""
     if not content.startswith(MAGIC):
-        raise ModelFileError("it is no model: expected a file that tsadbench fit has written")
+        raise ModelFileError("not a model file; expected the output of `tsadbench fit`")
     if hashlib.sha256(content[:-_DIGEST_BYTES]).hexdigest().encode() != content[-_DIGEST_BYTES:]:
         raise ModelFileError("its checksum differs: it was cut off or changed; copy it again from where it was fitted")
     try:
@@ -227,7 +227,7 @@ def unpack(content: bytes) -> dict[str, bytes]:
                 raise ValueError("they hold more than the file")
             return {name: archive.read(name) for name in archive.namelist()}
     except Exception as error:  # zipfile and the libraries that it calls have many
-        raise ModelFileError(f"it is no model: its parts cannot be read ({error})") from error
+        raise ModelFileError(f"not a model file: its parts cannot be read ({error})") from error
 
 
 def _safetensors() -> Any:

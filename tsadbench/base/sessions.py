@@ -13,7 +13,7 @@ from tsadbench.base.shared_rows import shared_rows
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 
-# A recording that begins at most so many sampling steps after another one ends goes on with it.
+# A recording continues another one that ended at most this many sampling steps before it begins.
 STEPS = 10
 # A recording is a copy of another one at another time if it has at least this share of its rows.
 COPIED = 0.5

@@ -22,8 +22,7 @@ STILL_FALLING = "training ended while the loss was still falling"
 
 _MOST_FACTS = 32
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-# Rows of tables have these keys beside the facts.
-_TAKEN = ("seed", "episode")
+_TAKEN = ("seed", "episode")  # keys that rows of tables have besides the facts
 
 
 @dataclass(frozen=True, slots=True)
