@@ -15,8 +15,8 @@ from tsadbench.analysis.audit.render import markdown
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.datasets.suites import suite_named
+from tsadbench.leaderboard.formatting import fill_blocks, plain
 from tsadbench.reporting.figures.audit import draw_audit
-from tsadbench.utils.markdown import fill_blocks, plain
 
 FOLDER = Path(__file__).parent
 

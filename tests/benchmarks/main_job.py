@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tsadbench.utils.markdown import fill_blocks, table_lines
+from tsadbench.leaderboard.formatting import fill_blocks, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 ROUNDS = 5

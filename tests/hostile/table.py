@@ -22,7 +22,7 @@ import psutil
 
 from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, channels, learned, servers, trials
 from tests.hostile.suite import HONEST, INNOCENT, REFUSED, Suite, require_nothing_learned, run_suite
-from tsadbench.utils.markdown import fill_blocks, table_lines
+from tsadbench.leaderboard.formatting import fill_blocks, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 HEADER = ("hostile detector", "what it tries", "sealed", "guarded")

@@ -18,8 +18,8 @@ from tests.helpers.records import record
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.formatting import plain, plain_table
 from tsadbench.leaderboard.regression import Cell, to_junit
-from tsadbench.utils.markdown import plain, plain_table
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import printable
 

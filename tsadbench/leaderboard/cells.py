@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import Diagnostic, shown_diagnostics
+from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.marks import ALL_BELOW, Marks, marks_for, marks_legend
 from tsadbench.leaderboard.presentation import places_of_columns
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, by_table
 from tsadbench.leaderboard.throughput import COSTS, HEADER, throughput_legend, throughput_texts
 from tsadbench.registry import load_protocol
-from tsadbench.utils.markdown import number
 
 BELOW = "↓"
 # Behind the metrics; the keys of their columns.

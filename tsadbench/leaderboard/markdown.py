@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tsadbench.leaderboard.cells import Cell, failure_lines, grids, legend
+from tsadbench.leaderboard.formatting import plain, table_lines
 from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.ranking import Row
-from tsadbench.utils.markdown import plain, table_lines
 
 
 def markdown(rows: Sequence[Row], notes: Sequence[Note], columns: Sequence[str] = ()) -> str:

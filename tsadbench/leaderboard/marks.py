@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tsadbench.base.replay import MAX_RATIO, MIN_CORRELATION, Replay
+from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.ranking import FLOOR_METRICS, Row
-from tsadbench.utils.markdown import number
 
 # Of a row, each with what it says.
 Marks: TypeAlias = Callable[[Row], Mapping[str, str]]

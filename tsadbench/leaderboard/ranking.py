@@ -14,9 +14,9 @@ from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
 from tsadbench.execution.checks import CheckReports, Verdict
 from tsadbench.execution.record import Record
+from tsadbench.leaderboard.formatting import number
 from tsadbench.utils.arrays import mean_defined
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.markdown import number
 from tsadbench.utils.parameters import JsonValue, nearest
 
 # A detector that is not above the best floor in these has shown nothing. F1 is not among them: where many rows are

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.formatting import plain, plain_table
 from tsadbench.leaderboard.ranking import UNDEFINED, Row, Summary, by_label
 from tsadbench.leaderboard.throughput import cost_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.markdown import plain, plain_table
 from tsadbench.utils.text import printable
 
 # Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score. An order that an

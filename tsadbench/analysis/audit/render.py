@@ -9,7 +9,7 @@ from tsadbench.analysis.audit.facts import RecordingFacts
 from tsadbench.analysis.audit.predictors import Ranking
 from tsadbench.analysis.audit.sensors import SensorFacts, Shift
 from tsadbench.analysis.label_noise import LabelNoise
-from tsadbench.utils.markdown import number, plain, plain_table
+from tsadbench.leaderboard.formatting import number, plain, plain_table
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
 # A page shows so many rows of a table; JSON and the terminal have all of them.

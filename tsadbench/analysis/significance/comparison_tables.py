@@ -9,8 +9,8 @@ from tsadbench.analysis.significance.inference import Inference, p_value
 from tsadbench.analysis.significance.pairs import EFFECT, Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
+from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.presentation import Table
-from tsadbench.utils.markdown import number
 
 # Columns that name what a row is about.
 NAMES = ("detector", "first", "second", "session")

@@ -21,7 +21,7 @@ from tsadbench.analysis.significance.pairs import (
     compare_pairs,
 )
 from tsadbench.errors import UsageError
-from tsadbench.utils.markdown import number
+from tsadbench.leaderboard.formatting import number
 
 # Mean ranks over fewer say too little for a picture that people remember.
 LEAST_FOR_DIAGRAM = 10

@@ -22,11 +22,11 @@ from tsadbench.analysis.significance.suite_ranks import (
 from tsadbench.analysis.significance.suite_rows import BOUNDS, MEANINGS, Standings, bounded, mark_of
 from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.ranking import failed
 from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.markdown import number
 
 # With so many units a bootstrap's intervals are short by less than a fortieth: its variance is n - 1 of n parts.
 _FEW = 20

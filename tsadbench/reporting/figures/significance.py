@@ -12,9 +12,9 @@ import pandas as pd
 from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.inference import LEAST_FOR_DIAGRAM
 from tsadbench.analysis.significance.pairs import ALPHA
+from tsadbench.leaderboard.formatting import number
 from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, looks, page, plain
 from tsadbench.utils.extras import extra
-from tsadbench.utils.markdown import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ import re
 from importlib.resources import files
 
 from tsadbench._version import __version__
+from tsadbench.leaderboard.formatting import number
 from tsadbench.reporting.html.page import STYLES, TABLE_SCRIPTS, asset
 from tsadbench.utils.extras import extra
-from tsadbench.utils.markdown import number
 
 with extra("a site", "report"):
     from jinja2 import Environment, FunctionLoader
