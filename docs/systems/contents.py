@@ -14,7 +14,7 @@ from typing import Any
 from tsadbench import DataNotFoundError, LabelledDataset, Recording, UsageError
 from tsadbench.api import load_dataset
 from tsadbench.base import mask_runs
-from tsadbench.base.sessions import sessions_of
+from tsadbench.datasets.sessions import sessions_of
 
 FILE = Path(__file__).with_suffix(".json")
 NAMES = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", "smd")

@@ -53,7 +53,7 @@ class Dataset:
         How its files are written: a model reads new ones alike.
     sessions, entities
         The stretch of operation and the machine that each recording belongs to: id to name. Empty if undeclared
-        (`tsadbench.base.sessions.sessions_of` infers sessions then). Neither is part of `content_hash`.
+        (`tsadbench.datasets.sessions.sessions_of` infers sessions then). Neither is part of `content_hash`.
     version
         Grows whenever its recordings, its choice of training rows, its labels or its splits change; records keep it.
     """

@@ -350,7 +350,7 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
 
 def _contents(loaded: LabelledDataset) -> Iterator[str]:
     """Yield what a data set contains, line by line."""
-    from tsadbench.base.sessions import sessions_of
+    from tsadbench.datasets.sessions import sessions_of
 
     data, labels = loaded.dataset, loaded.labels
     yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"

@@ -11,7 +11,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
-import pandas as pd
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -130,6 +129,8 @@ def _settings(value: object, info: ValidationInfo) -> dict[str, str]:
 
 def _of_tables(tables: Mapping[str, Any], info: ValidationInfo) -> dict[str, str]:
     """Return the settings in a file's tables, except those of detectors and protocols that options left out."""
+    import pandas as pd  # slow: `--help` imports this module
+
     settings: dict[str, str] = {}
     faults: list[InitErrorDetails] = []
     # They cannot be checked if these are wrong, and the file is refused.

@@ -18,7 +18,7 @@ import numpy as np
 
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import SplitJudgement
-from tsadbench.base.sessions import sessions_of
+from tsadbench.datasets.sessions import sessions_of
 from tsadbench.errors import DataError, StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.results.trial_result import TrialResult, data_faults

@@ -14,7 +14,7 @@ from tsadbench.datasets.reading.text import BLANK_LINE, is_blank
 from tsadbench.serving.rows import Flaw, RowReader, Rows
 
 # So many malformed lines in a row end a recording: as many sampling steps as may lie between two recordings of one
-# session (`tsadbench.base.sessions`).
+# session (`tsadbench.datasets.sessions`).
 BREAK = 10
 
 # Receives the place of a skipped line and what is wrong with it.

@@ -17,7 +17,7 @@ from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.detector import Traits
 from tsadbench.base.scores import worst_case
-from tsadbench.base.sessions import sessions_of
+from tsadbench.datasets.sessions import sessions_of
 from tsadbench.registry import floors, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, describe
 from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined

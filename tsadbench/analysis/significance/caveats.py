@@ -11,7 +11,7 @@ from tsadbench.analysis.significance.pairs import LEAST_FOR_BCA
 from tsadbench.analysis.significance.per_recording import takes_no_part
 from tsadbench.base.dataset import Dataset
 from tsadbench.base.protocol import Metric, Protocol
-from tsadbench.base.sessions import STEPS
+from tsadbench.datasets.sessions import STEPS
 from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row

@@ -14,7 +14,7 @@ from tsadbench.analysis.significance.pairs import ROPE
 from tsadbench.analysis.significance.per_recording import judge_each
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric
-from tsadbench.base.sessions import sessions_of
+from tsadbench.datasets.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.selection import select
@@ -42,7 +42,7 @@ def compare(
 ) -> Comparison:
     """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
-    The session, one stretch of operation, is the unit of inference (`tsadbench.base.sessions.sessions_of`): the
+    The session, one stretch of operation, is the unit of inference (`tsadbench.datasets.sessions.sessions_of`): the
     protocol judges all rows of a session together, as it judges a split, and values are averaged over seeds.
 
     Parameters

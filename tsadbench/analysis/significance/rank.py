@@ -19,7 +19,7 @@ from tsadbench.analysis.significance.suite_rows import Drawn, Standings
 from tsadbench.analysis.significance.tables import Table, metric_of, read_tables
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
-from tsadbench.base.sessions import sessions_of
+from tsadbench.datasets.sessions import sessions_of
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import UsageError
 from tsadbench.execution.request import DEFAULT_PROTOCOL

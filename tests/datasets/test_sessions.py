@@ -9,7 +9,7 @@ import pytest
 
 from tsadbench import Dataset, Recording
 from tsadbench.base.dataset import DataOptions
-from tsadbench.base.sessions import sessions_of
+from tsadbench.datasets.sessions import sessions_of
 
 SENSORS = ("flow", "pressure")
 STEP = 5.0
