@@ -27,7 +27,7 @@ from typer.main import get_command
 
 import tsadbench
 from tsadbench.api import Row, Summary, fill_blocks, number, table_lines
-from tsadbench.cli import app
+from tsadbench.cli.app import app
 
 # The data sets, which have a page each, in a few words.
 WORDS = {

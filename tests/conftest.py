@@ -21,7 +21,7 @@ from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tsadbench import registry
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.cli import main
+from tsadbench.cli.app import main
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("tsadbench", deadline=None)

@@ -28,7 +28,7 @@ def heavy_imports(line: str, environment: str = "{}") -> str:
     code = f"""
 import os, sys
 os.environ |= {environment}
-from tsadbench.cli import main
+from tsadbench.cli.app import main
 for arguments in {[one.split() for one in line.split(";")]}:
     sys.argv = ["tsadbench", *arguments]
     try:

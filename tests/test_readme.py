@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from tsadbench.cli import app
+from tsadbench.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 # Of docs/, only commands: mkdocs checks links there.

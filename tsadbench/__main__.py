@@ -1,9 +1,9 @@
 """``python -m tsadbench`` and the command ``tsadbench``."""
 
-from tsadbench.utils.interrupts import expect_interrupts, raise_interrupts
+from tsadbench.cli.interrupts import expect_interrupts, raise_interrupts
 
 expect_interrupts()
-from tsadbench.cli import main  # noqa: E402 - it takes a third of a second, in which Ctrl-C has to work
+from tsadbench.cli.app import main  # noqa: E402 - it takes a third of a second, in which Ctrl-C has to work
 
 raise_interrupts()
 

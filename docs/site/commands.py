@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import click
 from typer.main import get_command
 
-from tsadbench.cli import app
+from tsadbench.cli.app import app
 
 FOLDER = "reference/commands"
 _PAGE = re.compile(r"docs/([\w/-]+\.md(?:#[\w-]+)?)")

@@ -17,7 +17,7 @@ import typer
 import tsadbench as package
 from tests.helpers.data import make_data
 from tsadbench import UsageError
-from tsadbench.cli import app
+from tsadbench.cli.app import app
 from tsadbench.execution.request import RunRequest
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")

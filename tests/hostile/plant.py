@@ -58,7 +58,7 @@ label = "fault"
 _UNSEALED = """\
 from tsadbench.sandbox.server import Server
 Server.__init__.__kwdefaults__["seal"] = False
-from tsadbench.cli import main
+from tsadbench.cli.app import main
 main()
 """
 

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tsadbench.utils.threads import limit_threads, limited_threads
+from tsadbench.serving.model import _limited_threads
+from tsadbench.utils.threads import limit_threads
 
 
 def threads() -> set[int]:
@@ -26,11 +27,11 @@ def test_a_block_is_limited_and_what_was_comes_back():
     before = torch.get_num_threads()
     with threadpool_limits():
         limit_threads(2)
-        with limited_threads(1):
+        with _limited_threads(1):
             assert threads() == {1}
         assert threads() == {2}
         try:
-            with limited_threads(1):
+            with _limited_threads(1):
                 raise KeyError
         except KeyError:
             assert threads() == {2}

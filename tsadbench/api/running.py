@@ -19,7 +19,7 @@ from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorS
 from tsadbench.execution.runner import n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.results.shipped import stored_records
+from tsadbench.leaderboard.shipped import stored_records
 
 _DEFAULT_DATASET = "skab"
 

@@ -14,8 +14,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from tsadbench.cli.interrupts import EXIT_CODE, interrupted
 from tsadbench.cli.plugins import PluginCommand, plugin_commands
-from tsadbench.utils.interrupts import EXIT_CODE, interrupted
 from tsadbench.utils.text import printable
 
 # What a shell reports of a program that was ended because nobody reads its output, such as one before `| head`.

@@ -151,10 +151,10 @@ def _write_unit_values(
 
     Where data or scores are missing, a line on standard error says so.
     """
-    from tsadbench.results.shipped import RECORDINGS, write_values
+    from tsadbench.leaderboard.board import inside
+    from tsadbench.leaderboard.shipped import RECORDINGS, write_values
     from tsadbench.results.trial_result import protocol_of
     from tsadbench.utils.grouping import grouped
-    from tsadbench.utils.text import inside
 
     tables = grouped(board.rows, lambda row: (row.dataset, row.protocol))
     written = []

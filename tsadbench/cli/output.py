@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from tsadbench.utils.grouping import fitting
-from tsadbench.utils.text import folded
+from tsadbench.leaderboard.formatting import fitting, folded
 
 if TYPE_CHECKING:
     from tsadbench.execution.record import Record

@@ -205,7 +205,7 @@ def _run_request(
     from tsadbench.execution.plan import make_plans
     from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.results.shipped import stored_records
+    from tsadbench.leaderboard.shipped import stored_records
 
     request = given
     if not request.contributions and "no-contributions" in rerun:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -102,11 +103,10 @@ def score(
     """
     from tsadbench.sandbox import BoxFailure
     from tsadbench.serving.model import boxed_model
-    from tsadbench.utils.files import require_not_read
 
     streamed = follow or STANDARD_INPUT in files
     form = _checked_format(files, streamed=streamed, idle=idle, out=out, form=form)
-    require_not_read(
+    _require_not_read(
         1 if out is None else out, [model, *(0 if file == STANDARD_INPUT else Path(file) for file in files)]
     )
     skipped: Skipped | None = None
@@ -335,3 +335,15 @@ def hints_of_new_files() -> Iterator[None]:
         yield
     except DataError as error:
         raise DataError(of_new_files(str(error))) from error
+
+
+def _require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
+    """Raise a UsageError if a file to be written is also read, before it is opened and its content is lost.
+
+    Files are paths or descriptors of open files; links do not matter.
+    """
+    for one in read:
+        with suppress(OSError):  # reported where it is opened
+            if os.path.isfile(one) and os.path.samestat(os.stat(one), os.stat(written)):
+                name = written if isinstance(written, Path) else "standard output"
+                raise UsageError(f"{name}: this file is also an input; choose another output")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tsadbench.errors import UsageError
+from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.checks import (
     FILE,
     CheckReport,
@@ -20,6 +20,7 @@ from tsadbench.execution.checks import (
 )
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
+from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex
 from tsadbench.leaderboard.markdown import markdown
@@ -31,7 +32,7 @@ from tsadbench.leaderboard.throughput import core_minutes
 from tsadbench.utils.files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
-from tsadbench.utils.text import csv_text, inside
+from tsadbench.utils.text import name_fault
 
 SCHEMA = 1
 _TABLE = ["dataset", "protocol", "split"]
@@ -339,3 +340,18 @@ def _shown(requested: Sequence[str], records: Sequence[Record]) -> tuple[str, ..
     if not splits:
         return tuple(requested) or ("overall",)
     return tuple(split for split in requested if split in splits) if requested else splits
+
+
+def inside(folder: Path, *names: str) -> Path:
+    """Return a path inside a folder, which every path made of a record's fields is.
+
+    Raises a StoreError if a name is not valid (`name_fault`), or a link leads out of the folder.
+    """
+    path = folder
+    for name in names:
+        if fault := name_fault(name):
+            raise StoreError(f"{name[:200]!r} cannot be the name of a file in {folder}: {fault}")
+        path = path / name
+        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
+    return path

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from tsadbench.utils.text import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
 
 # What begins code, emphasis, HTML, an entity, a formula, a strike-through, or makes brackets a link; and a backslash
 # that would take the escape from what follows.
@@ -15,6 +21,8 @@ _ACTIVE = re.compile(
     re.X,
 )
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}
+# What a spreadsheet takes for the beginning of a formula, in the widths that it knows; it skips white space before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 
 
@@ -65,3 +73,48 @@ def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str] | None]) -> s
         return found[0] if lines is None else "\n".join([found[1].rstrip("\n"), *lines, found[3]])
 
     return _BLOCK.sub(filled, text)
+
+
+def inert(value: object) -> object:
+    r"""Return a cell of a spreadsheet, a text that would be taken for a formula with an apostrophe in front.
+
+    >>> inert("=1+1"), inert("-1"), inert(-1), inert("a=1")
+    ("'=1+1", "'-1", -1, 'a=1')
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a data frame as CSV, full precision, every text inert."""
+    return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
+
+
+def folded(label: str, width: int) -> str:
+    """Return a label on lines of at most ``width`` characters, broken behind commas and brackets where possible.
+
+    >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
+    dprgm[graph=none,
+      node_weights=off]
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[,\[])", label):
+        if lines[-1].strip() and len(lines[-1]) + len(part) > width:
+            lines.append("  ")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def fitting(values: Iterable[T], fits: Callable[[Sequence[T]], bool]) -> Iterator[tuple[T, ...]]:
+    """Yield the values in groups, each as long as it fits; a value that does not fit alone is a group.
+
+    >>> list(fitting([3, 4, 9, 2, 2], lambda group: sum(group) < 8))
+    [(3, 4), (9,), (2, 2)]
+    """
+    group: tuple[T, ...] = ()
+    for value in values:
+        if group and not fits((*group, value)):
+            yield group
+            group = ()
+        group = (*group, value)
+    if group:
+        yield group

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tsadbench.leaderboard.cells import SPREAD, Grid, grids
+from tsadbench.leaderboard.formatting import fitting, folded
 from tsadbench.leaderboard.ranking import Row, by_table
-from tsadbench.utils.grouping import fitting, grouped
-from tsadbench.utils.text import folded
+from tsadbench.utils.grouping import grouped
 
 # The metrics that a narrow terminal gives up first.
 _EXPENDABLE = ("precision", "recall", "mcc", "bf_f1")

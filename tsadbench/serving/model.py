@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
+from threadpoolctl import threadpool_limits
 
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.file_format import FileFormat
@@ -28,7 +30,7 @@ from tsadbench.sandbox.description import described
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_bytes
 from tsadbench.utils.parameters import JsonValue, parse_label
-from tsadbench.utils.threads import limited_threads
+from tsadbench.utils.threads import limit_threads
 from tsadbench.utils.toml import fault_text
 
 SCHEMA = 1
@@ -235,8 +237,22 @@ def from_bytes(
     facts = described(source, None, None, elsewhere=False)
     notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
     # Some are fitted again: the thread count decides the order of their sums, and they print their progress again.
-    with limited_threads(_threads(card)), redirect_stderr(io.StringIO()):
+    with _limited_threads(_threads(card)), redirect_stderr(io.StringIO()):
         return Model(from_parts(source.load(), parts, changes), card, notes)
+
+
+@contextmanager
+def _limited_threads(threads: int) -> Iterator[None]:
+    """Set the number of threads inside a block, for libraries that are loaded when it begins."""
+    torch: Any = sys.modules.get("torch")
+    before = 0 if torch is None else torch.get_num_threads()
+    with threadpool_limits():  # restores what it finds
+        limit_threads(threads)
+        try:
+            yield
+        finally:
+            if torch is not None:
+                torch.set_num_threads(before)
 
 
 def _content(path: Path | str) -> bytes:

@@ -13,8 +13,8 @@ import pandas as pd
 
 from tsadbench.datasets.reading.times import iso_time
 from tsadbench.errors import DataError, MissingExtraError
+from tsadbench.leaderboard.formatting import inert
 from tsadbench.serving.model import ScoredRows
-from tsadbench.utils.text import inert
 
 _CONTRIBUTION = "contribution_"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tsadbench._version import __version__
@@ -15,7 +16,7 @@ from tsadbench.tuning.study_result import StudyResult
 from tsadbench.tuning.task import Task, training_hash
 from tsadbench.utils.files import write_file
 from tsadbench.utils.parameters import JsonValue, Label, as_json, format_value
-from tsadbench.utils.toml import toml_lines
+from tsadbench.utils.toml import toml_value
 
 
 def label_at(task: Task, parameters: Mapping[str, object]) -> str:
@@ -57,10 +58,10 @@ def write_tuned(task: Task, result: StudyResult, out: Path) -> Path:
         "ranges": list(task.settings.ranges) or None,
         "tsadbench": __version__,
     }
-    lines = ["# Written by tsadbench tune. To use it:  tsadbench run --config THIS_FILE", *toml_lines(plan)]
-    lines += ["", "[tuned]", *toml_lines(tuned)]
+    lines = ["# Written by tsadbench tune. To use it:  tsadbench run --config THIS_FILE", *_toml_lines(plan)]
+    lines += ["", "[tuned]", *_toml_lines(tuned)]
     for name, table in (("parameters", best.parameters), ("parts", best.parts), ("states", result.counts)):
-        lines += ["", f"[tuned.{name}]", *toml_lines({key: as_json(value) for key, value in table.items()})]
+        lines += ["", f"[tuned.{name}]", *_toml_lines({key: as_json(value) for key, value in table.items()})]
     return write_file(file, "\n".join(lines) + "\n")
 
 
@@ -94,3 +95,14 @@ def _label(name: str, task: Task, given: Mapping[str, str], parameters: Mapping[
     defaults = task.description.defaults
     changed = {key: format_value(value) for key, value in parameters.items() if value != defaults[key]}
     return str(Label(name, dict(sorted({**given, **changed}.items()))))
+
+
+def _toml_lines(table: Mapping[str, object]) -> Iterator[str]:
+    """Yield ``key = value`` for each key of a table. TOML has no null: a value of None is left out.
+
+    >>> list(_toml_lines({"name": "t2", "t2.smoothing": 5, "prior": None, "seeds": [0, 1]}))
+    ['name = "t2"', '"t2.smoothing" = 5', 'seeds = [0, 1]']
+    """
+    for key, value in table.items():
+        if value is not None:
+            yield f"{key if re.fullmatch('[A-Za-z0-9_-]+', key) else toml_value(key)} = {toml_value(value)}"

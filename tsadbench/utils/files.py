@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -83,18 +82,6 @@ def require_own_folder(folder: Path, marker: str, kind: str) -> None:
         if folder.exists() and not (folder / marker).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
             found = "a folder of other files" if folder.is_dir() else "a file"
             raise UsageError(f"--out {folder}: expected a new folder or {kind}, found {found}")
-
-
-def require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
-    """Raise a UsageError if a file to be written is also read, before it is opened and its content is lost.
-
-    Files are paths or descriptors of open files; links do not matter.
-    """
-    for one in read:
-        with contextlib.suppress(OSError):  # reported where it is opened
-            if os.path.isfile(one) and os.path.samestat(os.stat(one), os.stat(written)):
-                name = written if isinstance(written, Path) else "standard output"
-                raise UsageError(f"{name}: this file is also an input; choose another output")
 
 
 @contextmanager

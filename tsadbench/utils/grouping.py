@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -19,19 +19,3 @@ def grouped(values: Iterable[T], key: Callable[[T], K]) -> dict[K, tuple[T, ...]
     for value in values:
         groups.setdefault(key(value), []).append(value)
     return {name: tuple(members) for name, members in groups.items()}
-
-
-def fitting(values: Iterable[T], fits: Callable[[Sequence[T]], bool]) -> Iterator[tuple[T, ...]]:
-    """Yield the values in groups, each as long as it fits; a value that does not fit alone is a group.
-
-    >>> list(fitting([3, 4, 9, 2, 2], lambda group: sum(group) < 8))
-    [(3, 4), (9,), (2, 2)]
-    """
-    group: tuple[T, ...] = ()
-    for value in values:
-        if group and not fits((*group, value)):
-            yield group
-            group = ()
-        group = (*group, value)
-    if group:
-        yield group

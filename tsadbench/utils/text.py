@@ -6,18 +6,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 from annotated_types import Len, Predicate
-
-from tsadbench.errors import StoreError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# What a spreadsheet takes for the beginning of a formula, in the widths that it knows; it skips white space before it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -54,20 +45,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def inert(value: object) -> object:
-    r"""Return a cell of a spreadsheet, a text that would be taken for a formula with an apostrophe in front.
-
-    >>> inert("=1+1"), inert("-1"), inert(-1), inert("a=1")
-    ("'=1+1", "'-1", -1, 'a=1')
-    """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """Return a data frame as CSV, full precision, every text inert."""
-    return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
-
-
 def printable_values(content: object) -> object:
     """Return what JSON holds, every text in it printable, with the lines that it has."""
     if isinstance(content, str):
@@ -86,21 +63,6 @@ def one_line(text: str, limit: int = 2000) -> str:
     # Much longer than what is kept: no text that somebody sends costs more time than that.
     line = printable(" ".join(text[: 16 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def folded(label: str, width: int) -> str:
-    """Return a label on lines of at most ``width`` characters, broken behind commas and brackets where possible.
-
-    >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
-    dprgm[graph=none,
-      node_weights=off]
-    """
-    lines = [""]
-    for part in re.split(r"(?<=[,\[])", label):
-        if lines[-1].strip() and len(lines[-1]) + len(part) > width:
-            lines.append("  ")
-        lines[-1] += part
-    return "\n".join(lines)
 
 
 _ABSOLUTE_START = r"(?<![\w./~])"
@@ -122,21 +84,6 @@ def label_fault(label: str) -> str:
     """Return why a text cannot be a detector's label, or the id of a recording or an episode, or ""."""
     valid = label.isprintable() and 0 < len(label) <= _LONGEST_LABEL
     return "" if valid else f"expected 1 to {_LONGEST_LABEL:,} printable characters"
-
-
-def inside(folder: Path, *names: str) -> Path:
-    """Return a path inside a folder, which every path made of a record's fields is.
-
-    Raises a StoreError if a name is not valid (`name_fault`), or a link leads out of the folder.
-    """
-    path = folder
-    for name in names:
-        if fault := name_fault(name):
-            raise StoreError(f"{name[:200]!r} cannot be the name of a file in {folder}: {fault}")
-        path = path / name
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
-    return path
 
 
 def without_folders(text: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,8 @@ if TYPE_CHECKING:
 
 # What a trial may need: a network's box and its copy for the replay audit.
 _MEMORY_OF_A_JOB = 2 * 2**30
-# The libraries that were found, by the number of modules at that time. To find them takes milliseconds; a box inherits
-# what its server has found.
-_found: dict[int, ThreadpoolController] = {}
+# The libraries that were found last. A box inherits what its server has found.
+_found: list[ThreadpoolController] = []
 
 
 def default_jobs() -> int:
@@ -36,20 +34,6 @@ def limit_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-@contextmanager
-def limited_threads(threads: int) -> Iterator[None]:
-    """Set the number of threads inside a block, for libraries that are loaded when it begins."""
-    torch: Any = sys.modules.get("torch")
-    before = 0 if torch is None else torch.get_num_threads()
-    with _libraries().limit(limits=threads):
-        limit_threads(threads)
-        try:
-            yield
-        finally:
-            if torch is not None:
-                torch.set_num_threads(before)
-
-
 @cache
 def loaded_blas() -> tuple[str, ...]:
     """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
@@ -61,11 +45,7 @@ def loaded_blas() -> tuple[str, ...]:
 def _libraries() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
-    if len(sys.modules) not in _found:
-        try:
-            _found[len(sys.modules)] = ThreadpoolController()
-        except PermissionError:
-            # A box without namespaces sees no /proc: what its server has found is limited here, what was loaded since
-            # by environment variables.
-            return next(reversed(_found.values()))
-    return _found[len(sys.modules)]
+    # A sealed box sees no /proc: environment variables limit what it loads itself.
+    with suppress(PermissionError):
+        _found[:] = [ThreadpoolController()]
+    return _found[0]

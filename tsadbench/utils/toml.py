@@ -6,7 +6,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -121,17 +121,6 @@ def found_text(value: object) -> str:
     """Return the beginning of a value, or its type if it is a frame or the like."""
     whole = repr(str(value) if isinstance(value, Path) else value)
     return type(value).__name__ if "\n" in whole else one_line(whole, _LONGEST)
-
-
-def toml_lines(table: Mapping[str, object]) -> Iterator[str]:
-    """Yield ``key = value`` for each key of a table. TOML has no null: a value of None is left out.
-
-    >>> list(toml_lines({"name": "t2", "t2.smoothing": 5, "prior": None, "seeds": [0, 1]}))
-    ['name = "t2"', '"t2.smoothing" = 5', 'seeds = [0, 1]']
-    """
-    for key, value in table.items():
-        if value is not None:
-            yield f"{key if re.fullmatch('[A-Za-z0-9_-]+', key) else toml_value(key)} = {toml_value(value)}"
 
 
 def toml_value(value: object) -> str:

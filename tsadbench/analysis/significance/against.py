@@ -12,7 +12,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import by_label, ranked_rows
 from tsadbench.leaderboard.selection import Selection, records_of_one, select
-from tsadbench.results.shipped import stored_records
+from tsadbench.leaderboard.shipped import stored_records
 from tsadbench.utils.parameters import nearest, normal_label
 
 

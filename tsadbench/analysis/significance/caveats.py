@@ -15,7 +15,7 @@ from tsadbench.datasets.sessions import STEPS
 from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
 from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.ranking import Row
-from tsadbench.results.shipped import DECIMALS
+from tsadbench.leaderboard.shipped import DECIMALS
 from tsadbench.utils.grouping import grouped
 
 # Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.

@@ -18,7 +18,7 @@ from tsadbench.datasets.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.selection import select
-from tsadbench.results.shipped import stored_values
+from tsadbench.leaderboard.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label

@@ -19,10 +19,9 @@ from tsadbench.analysis.significance.inference import Inference
 from tsadbench.analysis.significance.pairs import Pair
 from tsadbench.analysis.significance.per_recording import ComparedDetector
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.formatting import number, plain, plain_table
+from tsadbench.leaderboard.formatting import csv_text, number, plain, plain_table
 from tsadbench.leaderboard.latex import PREAMBLE, escape, floating, label_text, numeral, small_print, tabular
 from tsadbench.leaderboard.presentation import Table
-from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 

@@ -15,7 +15,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row, failures_json, summaries
-from tsadbench.results.shipped import UnitValues, rounded
+from tsadbench.leaderboard.shipped import UnitValues, rounded
 from tsadbench.results.trial_result import TrialResult, protocol_of
 from tsadbench.utils.parameters import JsonValue
 

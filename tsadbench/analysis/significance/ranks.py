@@ -12,11 +12,10 @@ from tsadbench.analysis.significance.suite_ranks import SuiteRanking
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.formatting import number, plain, plain_table
+from tsadbench.leaderboard.formatting import csv_text, number, plain, plain_table
 from tsadbench.leaderboard.marks import INCOMPLETE
 from tsadbench.leaderboard.presentation import Table
 from tsadbench.utils.parameters import nearest, normal_label
-from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 

@@ -11,10 +11,9 @@ import pandas as pd
 from tsadbench.analysis.significance.suite_rows import Status
 from tsadbench.analysis.significance.tables import FLOOR
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.formatting import plain, plain_table
+from tsadbench.leaderboard.formatting import csv_text, plain, plain_table
 from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.throughput import minutes_text
-from tsadbench.utils.text import csv_text
 
 SCHEMA = 1
 PARTIAL = "‡"

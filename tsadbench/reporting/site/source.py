@@ -14,7 +14,7 @@ from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary
-from tsadbench.results.shipped import RECORDINGS, UnitValues
+from tsadbench.leaderboard.shipped import RECORDINGS, UnitValues
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue
 

@@ -16,7 +16,7 @@ from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.runner import run_plan
-from tsadbench.results.shipped import stored_records
+from tsadbench.leaderboard.shipped import stored_records
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -36,7 +36,7 @@ def leaderboard(tmp_path_factory) -> Path:
 @pytest.fixture
 def shipped(leaderboard, monkeypatch) -> Path:
     """Let that leaderboard ship with the package."""
-    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", leaderboard)
+    monkeypatch.setattr("tsadbench.leaderboard.shipped.LEADERBOARDS", leaderboard)
     return leaderboard
 
 

@@ -9,7 +9,6 @@ import atexit
 import contextlib
 import os
 import signal
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def expect_interrupts() -> None:
     """End at once on Ctrl-C from now on, unless this process was told to ignore it, as those in the background are."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, end_at_once)
-        sys.unraisablehook = _unraisable
         atexit.register(_last)  # registered first, called last
 
 
@@ -56,9 +54,3 @@ def _last() -> None:
     if interrupted():
         os._exit(EXIT_CODE)  # Python would end by the signal, if it has hit inside an `eval`
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _unraisable(about: sys.UnraisableHookArgs) -> None:
-    if isinstance(about.exc_value, KeyboardInterrupt):  # it hit where no exception can go on, in a finaliser
-        end_at_once()
-    sys.__unraisablehook__(about)

@@ -19,7 +19,7 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.results.shipped import (
+from tsadbench.leaderboard.shipped import (
     DECIMALS,
     RECORDINGS,
     UnitValues,
@@ -58,7 +58,7 @@ def shipped(tmp_path, monkeypatch) -> Path:
     folder.mkdir(parents=True)
     for name in ("records.jsonl", RECORDINGS):
         (folder / name).write_text((LEADERBOARDS / "pumploop" / "strict" / name).read_text())
-    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", tmp_path / "shipped")
+    monkeypatch.setattr("tsadbench.leaderboard.shipped.LEADERBOARDS", tmp_path / "shipped")
     return folder / RECORDINGS
 
 
