@@ -109,9 +109,9 @@ def test_broken_plugins_are_named_and_hurt_nobody_else(plugin, tiny_plugin):
 FAMILY = """
 import sys
 import numpy as np
-from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
+from tsadbench.base import Detector, DetectorLibrary, LibraryDetector
 
-class Adapted(AdaptedDetector):
+class Adapted(Detector):
     def _fit(self, recordings): pass
     def _score(self, recording): return np.zeros(recording.n_rows)
 

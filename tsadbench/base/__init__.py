@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from tsadbench.base.dataset import ALL, Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.base.declaration import Cheap
 from tsadbench.base.detector import Detector, Traits, detector
-from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
+from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.protocol import (
     Episode,
@@ -34,7 +34,7 @@ from tsadbench.utils.distributions import find_package
 from tsadbench.utils.extras import extra
 
 __all__ = [
-    "ALL", "LEVELLED", "SHARE_SEEN", "STILL_FALLING", "AdaptedDetector", "BoolArray", "Cause", "Cheap", "Choice",
+    "ALL", "LEVELLED", "SHARE_SEEN", "STILL_FALLING", "BoolArray", "Cause", "Cheap", "Choice",
     "DataOptions", "Dataset", "Detector", "DetectorLibrary", "Edge", "Episode", "EpisodeThreshold",
     "EpisodeTraining", "Fact", "Float32Array", "FloatArray", "Ge", "Gt", "IntArray", "Judgement", "LabelledDataset",
     "Labels", "Le", "LibraryDetector", "Loader", "Lt", "Metric", "Place", "Prior", "Protocol", "Recording",

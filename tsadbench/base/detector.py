@@ -109,7 +109,7 @@ def detector(cls: type[_Detector]) -> type[_Detector]:
     (Power(exponent=3), {'exponent': Tune(low=1, high=4, log=False, alters_loss=False)})
     >>> Power(exponent=0).check(())
     Traceback (most recent call last):
-    tsadbench.errors.UsageError: Power: exponent must be an integer of at least 1, found 0
+    tsadbench.errors.UsageError: Power: exponent must be greater than or equal to 1, found 0
     """
     caller = sys._getframe(1)
     resolve_fields(cls, {**caller.f_globals, **caller.f_locals})
@@ -144,6 +144,10 @@ class Detector(ABC):
     """
 
     traits: ClassVar[Traits] = Traits()
+    # Distributions whose versions determine its scores, apart from those that its files import.
+    libraries: ClassVar[tuple[str, ...]] = ()
+    # Printed below every table that has a row of this detector.
+    note: ClassVar[str] = ""
 
     sensors_: tuple[str, ...]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 from tsadbench.base.detector import Detector
 
@@ -24,17 +23,6 @@ class LibraryDetector:
     name: str
     note: str = ""
     refusal: str = ""
-
-
-class AdaptedDetector(Detector):
-    """A detector that wraps a class of another library.
-
-    ``libraries`` names the distributions whose versions determine its scores and are part of a trial's identity.
-    ``note`` is printed below every table that has a row of this detector.
-    """
-
-    libraries: ClassVar[tuple[str, ...]] = ()
-    note: ClassVar[str] = ""
 
 
 class DetectorLibrary(ABC):
@@ -52,5 +40,5 @@ class DetectorLibrary(ABC):
         """Return every class, including those that cannot be run, without importing them."""
 
     @abstractmethod
-    def load(self, name: str) -> type[AdaptedDetector]:
+    def load(self, name: str) -> type[Detector]:
         """Return the detector class of a member that can be run; this imports the library's class."""

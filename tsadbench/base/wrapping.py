@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import AdaptedDetector
+from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
 from tsadbench.base.training_facts import SHARE_SEEN, Fact
 from tsadbench.base.windows import Windows, seeded
@@ -20,7 +19,7 @@ from tsadbench.errors import ContractError, DataError
 from tsadbench.utils.arrays import FloatArray
 
 
-class WrappedDetector(AdaptedDetector):
+class WrappedDetector(Detector):
     """A detector whose work a library does; a subclass writes ``__init__``, `_build`, and what differs from defaults.
 
     A window ends at the row that gets its score. The windows of a recording's first rows are filled up with copies of
@@ -35,31 +34,28 @@ class WrappedDetector(AdaptedDetector):
         What the library is passed.
 
         * "rows": an array [n_samples, n_features] of all training recordings, a sample for each row or window.
-        * "windows": `Windows`, of all training recordings.
-        * "recordings": the library cuts its own windows. It is fitted on a list of arrays [n_rows, n_sensors], the
-          training recordings, and scores one array.
-        * "series": as before, but it is fitted on one array, the longest training recording: windows of joined ones
-          would cross the borders. ``share_seen`` is the share of the training rows.
+        * "series": an array [n_rows, n_sensors], of which the library cuts its own windows. It is fitted on the longest
+          training recording: windows of joined ones would cross the borders. ``share_seen`` is its share of the rows.
     standardised
         Whether rows are standardised by mean and standard deviation of all training rows before the library sees them.
     """
 
-    takes: ClassVar[Literal["rows", "windows", "recordings", "series"]] = "rows"
+    takes: ClassVar[Literal["rows", "series"]] = "rows"
     standardised: ClassVar[bool] = True
 
     @abstractmethod
     def _build(self, n_sensors: int) -> Any:
         """Return the library's object, not fitted yet."""
 
-    def _train(self, model: Any, data: Any) -> None:
+    def _train(self, model: Any, data: FloatArray) -> None:
         """Fit the library's object on data of the form `takes`; by default ``model.fit(data)``."""
         model.fit(data)
 
-    def _rate(self, model: Any, data: Any) -> object:
+    def _rate(self, model: Any, data: FloatArray) -> object:
         """Return scores of data of the form `takes`, higher = more anomalous.
 
-        One score per sample or window; for a series, one per row or one per window. By default scikit-learn's
-        ``score_samples`` with the sign reversed, or else ``decision_function`` as PyOD and TSB-AD define it.
+        One score per sample; for a series, one per row or one per window. By default scikit-learn's ``score_samples``
+        with the sign reversed, or else ``decision_function`` as PyOD and TSB-AD define it.
         """
         return -model.score_samples(data) if hasattr(model, "score_samples") else model.decision_function(data)
 
@@ -71,8 +67,8 @@ class WrappedDetector(AdaptedDetector):
         return None
 
     def declared_traits(self) -> Traits:
-        """Return the traits, for "rows" and "windows" with ``memory`` set to ``window - 1``."""
-        return self.traits if self._cuts_windows else replace(self.traits, memory=self._length - 1)
+        """Return the traits, for "rows" with ``memory`` set to ``window - 1``."""
+        return replace(self.traits, memory=self._length - 1) if self.takes == "rows" else self.traits
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
         for name, least in (("window", 1), ("seed", 0)):
@@ -86,19 +82,18 @@ class WrappedDetector(AdaptedDetector):
         if self.standardised:
             self.mean_, spread = rows.mean(axis=0), rows.std(axis=0)
             self.scale_ = np.where(spread > 1e-9 * np.abs(self.mean_), spread, 1.0)  # a constant sensor has no spread
-        series = [self._scaled(recording) for recording in recordings]
-        self.longest_ = int(np.argmax([len(one) for one in series]))
-        if self.takes == "series":
-            series = [series[self.longest_]]
-        self.share_seen_ = sum(map(len, series)) / len(rows)
-        if not any(len(one) > self._length for one in series):
+        self.longest_ = int(np.argmax([recording.n_rows for recording in recordings]))
+        longest = recordings[self.longest_]
+        self.share_seen_ = longest.n_rows / len(rows)
+        if longest.n_rows <= self._length:
             raise DataError(
                 f"{type(self).__name__}: expected training recordings with at least 2 windows of {self._length} rows, "
-                f"found {max(map(len, series))} rows; train on more rows or make window smaller"
+                f"found {longest.n_rows} rows; train on more rows or make window smaller"
             )
+        data = self._data([self._scaled(one) for one in ([longest] if self.takes == "series" else recordings)])
         with seeded(self._chance):
             self.model_ = self._build(rows.shape[1])
-            self._train(self.model_, series if self.takes == "recordings" else self._data(series))
+            self._train(self.model_, data)
 
     def _score(self, recording: Recording) -> FloatArray:
         rows = self._scaled(recording)
@@ -106,22 +101,19 @@ class WrappedDetector(AdaptedDetector):
         with seeded(self._chance):
             scores = np.asarray(self._rate(copy.deepcopy(self.model_), self._data([padded])))
         # One per row of a series, or one per window; `Detector.score` checks the rest.
-        return scores[self._length - 1 :] if self._cuts_windows and len(scores) == len(padded) else scores
+        return scores[self._length - 1 :] if self.takes == "series" and len(scores) == len(padded) else scores
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
         scores = [self._score(recording) for recording in recordings]
-        if (fitted := self._fitted_scores(self.model_)) is None:
-            return scores
-        own = np.asarray(fitted)
-        fitted_on = scores[self.longest_ : self.longest_ + 1] if self.takes == "series" else scores
-        counts = [max(0, len(one) - self._length + 1) for one in fitted_on]
-        if self._cuts_windows and len(own) == sum(map(len, fitted_on)):
-            counts = [len(one) for one in fitted_on]
-        if own.shape != (sum(counts),):
-            found = list(own.shape)
-            raise ContractError(f"{type(self).__name__}._fitted_scores: expected [{sum(counts)}], found {found}")
-        for one, part in zip(fitted_on, np.split(own, np.cumsum(counts)[:-1]), strict=True):
-            one[len(one) - len(part) :] = part  # the first rows have no full window
+        if (fitted := self._fitted_scores(self.model_)) is not None:
+            own = np.asarray(fitted)
+            fitted_on = scores[self.longest_ : self.longest_ + 1] if self.takes == "series" else scores
+            ends = np.cumsum([max(0, len(one) - self._length + 1) for one in fitted_on])
+            if self.takes == "rows" and own.shape != (ends[-1],):
+                found = list(own.shape)
+                raise ContractError(f"{type(self).__name__}._fitted_scores: expected [{ends[-1]}], found {found}")
+            for one, part in zip(fitted_on, np.split(own, ends[:-1]), strict=True):
+                one[len(one) - len(part) :] = part  # the first rows have no full window
         return scores
 
     def _training_facts(self) -> Mapping[str, Fact]:
@@ -132,11 +124,6 @@ class WrappedDetector(AdaptedDetector):
         return int(getattr(self, "window", 1))
 
     @property
-    def _cuts_windows(self) -> bool:
-        """Whether the library cuts its own windows."""
-        return self.takes in ("recordings", "series")
-
-    @property
     def _chance(self) -> int:
         return int(getattr(self, "seed", 0))
 
@@ -144,9 +131,9 @@ class WrappedDetector(AdaptedDetector):
         scaled: FloatArray = (recording.values - self.mean_) / self.scale_
         return scaled
 
-    def _data(self, series: Sequence[FloatArray]) -> Windows | FloatArray:
-        """Return series [n_rows, n_sensors] in the form that the library takes; of one series, if it cuts windows."""
-        if self._cuts_windows:
+    def _data(self, series: Sequence[FloatArray]) -> FloatArray:
+        """Return series [n_rows, n_sensors] in the form that the library takes; it is passed one if it cuts windows."""
+        if self.takes == "series":
             return series[0]
         windows = Windows(series, self._length)
-        return windows if self.takes == "windows" else np.asarray(windows).reshape(len(windows), -1)
+        return np.asarray(windows).reshape(len(windows), -1)

@@ -25,7 +25,7 @@ from pydantic_core import from_json, to_json
 from tsadbench import errors
 from tsadbench._version import __version__
 from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import AdaptedDetector, DetectorLibrary, LibraryDetector
+from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Space
@@ -96,7 +96,7 @@ class Description:
     offers_sensor_graph: bool
     sources: Sources
     libraries: tuple[str, ...]  # distributions that the class declares, because its files do not import them
-    note: str  # that of an `AdaptedDetector`, and whether the source of the class is missing
+    note: str  # that of the class, and whether the source of the class is missing
     floor_variants: tuple[dict[str, str], ...]  # texts of parameters, for each variant that runs add
     search_space: dict[str, Space]
     changed: dict[str, str]  # the arguments that differ from their defaults, as texts; no seed
@@ -245,7 +245,6 @@ def _of_class(source: Source) -> Description:
         found = type(cls.traits).__name__
         raise PluginError(f"detector {source.target!r}: its traits are no tsadbench.Traits, found {found}")
     sources = source_of(cls)
-    adapted = cls.note if issubclass(cls, AdaptedDetector) else ""
     return Description(
         class_name=cls.__qualname__,
         doc=inspect.getdoc(cls) or "",
@@ -255,8 +254,8 @@ def _of_class(source: Source) -> Description:
         offers_held_out_loss=cls.offers_held_out_loss(),
         offers_sensor_graph=callable(getattr(cls, "sensor_graph", None)),
         sources=sources,
-        libraries=getattr(cls, "libraries", ()),
-        note=" ".join(filter(None, [adapted, "" if sources.known else UNKNOWN_SOURCE])),
+        libraries=cls.libraries,
+        note=" ".join(filter(None, [cls.note, "" if sources.known else UNKNOWN_SOURCE])),
         floor_variants=tuple(changed_texts(cls, variant) for variant in cls.floor_variants()),
         search_space=dict(cls.search_space()),
         changed={},

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tsadbench import DataError, UsageError
-from tsadbench.base import AdaptedDetector, FloatArray, Recording, Traits, trailing_windows
+from tsadbench import DataError, Detector, UsageError
+from tsadbench.base import FloatArray, Recording, Traits, trailing_windows
 from tsadbench_detectors.adapters.constructor import seed_name
 from tsadbench_detectors.adapters.known import UNKNOWN, Known
 from tsadbench_detectors.adapters.surroundings import contained
@@ -28,7 +28,7 @@ _CHEAP = {
 }
 
 
-class ForeignDetector(AdaptedDetector):
+class ForeignDetector(Detector):
     """Another library's detector on standardised rows, or on trailing windows of them.
 
     A sensor's mean and standard deviation (ddof 0) are those of the training rows; one that is constant there has the
