@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import FiniteFloat
 
 from tsadbench.base.prior import Prior
+from tsadbench.base.recording import Recording
 from tsadbench.errors import PluginError
 from tsadbench.execution.plan import contender_from_label
 from tsadbench.execution.record import Record
 from tsadbench.results.admission import known_detector, refusal
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.sandbox import ask
-from tsadbench.sandbox.description import DerivedGraph, derived_graph
+from tsadbench.sandbox import Construction, ask
 from tsadbench.utils.arrays import FloatArray
 
 
@@ -43,6 +46,11 @@ class SensorGraph:
     node_weights: FloatArray | None = None
 
 
+class _Derived(NamedTuple):
+    adjacency: list[list[FiniteFloat]]  # [i][j] for the edge from sensor i to sensor j
+    node_weights: list[FiniteFloat]
+
+
 def sensor_graph(result: TrialResult) -> SensorGraph:
     """Return the graph of a trial's first fit; nothing is trained for it.
 
@@ -64,7 +72,7 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     if not contender.description.offers_sensor_graph:
         return graph
     episode = result.scored[0].episode
-    edges, weights = ask(construction.source, derived_graph, DerivedGraph, construction, episode.train)
+    edges, weights = ask(construction.source, derived_graph, _Derived, construction, episode.train)
     try:
         adjacency = np.array(edges).reshape(len(dataset.sensors), len(dataset.sensors))
         node_weights = np.array(weights).reshape(len(dataset.sensors))
@@ -72,6 +80,13 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
         raise PluginError(f"{record.label}: its graph is not one of the {len(dataset.sensors)} sensors") from error
     title = graph.title if len(result.scored) == 1 else f"{graph.title} · fit of {episode.id}"
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
+
+
+def derived_graph(construction: Construction, training: Sequence[Recording]) -> _Derived:
+    """Return the graph that a detector derives from its training recordings, from beside its code in a box."""
+    detector: Any = construction.construct()  # it offers one
+    adjacency, node_weights = detector.sensor_graph(training)
+    return _Derived(adjacency.tolist(), node_weights.tolist())
 
 
 def offers_sensor_graph(record: Record) -> bool:

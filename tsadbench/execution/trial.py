@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +20,6 @@ from tsadbench.execution.judging import arrays_hash, contribution_name, named_sc
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
-from tsadbench.sandbox.crossing import new_secret
 from tsadbench.sandbox.replay import Audit, Copies, combined
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.progress import Listener
@@ -55,11 +55,10 @@ class _Partial:
     replays: list[Replay] = field(default_factory=list)
     seals: list[tuple[Seal, str]] = field(default_factory=list)
 
-    def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> float:
-        """Score an episode with a fitted detector, test recordings in this order; return the seconds of these."""
+    def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> None:
+        """Score an episode with a fitted detector, test recordings in this order."""
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
-        before = box.costs.score_seconds
         test: dict[int, FloatArray] = {}
         for i in order:
             test[i] = box.score(recording := episode.test[i])
@@ -68,7 +67,6 @@ class _Partial:
                 self.contributions[contribution_name(episode, recording)] = values
         scores = tuple(test[i] for i in range(len(episode.test)))
         self.scored.append(Scored(episode, train, scores, self.trial.contender.traits.fixed_threshold, calibration))
-        return box.costs.score_seconds - before
 
     def settle(self, box: Box) -> None:
         """Add what an episode's box has used, and what its detector printed."""
@@ -105,13 +103,13 @@ class _Work:
                         of, traits = partial.trial.contender.construction, partial.trial.contender.traits
                         box.set_parameters(of, traits.scoring_parameters)
                         order = self.crossing.order(len(episode.test))
-                        seconds = partial.score(box, episode, order, contributions=self.plan.contributions)
+                        partial.score(box, episode, order, contributions=self.plan.contributions)
                         partial.settle(box)
                         unsettled.remove(partial)
                         # A published leak is marked and has no place anyway: that its scores do not repeat is known.
                         if self.audited and not traits.leaky:
                             with copies.take(of, traits.scoring_parameters) as copy:
-                                audit = Audit(copy, copies.how, traits, self.crossing, partial.scored[-1], seconds)
+                                audit = Audit(copy, copies.how, traits, self.crossing, partial.scored[-1])
                                 partial.replays.append(audit.run())
             finally:
                 for partial in unsettled:
@@ -154,7 +152,7 @@ def run_trials(
     `Interrupted` is raised then. ``crossing`` is an earlier trial's secret (``manifest["crossing"]``), which repeats it
     under the same disguise; None: a new one.
     """
-    secret, started = crossing or new_secret(), datetime.now(UTC)
+    secret, started = crossing or secrets.token_hex(16), datetime.now(UTC)
     partials = [_Partial(trial) for trial in trials]
     limits = Limits(plan.timeout, plan.memory_mib, stop or threading.Event(), plan.require_seal)
     drawn = Crossing(None, secret).generator("audited").permutation(range(len(plan.episodes)))

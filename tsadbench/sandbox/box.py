@@ -101,7 +101,6 @@ class Box:
         modules, gpu = construction.source.modules, construction.on_gpu
         walls = plan_walls(import_path(), forbidden=forbidden, modules=modules, gpu=gpu)
         self.may_fork = sys.platform == "linux" and threads == 1 and not gpu
-        self._forked = False
         self._process: Process = (server or default_server()).start(self._log.fileno(), walls, threads)
         self._process.sock.settimeout(_POLL_SECONDS)
         # Whether the kernel closes the process off, or an audit hook guards it, and why no more than that.
@@ -129,7 +128,7 @@ class Box:
         """End the process and all its descendants, and remove its working directory."""
         if self._process.sock.fileno() >= 0:
             self._process.kill()
-            self._end()
+            self._process.end()
         self._log.close()
 
     def log(self) -> str:
@@ -190,11 +189,6 @@ class Box:
         opaque = [self._crossing.recording(recording, "held out") for recording in recordings]
         return self._ask("held_out_loss", opaque, first)[0].loss
 
-    def imported(self) -> dict[str, frozenset[str]]:
-        """Return the packages that its process has loaded since its start, and for each the packages that did so."""
-        reply, _ = self._ask("imported")
-        return {package: frozenset(importers) for package, importers in reply.importers.items()}
-
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
         """Return the fitted detector as the parts of a model file, by name; a ModelFileError if that is not possible.
 
@@ -234,8 +228,8 @@ class Box:
         if pid not in self._watch.pids():
             raise BoxFailure("error", f"{self._name}: a fork of its process ended at once")
         forked = copy.copy(self)
-        forked.costs, forked._listener, forked._forked = Costs(), None, True
-        forked._process = replace(self._process, pid=pid, sock=ours)
+        forked.costs, forked._listener = Costs(), None
+        forked._process = replace(self._process, pid=pid, sock=ours, server=None)
         forked._log = os.fdopen(os.dup(self._log.fileno()), "rb")
         forked._watch = Watch(self._limits, forked._process.pid, forked._log, origin=self._process.pid)
         self._watch.counted_elsewhere.add(forked._process.pid)
@@ -302,17 +296,9 @@ class Box:
         if progress is not None and self._listener is not None:
             self._listener(progress.done, progress.total, one_line(self._crossing.restored(progress.note)))
 
-    def _end(self) -> int:
-        """Return the exit code, negative if a signal ended it; that of a fork is not known here."""
-        if not self._forked:
-            return self._process.end()
-        self._process.sock.close()
-        self._process.kill()
-        return 1
-
     def _death(self) -> BoxFailure:
         """Return the failure of a process that ended without being asked to."""
-        code = self._end()
+        code = self._process.end()
         if code < 0:
             # Most of the real-time signals have no name.
             names = {one.value: one.name for one in signal.Signals}

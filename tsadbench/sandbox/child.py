@@ -17,7 +17,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from types import FrameType
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -41,7 +40,6 @@ from tsadbench.utils.threads import limit_threads
 T = TypeVar("T")
 Answer: TypeAlias = tuple[Header, Sequence[Array]]
 
-_REPORT_SECONDS = 0.1
 # What a detector's author writes, by the request that calls it.
 _HOOKS = {"fit": "_fit", "score": "_score", "training_scores": "_score", "contributions": "_contributions"}
 # For libraries that the detector loads later; those that are loaded already need `limit_threads`.
@@ -59,8 +57,6 @@ class _Inside:
         self._threads = threads
         self._lock = threading.Lock()
         self._train: tuple[Recording, ...] = ()
-        self._last_report = 0.0
-        self._imports = _ImportLog()
 
     def serve_one(self) -> None:
         """Answer one request. Its arrays, which are large, are gone when the next one arrives."""
@@ -122,9 +118,6 @@ class _Inside:
         limit_threads(self._threads)
         return {"loss": self._detector.held_out_loss(recordings, first)}, []
 
-    def on_imported(self) -> Answer:
-        return {"importers": self._imports.importers()}, []
-
     def on_learned(self, estimators: bool) -> Answer:
         parts = to_parts(self._detector, estimators=estimators)
         return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
@@ -158,10 +151,7 @@ class _Inside:
             return work()
 
     def _report(self, done: int, total: int, note: str) -> None:
-        now = time.monotonic()
-        if done >= total or now - self._last_report > _REPORT_SECONDS:
-            self._last_report = now
-            self._send({"kind": "progress", "done": int(done), "total": int(total), "note": one_line(str(note), 200)})
+        self._send({"kind": "progress", "done": int(done), "total": int(total), "note": one_line(str(note), 200)})
 
     def _violated(self, what: str) -> None:
         """Report to the parent and end at once, so that no `except` of the detector can hide it."""
@@ -172,31 +162,6 @@ class _Inside:
     def _send(self, header: Header, arrays: Sequence[Array] = ()) -> None:
         with self._lock:
             send(self._sock, header, arrays)
-
-
-class _ImportLog:
-    """A finder of modules that finds none, and notes which package first asks for each that is not loaded yet."""
-
-    def __init__(self) -> None:
-        self._importers: dict[str, set[str]] = {}
-        sys.meta_path.insert(0, self)
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
-        if "." not in name:
-            frame: FrameType | None = sys._getframe(1)
-            while frame is not None and _package(frame) in sys.stdlib_module_names:
-                frame = frame.f_back
-            self._importers.setdefault(name, set()).add("" if frame is None else _package(frame))
-
-    def importers(self) -> dict[str, list[str]]:
-        """Return the packages that were loaded since the start, and for each the packages that imported it."""
-        known = {"", *sys.stdlib_module_names}
-        loaded = {name: found for name, found in self._importers.items() if name in sys.modules.keys() - known}
-        return {name: sorted(filter(str.isidentifier, found - {name})) for name, found in loaded.items()}
-
-
-def _package(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def main(sock: socket.socket, status: SealStatus, walls: Walls, threads: int) -> None:

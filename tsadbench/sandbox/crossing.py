@@ -27,11 +27,6 @@ _Part = TypeVar("_Part", Edge, Sensor)
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
 
-def new_secret() -> str:
-    """Return a new secret, as hexadecimal text."""
-    return secrets.token_hex(16)
-
-
 class Crossing:
     """Disguises what enters a box, and translates what comes back.
 
@@ -40,7 +35,7 @@ class Crossing:
     """
 
     def __init__(self, sensors: tuple[str, ...] | None, secret: str | None = None, episode: int = 0) -> None:
-        self.secret = new_secret() if secret is None else secret
+        self.secret = secrets.token_hex(16) if secret is None else secret
         if _SECRET.fullmatch(self.secret) is None:
             raise UsageError(f"crossing: expected 32 hexadecimal digits, found {self.secret[:80]!r}")
         self._episode = episode

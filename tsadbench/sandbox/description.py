@@ -17,20 +17,19 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
-from pydantic import FiniteFloat, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from tsadbench import errors
 from tsadbench._version import __version__
 from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
+from tsadbench.base.detector_library import LibraryDetector
 from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Space
 from tsadbench.datasets.loading import checked_loader
-from tsadbench.errors import PluginError, TsadbenchError, UsageError
+from tsadbench.errors import PluginError, TsadbenchError
 from tsadbench.registry import Kind, Source, locate
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
@@ -61,13 +60,6 @@ _LONGEST_TRAIT = 300
 _REFUSALS: dict[str, type[TsadbenchError]] = {
     name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TsadbenchError)
 }
-
-
-class DerivedGraph(NamedTuple):
-    """A graph over n sensors: entry [i][j] for the edge from sensor i to sensor j, and a weight for each sensor."""
-
-    adjacency: list[list[FiniteFloat]]
-    node_weights: list[FiniteFloat]
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,26 +277,12 @@ def plugin_text(kind: Kind, source: Source) -> str:
 
 def library_text(source: Source) -> str:
     """Return the description of a detector library; errors as for `load_library`."""
-    return _library(source).description
+    return str(source.plugin("families").description)
 
 
 def library_members(source: Source) -> tuple[LibraryDetector, ...]:
     """Return the detectors of a library; errors as for `load_library`."""
-    return _library(source).members()
-
-
-def _library(source: Source) -> DetectorLibrary:
-    library: DetectorLibrary = source.plugin("families")
-    return library
-
-
-def derived_graph(construction: Construction, training: Sequence[Recording]) -> DerivedGraph:
-    """Return the graph that a detector derives from its training recordings before it learns; UsageError if none."""
-    detector = construction.construct()
-    if not hasattr(detector, "sensor_graph"):
-        raise UsageError(f"{construction.source.target} derives no graph")
-    adjacency, node_weights = detector.sensor_graph(training)
-    return DerivedGraph(adjacency.tolist(), node_weights.tolist())
+    return tuple(source.plugin("families").members())
 
 
 # --- The cache on disk

@@ -1,35 +1,27 @@
 """The replay audit: a copy of the fitted detector scores some rows again, in other circumstances.
 
-No wall stops a detector that scores by something else than the rows it is given: a row's number, the recording's id,
-length, beginning or last rows, how many recordings came before, the time of day. It can, however, not give the same
-answer when the rows are the same and that something is another. Everything crosses under another id and another clock,
-in another order, to a copy that has seen no test row before. What is compared depends on what the detector declares
-(`Traits`):
+No wall stops a detector that scores by something else than the rows it is given: a row's number, the recording's id or
+length, how many recordings came before, the time of day. But it cannot give the same answer when only that something
+differs. Rows cross again under another id, clock and order, to a copy that has seen no test row. What the detector
+declares (`Traits`) decides what is compared:
 
-* bounded ``memory``: random crops of random test recordings, with the declared rows before and after them. Their
-  scores must be those of the whole recording, except for rounding; else the trial is invalid.
-* unbounded memory: recordings from their start up to a random row must be scored as the whole was; else the trial is
-  invalid. A row's number and the time since the beginning are the same in both. So random parts are scored behind a
-  random number of normal rows, too; ranks of the rows after 500 are correlated, each part by itself and all together,
-  and the smallest correlation is recorded.
-* bounded ``memory`` and ``look_ahead`` of more than half of the longest recording: both, for crops would mostly begin
-  where the recording does.
+* bounded ``memory``: crops of test recordings, with the declared rows before and after them, must be scored as in the
+  whole recording, except for rounding; else the trial is invalid.
+* unbounded memory: recordings from their start up to some row must be scored as in the whole. A row's number is the
+  same in both, so parts are also scored behind other normal rows: the rank correlation after 500 rows is recorded.
+* a bounded reach of more than half of the longest recording: both, because crops would begin where the recording does.
 * ``adaptive``: no two scorings need be equal; the correlation alone.
 
-What does not vary between the two scorings cannot be caught: a table of published rows by their values, or the hour if
-the trial lies within it. The second teaches nothing about labels. Somebody who hides what he adds within rounding gains
-little: tolerances are relative to the spread of the scores (`base.scores`), and if the values agree while the ranks
-do not, the rank correlation is recorded for bounded memory too.
-
-Training scores are compared in the same way: where the detector has no rule of its own for them, they must equal fresh
-scores of the same rows; where it has, the ratios of medians and of 99 % quantiles are recorded.
+Where the detector has no rule of its own for training scores, they must equal fresh ones of the same rows; else the
+ratios of medians and of 99 % quantiles are recorded. What does not vary between the scorings cannot be caught: a table
+of published rows by their values, or the hour. To hide something within rounding gains little: tolerances are relative
+to the spread of the scores (`base.scores`), and ranks that differ while values agree are recorded, too.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -51,9 +43,8 @@ from tsadbench.utils.arrays import FloatArray
 # A recording and its scores [n_rows].
 _Pair: TypeAlias = tuple[Recording, FloatArray]
 
-# At least so many rows, and four crops; then on until this share of the time that scoring the test recordings took.
-MIN_ROWS, _MIN_CROPS = 200, 4
-_SHARE_OF_TIME = 0.1
+# Of test rows, and of training rows, at least that many and this share are scored again, in at least four crops.
+MIN_ROWS, _SHARE, _MIN_CROPS = 200, 0.05, 4
 # Lengths of crops, on a logarithmic scale.
 _SHORTEST, _LONGEST = 20, 1000
 # Declared rows before and after a row, as a share of the longest recording: from here on, they count as unbounded too.
@@ -140,19 +131,14 @@ class Copies(contextlib.ExitStack):
 
 @dataclass(slots=True)
 class Audit:
-    """Has a copy score some of the rows again that the detector has scored.
-
-    Rows are drawn from the episode's disguise; ``seconds`` is how long it took to score the test recordings.
-    """
+    """Has a copy score some of the rows again that the detector has scored; rows are drawn by the episode's secret."""
 
     copy: Box
     how: Copy
     traits: Traits
     crossing: Crossing
     scored: Scored
-    seconds: float
     _rng: np.random.Generator = field(init=False)
-    _spent: float = 0.0
     _n_asked: int = 0
     _n_rows: int = 0
 
@@ -163,12 +149,11 @@ class Audit:
         test = tuple(zip(episode.test, self.scored.test, strict=True))
         train = tuple(zip(episode.train, self.scored.train, strict=True))
         own_rule = self.copy.scores_training_itself or traits.adaptive
-        fresh, of_training = self._crops(train, 0.0, "" if own_rule else "a training score")
+        fresh, of_training = self._crops(train, "" if own_rule else "a training score")
         median, tail = (_ratio(of_training, fresh, q) if own_rule else None for q in (0.5, 0.99))
-        self._spent = 0.0
         rows, correlations = 0, []
         if not traits.adaptive:
-            found, expected = self._crops(test, 0.5 if traits.memory is None else 1.0, "a score")
+            found, expected = self._crops(test, "a score")
             rows = self._n_rows
             everything = np.concatenate(self.scored.test)
             if traits.memory is not None and (ranks := _same_ranks(found, expected, everything)) < _SAME_RANKS:
@@ -187,19 +172,15 @@ class Audit:
             unbounded=unbounded or traits.adaptive,
         )
 
-    def _drawn(self, pairs: Sequence[_Pair], share: float, least: int) -> Iterator[tuple[int, Recording, FloatArray]]:
-        """Yield recordings, each row of them as likely, until enough rows are compared (`_n_rows`) or time is up."""
-        sizes = np.array([recording.n_rows for recording, _ in pairs], dtype=np.float64)
+    def _drawn(self, pairs: Sequence[_Pair], least: int) -> Iterator[tuple[int, Recording, FloatArray]]:
+        """Yield recordings, each row of them as likely, until enough rows are compared (`_n_rows`)."""
+        sizes = np.array([recording.n_rows for recording, _ in pairs])
         number = self._n_rows = 0
-        while (
-            number < least
-            or self._n_rows < min(MIN_ROWS, sizes.sum())
-            or (self._spent < share * _SHARE_OF_TIME * self.seconds and self._n_rows < sizes.sum())
-        ):
+        while number < least or self._n_rows < min(max(MIN_ROWS, _SHARE * sizes.sum()), sizes.sum()):
             yield number, *pairs[int(self._rng.choice(len(sizes), p=sizes / sizes.sum()))]
             number += 1
 
-    def _crops(self, pairs: Sequence[_Pair], share: float, what: str) -> tuple[FloatArray, FloatArray]:
+    def _crops(self, pairs: Sequence[_Pair], what: str) -> tuple[FloatArray, FloatArray]:
         """Return fresh scores of some rows and those from before; they must be equal if ``what`` they are is said.
 
         Of bounded memory a crop is at most half of the recording, so that its rows have other numbers than in the
@@ -207,44 +188,39 @@ class Audit:
         """
         bounded, memory = self.traits.memory is not None, self.traits.memory or 0
         compared: list[tuple[FloatArray, FloatArray]] = []
-        for number, recording, scores in self._drawn(pairs, share, _MIN_CROPS):
-            holds = self._high_row(scores) if number // 2 % 2 else None
+        for number, recording, scores in self._drawn(pairs, _MIN_CROPS):
             # From the short and the long half of the scale by turns.
             length = int(_SHORTEST * (_LONGEST / _SHORTEST) ** ((number % 2 + self._rng.random()) / 2))
-            length, first = min(length, math.ceil(recording.n_rows / 2) if bounded else recording.n_rows), 0
+            high = number // 2 % 2 == 1
+            row = self._row(scores if bounded else scores[:_LONGEST], high=high)
             if bounded:
-                low, high = 0, recording.n_rows - length
-                if holds is not None:
-                    low, high = max(low, holds - length + 1), min(high, holds)
-                first = int(self._rng.integers(low, high + 1))
-            elif holds is not None:
-                length = max(length, holds + 1)
+                length = min(length, math.ceil(len(scores) / 2))
+                first = int(np.clip(row - self._rng.integers(length), 0, len(scores) - length))
+            else:
+                first, length = 0, min(max(length, row + 1) if high else length, len(scores))
             last = first + length
-            start, stop = max(0, first - memory), min(recording.n_rows, last + self.traits.look_ahead)
-            found = self._ask(recording, start, stop)[first - start : last - start]
-            expected = scores[first:last]
-            row = difference(found, expected, whole=scores)[0] if what else None
-            if row is not None:
+            start, stop = max(0, first - memory), min(len(scores), last + self.traits.look_ahead)
+            found, expected = self._ask(recording, start, stop)[first - start : last - start], scores[first:last]
+            other = difference(found, expected, whole=scores)[0] if what else None
+            if other is not None:
                 before = f"the {memory} rows before it" if bounded else "the rows before it"
                 raise BoxFailure(
                     "invalid",
-                    f"replay: row {first + row} of recording {recording.id!r} has {what} of {expected[row]:.6g} in the "
-                    f"whole recording, and scores {found[row]:.6g} in its rows {start} to {stop - 1} by themselves, "
-                    f"under another id and clock: its score depends on something else than itself, {before} and the "
-                    f"{self.traits.look_ahead} after it (traits.memory, traits.look_ahead)",
+                    f"replay: row {first + other} of recording {recording.id!r} has {what} of {expected[other]:.6g} "
+                    f"in the whole recording, and scores {found[other]:.6g} in its rows {start} to {stop - 1} by "
+                    f"themselves, under another id and clock: its score depends on something else than itself, "
+                    f"{before} and the {self.traits.look_ahead} after it (traits.memory, traits.look_ahead)",
                 )
             compared.append((found, expected))
             self._n_rows += length
         return np.concatenate([one for one, _ in compared]), np.concatenate([one for _, one in compared])
 
-    def _high_row(self, scores: FloatArray) -> int | None:
-        """Return one of the rows with the highest scores, of those that any crop may hold."""
-        within = scores if self.traits.memory is not None else scores[:_LONGEST]
-        scored = np.flatnonzero(np.isfinite(within))
-        if not len(scored):
-            return None
-        n_high = math.ceil(_HIGHEST * len(scored))
-        return int(self._rng.choice(scored[np.argpartition(within[scored], -n_high)[-n_high:]]))
+    def _row(self, scores: FloatArray, *, high: bool) -> int:
+        """Return a random row that has a score, one of the highest on request; the first if no row has one."""
+        scored = np.flatnonzero(np.isfinite(scores))
+        if high:
+            scored = scored[np.argsort(scores[scored])[-math.ceil(_HIGHEST * len(scored)) :]]
+        return int(self._rng.choice(scored)) if len(scored) else 0
 
     def _behind_other_beginnings(self, test: Sequence[_Pair]) -> list[float]:
         """Return rank correlations of scores behind normal rows with those from before."""
@@ -252,7 +228,7 @@ class Audit:
         long = [pair for pair in test if pair[0].n_rows >= least]
         correlations: list[float] = []
         self._n_rows = 0
-        for number, recording, scores in self._drawn(long, 1.0, 1) if long else ():
+        for number, recording, scores in self._drawn(long, 1) if long else ():
             # A recording's start, then parts from within: what begins at some row shows in the first.
             length, first = min(_LONGEST_PART, recording.n_rows), 0
             if number:
@@ -282,14 +258,11 @@ class Audit:
     def _ask(self, recording: Recording, start: int = 0, stop: int | None = None) -> FloatArray:
         """Return what the copy answers, under an id and a clock of its own."""
         self._n_asked += 1
-        begin = time.perf_counter()
         try:
             return self.copy.score_again(recording, f"replay {self._n_asked}", start, stop)
         except BoxFailure as failure:
             reason = f"when rows were scored again: {failure.reason}"
             raise BoxFailure(failure.status, reason, failure.traceback) from failure
-        finally:
-            self._spent += time.perf_counter() - begin
 
 
 def combined(replays: Sequence[Replay]) -> Replay | None:

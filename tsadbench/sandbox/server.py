@@ -54,16 +54,19 @@ _Broken = (OSError, EOFError, BrokenFrameError)
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A started process, the socket to it, and how well it is closed; it may write to one folder, its room."""
+    """A started process, the socket to it, and how well it is closed; it may write to one folder, its room.
+
+    A copy of a box's process has no server: the box's ends with the room.
+    """
 
     pid: int
     sock: socket.socket
     status: SealStatus
     room: str
-    server: Server
+    server: Server | None
 
     def kill(self) -> None:
-        """Kill it and all that it has started; a copy of another box's process is killed by itself."""
+        """Kill it and all that it has started; a copy is of another process's group, and is killed by itself."""
         _kill_group(self.pid)
         with contextlib.suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
@@ -71,7 +74,10 @@ class Process:
     def end(self) -> int:
         """Close the socket and return the exit code, negative if a signal ended it; a process that stays is killed."""
         self.sock.close()
-        return self.server.end(self)
+        if self.server is not None:
+            return self.server.end(self)
+        self.kill()
+        return 1
 
 
 class Server:
@@ -200,11 +206,9 @@ def import_path() -> list[str]:
 
 def remove_folder(folder: str) -> None:
     """Remove a folder, whatever a detector has made in it: no rights, or so deep that Python does not reach its end."""
-    try:
+    with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
-    except FileNotFoundError:
-        pass
-    except (OSError, RecursionError):
+    if os.path.lexists(folder):
         subprocess.run(["chmod", "-R", "u+rwx", folder], check=False, capture_output=True)
         subprocess.run(["rm", "-rf", folder], check=False, capture_output=True)
 

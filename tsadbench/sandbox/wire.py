@@ -115,7 +115,6 @@ _Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53)]
 _Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 _Integer: TypeAlias = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 _Reason: TypeAlias = Annotated[str, Field(max_length=LONGEST_REASON)]
-_Module: TypeAlias = Annotated[str, Field(max_length=200, pattern=r"^\w+(\.\w+)*$")]
 
 
 class _Strict(BaseModel):
@@ -158,8 +157,6 @@ class Done(_Strict):
     ] = {}
     # held_out_loss
     loss: _Finite = 0.0
-    # imported: packages, and those that imported each
-    importers: Annotated[dict[_Module, Annotated[list[_Module], Field(max_length=5000)]], Field(max_length=5000)] = {}
     # restore: how far scores reach, as in `Traits`
     look_ahead: _Count = 0
     memory: _Count | None = None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from tsadbench.base.protocol import Episode, Scored
+from tsadbench.base.recording import Recording
 from tsadbench.base.replay import MIN_CORRELATION
-from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, describe
+from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Limits, describe
 from tsadbench.sandbox.replay import Audit, Copies
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Compared, Failed, Skipped, Warned, check, require_equal
@@ -36,8 +40,8 @@ class Trials(Data):
     repeats: Compared
 
     @cached_property
-    def boxed(self) -> tuple[FloatArray, dict[str, frozenset[str]]] | BoxFailure:
-        """Scores of `test` from a box that may open no folder of data sets, and the packages loaded, with importers."""
+    def boxed(self) -> FloatArray | BoxFailure:
+        """Scores of `test` from a box that may open no folder of data sets."""
         named = os.environ.get("TSADBENCH_DATA")
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
@@ -45,7 +49,7 @@ class Trials(Data):
             try:
                 with Box(self.cheap, crossing=Crossing(synthetic.SENSORS), forbidden=forbidden) as box:
                     box.fit(self.train())
-                    return box.score(self.test()), box.imported()
+                    return box.score(self.test())
             except BoxFailure as failure:
                 return failure
 
@@ -55,7 +59,10 @@ def libraries(trials: Trials) -> None:
     """The libraries that a fit loads are those that its files import or its class declares."""
     if isinstance(trials.boxed, BoxFailure):
         raise trials.boxed
-    importers, description = trials.boxed[1], describe(trials.own.source)
+    description = describe(trials.own.source)
+    with Box(trials.cheap, construct=False) as box:  # a new one: what it has loaded is what the fit loads
+        answer = box.answer(loaded_by_fit, (trials.cheap, trials.train()), Limits()).answer
+    importers = TypeAdapter(dict[str, set[str]]).validate_json(answer)
     named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = requirements([*named, *description.libraries])
     loaded = importers.keys() - {module.partition(".")[0] for module in trials.own.source.modules}
@@ -73,12 +80,26 @@ def libraries(trials: Trials) -> None:
         raise Warned(reason, hidden=list(names))
 
 
+def loaded_by_fit(construction: Construction, training: Sequence[Recording]) -> dict[str, list[str]]:
+    """Fit a detector in a box; return the packages that this loads, and for each those whose modules name it."""
+    before = set(sys.modules)
+    construction.construct().fit(training)
+    loaded = {name.partition(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names
+    importers: dict[str, set[str]] = {package: set() for package in loaded}
+    for importer, module in list(sys.modules.items()):
+        for value in list(getattr(module, "__dict__", {}).values()):
+            of = value if isinstance(value, type | FunctionType) else type(value)
+            name = value.__name__ if isinstance(value, ModuleType) else of.__module__
+            importers.get(str(name).partition(".")[0], set()).add(importer.partition(".")[0])
+    return {package: sorted(found - {package}) for package, found in importers.items()}
+
+
 @check("leakage", "fits", of_trials=True)
 def same_in_box(trials: Trials) -> None:
     """In the box, where trials run, it gives the same scores as outside, to the bit."""
     if isinstance(trials.boxed, BoxFailure):
         raise Skipped("the check `files` reports why it fails in the box") if trials.boxed.forbidden else trials.boxed
-    require_equal(trials.boxed[0], np.asarray(trials.scores), "scores in the box differ from those outside")
+    require_equal(trials.boxed, np.asarray(trials.scores), "scores in the box differ from those outside")
 
 
 @check("leakage", of_trials=True)
@@ -102,9 +123,9 @@ def replays(trials: Trials) -> None:
             box.fit(train)
             copies = Copies(box, fresh, train, n_copies=1, adaptive=traits.adaptive, audited=True)
             with copies, copies.take(trials.own, ()) as copy:
-                of_training, start = box.training_scores(), time.perf_counter()
+                of_training = box.training_scores()
                 scored = Scored(episode, of_training, tuple(box.score(one) for one in episode.test))
-                replay = Audit(copy, copies.how, traits, crossing, scored, time.perf_counter() - start).run()
+                replay = Audit(copy, copies.how, traits, crossing, scored).run()
     except BoxFailure as failure:
         raise Failed(failure.reason) from failure
     if not (replay.forgets or traits.adaptive or traits.floor):
