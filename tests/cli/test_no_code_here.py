@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.packages import write_package
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.tiny import Distance
-from tsadbench.execution.trial import IMPORTED, run_trial
+from tsadbench.execution.trial import IMPORTED
 
 HOSTILE = """
 import builtins, os, sys

@@ -19,7 +19,7 @@ from tests.helpers.trials import DISTANCE
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.identity import scoring_identity, trial_name
-from tsadbench.execution.judging import arrays_hash, judge_again
+from tsadbench.execution.judging import arrays_hash, judge_again, scored_episodes
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
@@ -93,7 +93,8 @@ def changed_scores(
     store, plan, record = Store.open(runs), made.plan, one(runs)
     scores = {name: change(name, values.copy()) for name, values in store.scores(record).items()}
     np.savez(stored(runs, record.trial).scores, **scores)
-    judged = judge_again(record, store, plan.protocol, plan.episodes, plan.data.labels, None, record.judging)
+    scored = scored_episodes(store.scores(record), plan.episodes, None)
+    judged = judge_again(record, scored, plan.protocol, plan.data.labels, record.judging)
     if forged:
         judged = replace(judged, manifest={**judged.manifest, "scores_hash": arrays_hash(scores)})
     write(runs, record, judged)

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from tests.helpers.fake_device import FakeCuda, MixedDevicesError, fake_cuda
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tsadbench import UsageError
 from tsadbench.base import FloatArray, LabelledDataset
 from tsadbench.base.serialization import from_parts, to_parts
-from tsadbench.execution.trial import run_trial
 from tsadbench.registry import entries, load_detector
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.network_detector import NetworkDetector

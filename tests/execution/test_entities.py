@@ -59,7 +59,8 @@ def test_means_of_the_judge_are_those_of_each_entity_judged_alone(made):
 def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     record = made.records[0]
     plan = plan_for(made.data, DISTANCE)
-    again = judge_again(record, made.store, plan.protocol, plan.episodes, made.data.labels, None, record.judging)
+    scored = TrialResult(record, made.store, made.data).scored
+    again = judge_again(record, scored, plan.protocol, made.data.labels, record.judging)
     assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
     for verified in verify(made.store, lambda _: made.data):
         assert verified.faults == ()

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.stored import stored
 from tsadbench import StoreError, UsageError
 from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.store import Store
-from tsadbench.execution.trial import Outcome, run_trial
+from tsadbench.execution.trial import Outcome
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.helpers.data import make_data
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tsadbench import Detector
 from tsadbench.analysis.curves import tail_of
 from tsadbench.analysis.explanation.explain import explain
@@ -18,7 +18,6 @@ from tsadbench.execution.identity import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.execution.trial import run_trial
 from tsadbench.results.judging import judge_all
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.results.verification import verify

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tsadbench.execution.plan import Plan
+from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.plan import make_plan as plan_of
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
+from tsadbench.execution.trial import Outcome, run_trials
 
 
 def make_plan(
@@ -15,3 +16,9 @@ def make_plan(
 ) -> Plan:
     """Return the plan for one data set and protocol; ``settings`` are those of a `RunRequest`."""
     return plan_of(RunRequest(detectors=list(detectors), datasets=[dataset], protocols=[protocol], **settings))
+
+
+def run_trial(trial: Trial, plan: Plan, *options: Any, **more: Any) -> Outcome:
+    """Return the outcome of one trial; options as for `run_trials`."""
+    (outcome,) = run_trials((trial,), plan, *options, **more)
+    return outcome

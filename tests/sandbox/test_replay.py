@@ -8,10 +8,9 @@ from numpy.testing import assert_array_equal
 
 from tests.helpers import cheats, replayed
 from tests.helpers.data import make_data
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tsadbench.base.replay import Replay
 from tsadbench.base.scores import difference, rounding
-from tsadbench.execution.trial import run_trial
 from tsadbench.sandbox.replay import MIN_ROWS, combined
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("tiny_plugin")]

@@ -8,10 +8,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.helpers import wrapped
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.sealed import require_seal
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.execution.trial import run_trial
 from tsadbench.registry import entries, load_detector, load_library
 from tsadbench.testing.synthetic import PRIOR, normal
 from tsadbench.utils.threads import limit_threads

@@ -12,12 +12,11 @@ import pytest
 from tests.helpers.data import make_data
 from tests.helpers.german_plant import CARD
 from tests.helpers.machines import DISTANCE, MACHINES, make_machines
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.sealed import require_seal
 from tsadbench import DataError, UsageError, fit_model, load_model
 from tsadbench.base.serialization import to_parts
 from tsadbench.datasets.cards.reader import load_card
-from tsadbench.execution.trial import run_trial
 from tsadbench.serving.model import model_bytes
 from tsadbench.tuning.task import Settings, make_task
 

@@ -165,16 +165,28 @@ def validate(
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import card_loader
-    from tsadbench.execution.plan import require_evaluated
-    from tsadbench.execution.request import DEFAULT_PROTOCOL
 
     with progress_bar(f"Reading {card}"):
         loaded = card_loader(card)(DataOptions())
-        require_evaluated(loaded, DEFAULT_PROTOCOL)
+        _require_evaluated(loaded)
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in _contents(loaded):
         typer.echo(f"  {line}")
     typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {_next(str(card), judged=not loaded.missing)}")
+
+
+def _require_evaluated(data: LabelledDataset) -> None:
+    """Raise a DataError that names the test recordings of which the default protocol evaluates no row."""
+    from tsadbench.execution.plan import make_protocol
+    from tsadbench.execution.request import DEFAULT_PROTOCOL
+
+    protocol, _ = make_protocol(DEFAULT_PROTOCOL, {})
+    n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
+    places = (place for episode in protocol.episodes(data.dataset) for place in protocol.places(episode, n_rows))
+    unused = [place.recording for place in places if len(range(n_rows[place.recording])[place.evaluated]) == 0]
+    if unused:
+        found = f"the protocol {DEFAULT_PROTOCOL!r} evaluates no row of recording {', '.join(map(repr, unused))}"
+        raise DataError(f"data set {data.dataset.name!r}: {found}; leave it out, or join it to its neighbour")
 
 
 def _next(card: str, *, judged: bool) -> str:

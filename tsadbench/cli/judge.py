@@ -17,7 +17,7 @@ from tsadbench.utils.text import one_line
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.execution.judging import StoredScores
+    from tsadbench.results.trial_result import StoredScores
 
 
 def judge(

@@ -82,12 +82,11 @@ class Cluster:
 
         contender = trials[0].contender
         resources = {"GPU": 1} if contender.device.startswith("cuda") else {}
-        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        if resources and not any(worker["resources"].get("GPU") for worker in workers):
-            raise UsageError(
-                f"{contender.label} asks for a GPU, and no worker offers one: start it with  "
-                "dask worker --resources GPU=1"
-            )
+        if resources:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            if not any(worker["resources"].get("GPU") for worker in workers):
+                start = "dask worker --resources GPU=1"
+                raise UsageError(f"{contender.label} asks for a GPU, and no worker offers one: start it with  {start}")
         plan = replace(self._plan, data=cast("Any", None), episodes=(), trials=tuple(trials))
         task = cloudpickle.dumps((plan, manifest(trials[0], self._plan, datetime.now(UTC))))
         future: Future[tuple[Outcome, ...]] = self._executor.submit(_work, task, resources=resources)

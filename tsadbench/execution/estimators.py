@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions
 from typing import Any, Protocol, runtime_checkable
 
 import cloudpickle
@@ -14,6 +13,7 @@ from tsadbench.errors import UsageError
 from tsadbench.registry import Source
 from tsadbench.sandbox import Construction
 from tsadbench.sandbox.construction import pickled
+from tsadbench.utils.distributions import distributions_of
 from tsadbench.utils.source_digest import source_of
 
 _NAME = "estimator"
@@ -58,9 +58,11 @@ def construction_of(estimator: Estimator) -> Construction:
     except Exception as error:  # objects may raise anything here
         raise UsageError(f"{name} cannot be sent to a box: {' '.join(f'{error}'.split())}") from None
     classes = sorted({type(one) for one in _parts(copy)}, key=lambda cls: f"{cls.__module__}.{cls.__qualname__}")
-    own = [source_of(cls).digest.encode() for cls in classes if not _distributions([cls])]
+    # A library's code counts by its version.
+    libraries = {cls: distributions_of(cls.__module__.partition(".")[0]) for cls in classes}
+    own = [source_of(cls).digest.encode() for cls in classes if not libraries[cls]]
     digest = hashlib.sha256(b"".join([content, *own])).hexdigest()
-    made = detector_class(copy, digest, _distributions(classes))
+    made = detector_class(copy, digest, tuple(sorted({name for names in libraries.values() for name in names})))
     source = Source(
         _NAME,
         f"{EstimatorDetector.__module__}:{EstimatorDetector.__qualname__}",
@@ -77,13 +79,6 @@ def _parts(estimator: Any) -> Iterator[Any]:
     for value in estimator.get_params().values():
         if isinstance(value, Estimator) and not isinstance(value, type):
             yield value
-
-
-def _distributions(classes: list[type]) -> tuple[str, ...]:
-    """Return the distributions of classes: a library's code counts by its version."""
-    known = packages_distributions()
-    packages = {cls.__module__.partition(".")[0] for cls in classes}
-    return tuple(sorted({name for package in packages for name in known.get(package, ())}))
 
 
 def _label(estimator: Any, digest: str) -> str:

@@ -10,8 +10,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Protocol as Structural
 from typing import TypeAlias
 
 import numpy as np
@@ -23,30 +21,12 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.scores import trailing_mean
 from tsadbench.errors import BrokenTrialError, ContractError, DataError
 from tsadbench.execution.record import Record
-from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.source_digest import source_of
 from tsadbench.utils.text import label_fault
 
 # By the name of each array.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
-
-
-class StoredScores(Structural):
-    """Trials with their scores: a run store, or a folder of the score bank."""
-
-    path: Path
-
-    def trials(self) -> list[str]:
-        """Return the names of all trials."""
-
-    def record(self, trial: str) -> Record:
-        """Return a trial's record; a BrokenTrialError if it cannot be read."""
-
-    def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
-        """Return a trial's scores by ``<role>/<episode>/<recording>``; a BrokenTrialError if they cannot be read."""
-
-    def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:
-        """Return a trial's contributions by ``<episode>/<recording>``; empty if there are none."""
 
 
 def contribution_name(episode: Episode, recording: Recording) -> str:
@@ -118,21 +98,9 @@ def scored_episodes(
 
 
 def judge_again(
-    record: Record,
-    store: StoredScores,
-    protocol: Protocol,
-    episodes: Sequence[Episode],
-    labels: Labels,
-    fixed_threshold: float | None,
-    judging: str,
-    smoothing: int = 1,
+    record: Record, scored: Sequence[Scored], protocol: Protocol, labels: Labels, judging: str, smoothing: int = 1
 ) -> Record:
-    """Return a trial's record by today's rules, whose identity is ``judging``.
-
-    A StoreError if its scores cannot be read, or are of other episodes.
-    """
-    arrays = store.scores(record, score_shapes(episodes))
-    scored = scored_episodes(arrays, episodes, fixed_threshold, smoothing)
+    """Return a trial's record by today's rules, whose identity is ``judging``, of scores after ``smoothing``."""
     judgement, reason = Judgement((), {}), None
     try:
         judgement = protocol.judge(scored, labels)
@@ -147,7 +115,7 @@ def judge_again(
         protocol_notes=judgement.notes,
         protocol_version=protocol.version,
         judging=judging,
-        rows_scored=sum(map(len, arrays.values())),
+        rows_scored=sum(len(rows) for one in scored for rows in (*one.train, *one.calibration, *one.test)),
         smoothing=smoothing,
         manifest={
             **record.manifest,

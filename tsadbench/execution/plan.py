@@ -18,7 +18,7 @@ from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset, require_distinct_names
 from tsadbench.datasets.suites import suite_named
-from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about_setting
+from tsadbench.errors import DataNotFoundError, PluginError, UsageError, about_setting
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.judging import score_shapes
 from tsadbench.execution.record import Record
@@ -28,7 +28,7 @@ from tsadbench.sandbox import Construction, Description, asking, describe, seal_
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, Label, changed_texts, nearest, parse_arguments, parse_label
-from tsadbench.utils.text import counted, without_folders
+from tsadbench.utils.text import without_folders
 
 # What a manifest keeps of the request: no part of any identity.
 ASKED_BY = ("config_hash", "tuning", "suite")
@@ -120,18 +120,6 @@ class Plan:
     def episodes_hash(self) -> str:
         """The hash of the episodes (`episodes_hash`)."""
         return episodes_hash(self.episodes)
-
-    def one_episode(self, entity: str | None = None) -> Episode:
-        """Return the only episode, or that of an entity; a UsageError if there is no such one."""
-        data, episodes = self.data.dataset, {episode.id: episode for episode in self.episodes}
-        models = tuple(episodes) if len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys() else ()
-        if entity is None and len(episodes) == 1:
-            return self.episodes[0]
-        if entity in models:
-            return episodes[entity]
-        advice = f"choose an entity by --entity: {', '.join(models)}" if models else "choose strict or published"
-        fits = f"protocol {self.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}"
-        raise UsageError(f"{fits}, {'not one' if entity is None else f'none for {entity!r} alone'}: {advice}")
 
     def accepts(self, record: Record) -> bool:
         """Whether a kept record's seal suffices."""
@@ -286,20 +274,6 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
     return protocol, str(Label(name, changed_texts(cls, arguments)))
 
 
-def require_evaluated(data: LabelledDataset, protocol: str) -> None:
-    """Raise a DataError that names the test recordings of which a protocol evaluates no row: a plan allows them."""
-    rules, _ = make_protocol(protocol, {})
-    n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
-    places = (place for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows))
-    unused = [place.recording for place in places if len(range(n_rows[place.recording])[place.evaluated]) == 0]
-    if unused:
-        recordings = ", ".join(f"{name!r} ({n_rows[name]} rows)" for name in unused)
-        raise DataError(
-            f"data set {data.dataset.name!r}: the protocol {protocol!r} evaluates no row of recording {recordings}; "
-            f"leave it out, or join it to its neighbour"
-        )
-
-
 def _resolved(detector: DetectorSpec, settings: Mapping[str, str]) -> Construction:
     """Return how to construct a detector; its own arguments win over the settings of its name."""
     if isinstance(detector, str):
@@ -388,34 +362,26 @@ def _contender(construction: Construction, dataset: Dataset, *, elsewhere: bool)
     contender = Contender(name, construction, description)
     if name in floors() and not contender.traits.floor:  # the package's fault, not the user's
         raise PluginError(f"{name}: an entry point of tsadbench.floors must declare Traits(floor=True)")
-    for refused, message in _refusals(contender):
-        if refused:
-            raise UsageError(f"{name}: {message}")
+    _require_honest_traits(contender)
     return contender
 
 
-def _refusals(contender: Contender) -> list[tuple[object, str]]:
-    """Return what a detector may not claim: whether it does, and a message."""
-    traits, description, source = contender.traits, contender.description, contender.construction.source
-    scoring, of_class = traits.scoring_parameters, description.traits.scoring_parameters
-    unknown = sorted(description.changed.keys() - description.defaults.keys())
-    missing = [name for name in scoring if name not in description.defaults]
+def _require_honest_traits(contender: Contender) -> None:
+    """Raise a UsageError if a detector's traits claim what it may not claim."""
+    name, traits, source = contender.name, contender.traits, contender.construction.source
     is_floor = traits.floor and (is_registered(source.target) or source.runs_here)
-    return [
-        (unknown, f"it names parameters that it does not have: {', '.join(unknown)}"),
-        (
-            (traits.floor or traits.fixed_threshold is not None) and not is_floor,
-            "only a floor that an installed package registers may declare traits.floor and traits.fixed_threshold; "
-            "leave them out, or register it (entry points tsadbench.floors)",
-        ),
-        # The box that checks parameters knows the sensors' names: it must not choose what the fit's box receives.
-        (
-            scoring != of_class,
-            f"declared_traits() changes scoring_parameters, {list(of_class)}, to {list(scoring)}; they must be the "
-            "same for any parameters",
-        ),
-        (missing, f"traits.scoring_parameters names {missing}, which its constructor does not take"),
-    ]
+    if (traits.floor or traits.fixed_threshold is not None) and not is_floor:
+        raise UsageError(
+            f"{name}: only a floor that an installed package registers may declare traits.floor and "
+            "traits.fixed_threshold; leave them out, or register it (entry points tsadbench.floors)"
+        )
+    scoring, of_class = traits.scoring_parameters, contender.description.traits.scoring_parameters
+    # The box that checks parameters knows the sensors' names: it must not choose what the fit's box receives.
+    if scoring != of_class:
+        found = f"declared_traits() changes scoring_parameters, {list(of_class)}, to {list(scoring)}"
+        raise UsageError(f"{name}: {found}; they must be the same for any parameters")
+    if missing := [parameter for parameter in scoring if parameter not in contender.description.defaults]:
+        raise UsageError(f"{name}: traits.scoring_parameters names {missing}, which its constructor does not take")
 
 
 def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:

@@ -15,7 +15,7 @@ from tsadbench.base.status import Status
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.identity import Identity, identity
-from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes
+from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
 from tsadbench.execution.plan import ASKED_BY, Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -170,23 +170,20 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
         lacks = trial.contender.description.offers_contributions and not store.has_contributions(record)
         if plan.contributions and NO_CONTRIBUTIONS in rerun and lacks:
             return None
-        try:  # whether its arrays can be read
-            store.scores(record, score_shapes(plan.episodes))
-            store.contributions(record, contribution_shapes(plan.episodes))
-            same = (record.trial, record.judging) == (names.trial, names.judging)
-            return record if same else _judged(record, trial, plan, store, names)
+        try:
+            scores = store.scores(record, score_shapes(plan.episodes))
+            store.contributions(record, contribution_shapes(plan.episodes))  # whether they can be read
         except StoreError:  # it is run again
             return None
+        if (record.trial, record.judging) == (names.trial, names.judging):
+            return record
+        scored = scored_episodes(scores, plan.episodes, trial.contender.traits.fixed_threshold)
+        judged = replace(record, trial=names.trial, protocol=plan.protocol_label)
+        judged = judge_again(judged, scored, plan.protocol, plan.data.labels, names.judging)
+        if record.trial != names.trial:
+            made = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
+            judged = replace(judged, manifest={**made, **plan.asked_by})
+        store.put(judged)
+        return judged
 
     return tuple(record for trial in plan.trials if (record := held(trial)))
-
-
-def _judged(record: Record, trial: Trial, plan: Plan, store: Store, names: Identity) -> Record:
-    """Judge stored scores by the plan's rules, and keep the record; another trial's may be the source."""
-    rules = plan.protocol, plan.episodes, plan.data.labels, trial.contender.traits.fixed_threshold, names.judging
-    judged = judge_again(replace(record, protocol=plan.protocol_label), store, *rules)
-    if record.trial != names.trial:
-        made = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
-        judged = replace(judged, trial=names.trial, manifest={**made, **plan.asked_by})
-    store.put(judged)
-    return judged

@@ -233,14 +233,8 @@ class Store:
             if file.is_dir():  # in a damaged store; a file cannot be moved over it
                 _remove(file)
             unfinished.replace(file)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # after a power cut, the name could be missing otherwise
         finally:
-            os.close(folder)
+            unfinished.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _reported(self, what: str) -> Iterator[None]:
@@ -291,8 +285,7 @@ def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:
     if os.path.islink(file):
         raise OSError(0, "it is a link, and could lead anywhere")
     # Without O_NONBLOCK opening a pipe would wait for its writer.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(file, flags)
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     found = os.fstat(descriptor)
     if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes:
         return os.fdopen(descriptor, "rb")

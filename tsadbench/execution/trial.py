@@ -127,18 +127,6 @@ class _Work:
         )
 
 
-def run_trial(
-    trial: Trial,
-    plan: Plan,
-    listener: Listener | None = None,
-    stop: threading.Event | None = None,
-    crossing: str | None = None,
-) -> Outcome:
-    """Run one trial; whatever a detector does wrong becomes a status, never an exception. As for `run_trials`."""
-    (outcome,) = run_trials((trial,), plan, listener, stop, crossing)
-    return outcome
-
-
 def run_trials(
     trials: Sequence[Trial],
     plan: Plan,
@@ -148,9 +136,9 @@ def run_trials(
 ) -> tuple[Outcome, ...]:
     """Run trials whose detectors differ in scoring parameters only: they are fitted once (`shared_fits`).
 
-    If one of them fails, each is run by itself, so that none fails because of another. ``stop`` ends them, and
-    `Interrupted` is raised then. ``crossing`` is an earlier trial's secret (``manifest["crossing"]``), which repeats it
-    under the same disguise; None: a new one.
+    Whatever a detector does wrong becomes a status, never an exception. If one of them fails, each is run by itself, so
+    that none fails because of another. ``stop`` ends them, and `Interrupted` is raised then. ``crossing`` is an earlier
+    trial's secret (``manifest["crossing"]``), which repeats it under the same disguise; None: a new one.
     """
     secret, started = crossing or secrets.token_hex(16), datetime.now(UTC)
     partials = [_Partial(trial) for trial in trials]
@@ -165,7 +153,7 @@ def run_trials(
         failure = broken
     outcomes = tuple(_outcome(partial, plan, failure, started, trials, secret) for partial in partials)
     if len(trials) > 1 and any(outcome.record.status != "ok" for outcome in outcomes):
-        return tuple(run_trial(trial, plan, listener, stop, crossing) for trial in trials)
+        return tuple(run_trials((trial,), plan, listener, stop, crossing)[0] for trial in trials)
     return outcomes
 
 

@@ -11,11 +11,11 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError
 from tsadbench.execution.identity import judging_identity
-from tsadbench.execution.judging import StoredScores, judge_again
+from tsadbench.execution.judging import judge_again, score_shapes, scored_episodes
 from tsadbench.execution.plan import episodes_hash
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.results.trial_result import fixed_threshold_of, protocol_named
+from tsadbench.results.trial_result import StoredScores, fixed_threshold_of, protocol_named
 from tsadbench.utils.progress import progress
 
 # What tables show: three digits of a metric.
@@ -90,8 +90,8 @@ class Judge:
             raise StoreError(f"{record.protocol} asks for other recordings to be fitted or scored than it was run on")
         threshold, episodes = fixed_threshold_of(record), self.episodes(record.dataset, record.protocol)
         judging = self._judging(record.protocol, data.labels.content_hash, threshold)
-        rules = self._protocol(record.protocol), episodes, data.labels, threshold, judging
-        return judge_again(record, source, *rules, smoothing)
+        scored = scored_episodes(source.scores(record, score_shapes(episodes)), episodes, threshold, smoothing)
+        return judge_again(record, scored, self._protocol(record.protocol), data.labels, judging, smoothing)
 
 
 def judge_all(

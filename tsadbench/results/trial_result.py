@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,13 +13,7 @@ from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
-from tsadbench.execution.judging import (
-    StoredScores,
-    contribution_name,
-    contribution_shapes,
-    score_shapes,
-    scored_episodes,
-)
+from tsadbench.execution.judging import contribution_name, contribution_shapes, score_shapes, scored_episodes
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -27,6 +21,10 @@ from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
 
+if TYPE_CHECKING:
+    from tsadbench.results.bank import BankFolder
+
+StoredScores: TypeAlias = "Store | BankFolder"
 # The spread of larger ones is infinite: no threshold can be found, no histogram drawn.
 _LARGEST_SCORE = 1e300
 

@@ -21,7 +21,7 @@ from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_labe
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
 from tsadbench.execution.store import Store
-from tsadbench.execution.trial import run_trial
+from tsadbench.execution.trial import run_trials
 from tsadbench.results.admission import refusal
 from tsadbench.results.judging import TOLERANCE, Finding, Judge, differences, judged_faults
 from tsadbench.results.trial_result import data_faults, fixed_threshold_of
@@ -186,7 +186,7 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
     recorded = store.scores(record, score_shapes(plan.episodes))
     scored_episodes(recorded, plan.episodes, None)  # none is missing
     crossing = record.manifest.get("crossing")
-    outcome = run_trial(trial, plan, crossing=crossing if isinstance(crossing, str) else None)
+    (outcome,) = run_trials((trial,), plan, crossing=crossing if isinstance(crossing, str) else None)
     again, difference = outcome.record, None
     if again.status != "ok":
         faults = [f"run again it ends with status {again.status}: {again.reason}"]

@@ -23,6 +23,7 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.files import require_writable, write_file
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
+from tsadbench.utils.text import counted
 
 # Training rows that the file's detector must score as the fitted one does.
 _COMPARED_ROWS = 500
@@ -108,7 +109,7 @@ def fit_model(
     plan = make_plan(request, judged=False)
     trial = Trial(plan.trials[0].contender, seed, threads)
     describe(trial.contender.seeded(seed), sensors=plan.data.dataset.sensors)
-    episode = plan.one_episode(entity)
+    episode = _episode(plan, entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
     threshold, parts, expected = _fit_in_box(trial, plan, episode, compared, listener)
@@ -142,6 +143,19 @@ def _require_new_or_model(out: Path) -> None:
     """Raise a UsageError rather than overwrite what is no model: a card, its data, a detector's file."""
     if out.is_file() and out.stat().st_size and not is_model(out):
         raise UsageError(f"{out}: exists and is no model; remove it, or choose another file to write")
+
+
+def _episode(plan: Plan, entity: str | None) -> Episode:
+    """Return the only episode, or that of an entity; a UsageError if there is no such one."""
+    data, episodes = plan.data.dataset, {episode.id: episode for episode in plan.episodes}
+    models = tuple(episodes) if len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys() else ()
+    if entity is None and len(episodes) == 1:
+        return plan.episodes[0]
+    if entity in models:
+        return episodes[entity]
+    advice = f"choose an entity by --entity: {', '.join(models)}" if models else "choose strict or published"
+    fits = f"protocol {plan.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}"
+    raise UsageError(f"{fits}, {'not one' if entity is None else f'none for {entity!r} alone'}: {advice}")
 
 
 def _fit_in_box(

@@ -8,13 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.explanation.explain import Share, explain
 from tsadbench.analysis.explanation.narrative import narrative
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Episode, EpisodeThreshold, Scored, Threshold
-from tsadbench.execution.trial import run_trial
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
 PRIOR = Prior((Edge("flow", "heat", mechanism="water carries heat"), Edge("speed", "flow"), Edge("heat", "speed")))

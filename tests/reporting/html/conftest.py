@@ -9,11 +9,11 @@ import pytest
 
 from tests.helpers.browser import Opened
 from tests.helpers.hostile import BRACKETS, DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
-from tests.helpers.plans import make_plan
+from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.reported import Reported, reported
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.store import Store
-from tsadbench.execution.trial import Outcome, run_trial
+from tsadbench.execution.trial import Outcome
 
 
 @pytest.fixture

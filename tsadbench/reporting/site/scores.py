@@ -15,7 +15,6 @@ from tsadbench.base.protocol import Episode
 from tsadbench.datasets.by_name import loader
 from tsadbench.datasets.location import place
 from tsadbench.errors import BrokenTrialError, TsadbenchError
-from tsadbench.execution.judging import StoredScores
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.cells import best_floors, metrics_of, ranked_means
 from tsadbench.leaderboard.ranking import Row
@@ -24,7 +23,7 @@ from tsadbench.reporting.html.curves import curves_of_fits
 from tsadbench.reporting.html.series import time_axis
 from tsadbench.reporting.site.source import Table, recordings
 from tsadbench.results.judging import judged_faults
-from tsadbench.results.trial_result import ScoredRecording, TrialResult, data_faults, protocol_of
+from tsadbench.results.trial_result import ScoredRecording, StoredScores, TrialResult, data_faults, protocol_of
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import progress
