@@ -18,7 +18,7 @@ from tsadbench.base import Traits
 from tsadbench.base.status import KINDS
 from tsadbench.leaderboard.formatting import plain
 from tsadbench.leaderboard.marks import ALL_BELOW
-from tsadbench.registry import entries, locate
+from tsadbench.registry import entries, locate, package_of
 from tsadbench.sandbox import Construction, Description, asking, describe
 from tsadbench.utils.docstrings import method_notes, sections, year_of
 from tsadbench.utils.parameters import parse_label
@@ -74,7 +74,7 @@ def detectors() -> list[Detector]:
     found = []
     with asking():
         for entry in entries("detectors"):
-            if entry.package == "tsadbench":
+            if package_of(entry) == "tsadbench":
                 told = describe(Construction(locate(entry.name)))
                 found.append(Detector(entry.name, told, told.declared))
     kinds = list(KINDS)

@@ -36,16 +36,6 @@ _OWN_PROTOCOLS: dict[str, type[Protocol]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One registered name, from a package's metadata alone."""
-
-    name: str
-    reference: str
-    package: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """Where another process finds a plugin; `locate` returns it without importing anything."""
 
@@ -76,12 +66,7 @@ class Source:
         own = self.owner.partition(",")[0] == _OWN_DISTRIBUTION
         return self.imported or (package in sys.modules and self.text is None and not own)
 
-    def load(self) -> type[Detector]:
-        """Return the class, importing its module; errors as for `load_detector`."""
-        loaded: type[Detector] = self.plugin("detectors")
-        return loaded
-
-    def plugin(self, kind: Kind) -> Any:
+    def load(self, kind: Kind = "detectors") -> Any:
         """Return what the reference stands for, importing its module; errors as for `load_detector`."""
         what = f"{singular(kind)} {self.target!r}"
         library, colon, name = self.target.partition(":")
@@ -94,10 +79,10 @@ class Source:
             loaded = _guarded(lambda: pickle.loads(pickled), what)
         elif self.library:
             family = replace(self, target=library, reference=self.library, library="")
-            loaded = _member(family.plugin("families"), library, name)
+            loaded = _member(family.load("families"), library, name)
         else:
             loaded = _guarded(lambda: self._attribute(error), what)
-        return _kept(loaded, kind, what, error)
+        return _checked(loaded, kind, what, error)
 
     def _attribute(self, missing: type[TsadbenchError]) -> object:
         place, _, path = self.reference.rpartition(":")
@@ -110,12 +95,14 @@ class Source:
             raise missing(f"{place} has no class {path!r}{nearest(path, classes)}") from None
 
 
-def entries(kind: Kind) -> tuple[Entry, ...]:
+def entries(kind: Kind) -> tuple[EntryPoint, ...]:
     """Return what is registered, sorted by name, without importing any of it."""
-    return tuple(
-        Entry(point.name, point.value, _package(point), point.dist.version if point.dist else "?")
-        for point in sorted(_points(kind), key=lambda point: (point.name, _package(point)))
-    )
+    return tuple(sorted(_points(kind), key=lambda point: (point.name, package_of(point))))
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the name of the distribution that registers an entry point."""
+    return entry.dist.name if entry.dist else "?"
 
 
 def floors() -> tuple[str, ...]:
@@ -131,10 +118,10 @@ def defaults(command: Literal["run", "fit"]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def is_registered(target: str, kind: Kind = "detectors") -> bool:
-    """Whether a name, or the library before the colon of a detector's, is registered; nothing is imported."""
+def is_registered(target: str) -> bool:
+    """Whether a detector's name, or the library before its colon, is registered; nothing is imported."""
     prefix, colon, _ = target.partition(":")
-    return any(point.name == prefix for point in _points("families" if colon else kind))
+    return any(point.name == prefix for point in _points("families" if colon else "detectors"))
 
 
 def locate(target: str) -> Source:
@@ -164,16 +151,16 @@ def locate_entry(kind: Kind, name: str) -> Source:
     """Return where a plugin of any kind is, from its package's metadata; errors as for `locate`."""
     points = [point for point in _points(kind) if point.name == name]
     if not points:
-        names = tuple({entry.name for entry in entries(kind)})
+        names = {entry.name for entry in _points(kind)}
         if not names:
             raise PluginError(f"no {kind} are registered: install tsadbench first (pip install -e .)")
         raise UsageError(f"there is no {singular(kind)} {name!r}{nearest(name, names)}")
     if len(points) > 1:
-        packages = " and ".join(sorted(map(_package, points)))
+        packages = " and ".join(sorted(map(package_of, points)))
         raise PluginError(f"{singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
     point = points[0]
     # A library brings the code of others: it is kept apart from its package's own.
-    owner = f"{_package(point)}, {name}" if kind == "families" else _package(point)
+    owner = f"{package_of(point)}, {name}" if kind == "families" else package_of(point)
     modules = () if point.module.startswith(".") else (point.module,)  # a module that cannot be imported
     return Source(name, f"{point.module}:{point.attr}", owner, modules=modules)
 
@@ -185,20 +172,13 @@ def load_detector(target: str) -> type[Detector]:
     UsageError if there is no such name, module, file or class, or the class is not a detector; a MissingExtraError or
     a PluginError if it cannot be imported.
     """
-    return locate(target).load()
-
-
-def load_library(name: str) -> DetectorLibrary:
-    """Return the detector library that is registered under this name; errors as for `load_detector`."""
-    loaded: DetectorLibrary = locate_entry("families", name).plugin("families")
-    return loaded
+    return locate(target).load()  # type: ignore[no-any-return]
 
 
 def load_protocol(name: str) -> type[Protocol]:
     """Return the protocol class of this name; errors as for `load_detector`."""
     own = _OWN_PROTOCOLS.get(name)
-    loaded: type[Protocol] = locate_entry("protocols", name).plugin("protocols") if own is None else own
-    return loaded
+    return own or locate_entry("protocols", name).load("protocols")
 
 
 def know_protocol(target: str) -> str:
@@ -211,7 +191,7 @@ def know_protocol(target: str) -> str:
     source = locate(target)
     place, _, path = source.reference.rpartition(":")
     name = f"{Path(place).name}:{path}"
-    _OWN_PROTOCOLS[name] = source.plugin("protocols")
+    _OWN_PROTOCOLS[name] = source.load("protocols")
     return name
 
 
@@ -222,9 +202,10 @@ def registered_name(cls: type) -> str:
         if point.value == reference:
             return point.name
     for point in _points("families"):
-        members = load_library(point.name).members() if point.module == cls.__module__ else ()
-        if any(member.name == cls.__qualname__ for member in members):
-            return f"{point.name}:{cls.__qualname__}"
+        if point.module == cls.__module__:
+            members = locate_entry("families", point.name).load("families").members()
+            if any(member.name == cls.__qualname__ for member in members):
+                return f"{point.name}:{cls.__qualname__}"
     return reference
 
 
@@ -248,10 +229,6 @@ def _group(name: str) -> tuple[EntryPoint, ...]:
     return tuple(entry_points(group=name))
 
 
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else "?"
-
-
 def _member(library: DetectorLibrary, prefix: str, name: str) -> type[Detector]:
     members = {member.name: member for member in library.members()}
     if name not in members:
@@ -261,19 +238,16 @@ def _member(library: DetectorLibrary, prefix: str, name: str) -> type[Detector]:
     return _guarded(lambda: library.load(name), f"detector '{prefix}:{name}'")
 
 
-def _kept(loaded: object, kind: Kind, what: str, error: type[TsadbenchError]) -> object:
+def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError]) -> object:
     """Return what a plugin registered, if it is what its kind asks for."""
     if kind in ("datasets", "commands"):
         return loaded
     from tsadbench import base  # late: `tsadbench list` reads metadata alone, and the contracts import numpy
 
-    if kind == "families":
-        kept, expected = isinstance(loaded, base.DetectorLibrary), "a DetectorLibrary"
-    else:
-        contract: type = base.Detector if kind == "detectors" else base.Protocol
-        kept, expected = isinstance(loaded, type) and issubclass(loaded, contract), f"a subclass of {contract.__name__}"
-    if not kept:
-        raise error(f"{what}: expected {expected} (tsadbench.base), found {loaded!r}")
+    contract: type = {"detectors": base.Detector, "protocols": base.Protocol}.get(kind, base.DetectorLibrary)
+    wanted = type(loaded) if kind == "families" else loaded  # a family is an instance
+    if not (isinstance(wanted, type) and issubclass(wanted, contract)):
+        raise error(f"{what}: expected a {contract.__name__} (tsadbench.base), found {loaded!r}")
     return loaded
 
 

@@ -69,9 +69,9 @@ class PotProtocol(Protocol):
                 f"expected scores for at least {_LEAST_PERCENT} % of the {len(rows):,} {kind} rows that set the "
                 f"threshold, found {len(present):,}: score every row of a recording, its first ones included"
             )
-        return self.threshold_from(present)
+        return self._threshold_from(present)
 
-    def threshold_from(self, scores: FloatArray) -> Threshold:
+    def _threshold_from(self, scores: FloatArray) -> Threshold:
         """Return the threshold by Peaks-over-Threshold."""
         return pot.fit(scores, level=self.level, q=self.q)
 

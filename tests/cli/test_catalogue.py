@@ -8,7 +8,7 @@ import pytest
 
 import tsadbench as package
 from tests.helpers.packages import write_package
-from tsadbench.registry import entries, load_detector, load_protocol
+from tsadbench.registry import entries, load_detector, load_protocol, package_of
 from tsadbench.utils.parameters import parameters_of
 
 
@@ -100,7 +100,7 @@ def test_list_by_kind_groups_detectors_with_their_papers(tsadbench, tmp_path, mo
 
 def test_every_parameter_of_everything_that_ships_has_its_meaning():
     for entry in entries("detectors"):
-        if entry.package == "tsadbench":
+        if package_of(entry) == "tsadbench":
             assert [p.name for p in parameters_of(load_detector(entry.name)) if not p.meaning] == [], entry.name
     for entry in entries("protocols"):
         assert [p.name for p in parameters_of(load_protocol(entry.name)) if not p.meaning] == [], entry.name

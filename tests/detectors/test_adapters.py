@@ -23,7 +23,7 @@ from sklearn.svm import OneClassSVM
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.registry import load_detector, load_library, registered_name
+from tsadbench.registry import load_detector, locate_entry, registered_name
 from tsadbench.utils.parameters import parameters_of, parse_arguments
 from tsadbench_detectors.adapters import tails
 from tsadbench_detectors.adapters.constructor import constructor, documentation
@@ -136,7 +136,7 @@ def test_names_and_values():
     assert load_detector("tsadbench_detectors.adapters.pyod:KNN") is cls
     assert registered_name(cls) == "pyod:KNN"
     assert pickle.loads(pickle.dumps(cls(n_neighbors=3))).n_neighbors == 3
-    assert {member.name for member in load_library("pyod").members()} == set(CLASSES)
+    assert {member.name for member in locate_entry("families", "pyod").load("families").members()} == set(CLASSES)
     assert not {one.name for one in parameters_of(cls)} & {"contamination", "n_jobs", "random_state"}
     gmm = load_detector("pyod:GMM")
     assert [gmm(n_components=n).declared_traits().stochastic for n in (1, 3)] == [False, True]

@@ -7,13 +7,13 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from tsadbench.base.replay import MIN_CORRELATION
-from tsadbench.registry import entries, load_detector, load_library
+from tsadbench.registry import entries, load_detector, locate_entry, package_of
 from tsadbench.testing import check_detector, normal, with_fault
 from tsadbench_detectors.adapters.known import Known
 from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN
 
-SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
 # Checked by `make test` too: a floor, a classical detector, a network, a foreign class. All others take minutes.
 QUICK = ("max-z", "t2-q", "vanilla-lstm")
 KNOWN = {
@@ -91,7 +91,7 @@ def test_some_foreign_classes_pass_all_checks(name: str, window: int) -> None:
 @pytest.mark.parametrize("name", ["ALAD", "CD", "COF", "ROD", "VAE"])
 def test_a_foreign_class_refused_for_a_leak_has_one(name: str) -> None:
     """Made without its table's refusal, it gives a row other scores where other rows stand beside it."""
-    library = load_library("pyod")
+    library = locate_entry("families", "pyod").load("families")
     cls = library._detector_of(library._imported(name), Known(global_chance=True))
     detector = cls(**cls.test_params()).fit(TRAIN)
     together, beside_others = detector.score(FAULTY)[20:], detector.score(FAULTY.rows(20, 60))

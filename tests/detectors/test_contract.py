@@ -16,14 +16,14 @@ from tsadbench import Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, Tune
 from tsadbench.base.serialization import from_parts, to_parts
-from tsadbench.registry import entries, load_detector
+from tsadbench.registry import entries, load_detector, package_of
 from tsadbench.testing import normal
 from tsadbench.testing.synthetic import PRIOR, SENSORS
 from tsadbench.utils.docstrings import method_notes, sections, year_of
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 from tsadbench_detectors.deep.windows import Windows
 
-SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
 # Variants on whose parameters a promise depends: memory, look-ahead, or what a fit keeps.
 VARIANTS = [
     *((name, {}) for name in SHIPPED),

@@ -11,17 +11,21 @@ from tests.helpers import wrapped
 from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.sealed import require_seal
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.registry import entries, load_detector, load_library
+from tsadbench.registry import entries, load_detector, locate_entry, package_of
 from tsadbench.testing.synthetic import PRIOR, normal
 from tsadbench.utils.threads import limit_threads
 
-SHIPPED = [entry.name for entry in entries("detectors") if entry.package == "tsadbench"]
+SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
 # They take minutes however they are set, compile themselves anew in each process, or need a package that we have not.
 LEFT_OUT = ("pyod:AnoGAN", "pyod:MO_GAAL", "pyod:HBOS", "pyod:QMCD", "pyod:FeatureBagging", "pyod:SUOD")
 ADAPTED = [
     name
     for library in ("pyod", "sklearn")
-    for name in (f"{library}:{member.name}" for member in load_library(library).members() if not member.refusal)
+    for name in (
+        f"{library}:{member.name}"
+        for member in locate_entry("families", library).load("families").members()
+        if not member.refusal
+    )
     if name not in LEFT_OUT
 ]
 WRAPPED = [f"{wrapped.__file__}:{cls.__name__}" for cls in wrapped.ALL]

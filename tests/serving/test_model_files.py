@@ -109,7 +109,7 @@ def test_a_strangers_detector_needs_to_write_nothing():
 def test_what_cannot_be_kept_is_named(value):
     detector = Learned().fit(ROWS)
     detector.more_ = {"deep": [value]}
-    with pytest.raises(ModelFileError, match=r"more_\.deep\.0"):
+    with pytest.raises(ModelFileError, match="more_"):
         to_parts(detector)
 
 

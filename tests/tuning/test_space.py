@@ -19,7 +19,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, Tune
 from tsadbench.execution.plan import Contender
-from tsadbench.registry import entries, load_detector
+from tsadbench.registry import entries, load_detector, package_of
 from tsadbench.tuning.folds import GAP_WITHOUT_END
 from tsadbench.tuning.task import reach_of, searched
 from tsadbench.utils.parameters import parse_arguments
@@ -28,7 +28,7 @@ SENSORS = tuple("abcdefgh")
 TUNABLE = [
     entry.name
     for entry in entries("detectors")
-    if entry.package == "tsadbench" and not load_detector(entry.name).traits.floor
+    if package_of(entry) == "tsadbench" and not load_detector(entry.name).traits.floor
 ]
 # What `heldout` may choose: what changes neither what the loss measures nor the scores alone.
 HELDOUT = {

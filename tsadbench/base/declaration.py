@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
@@ -22,9 +23,8 @@ def resolve_fields(cls: type, names: dict[str, Any]) -> None:
     """Resolve a class's annotations by ``names``, and add what the base classes declare of the same parameters."""
     declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
     annotations = {name: declared[name] for name in declared if name in vars(cls)}  # a default without annotation
-    for name, annotation in vars(cls).get("__annotations__", {}).items():
-        # Resolved now: the module of a subclass need not have these names.
-        kind, own = _parts(_resolved(annotation, names))
+    for name, annotation in inspect.get_annotations(cls, globals=names, eval_str=True).items():
+        kind, own = _parts(annotation)
         rules = (*_parts(declared.get(name))[1], *(_real(rule) if kind is float else rule for rule in own))
         annotations[name] = Annotated[kind, *rules] if rules else kind
     cls.__annotations__ = annotations
@@ -49,10 +49,9 @@ def _expectation(value: object, kind: Any, rules: tuple[object, ...]) -> str:
     from pydantic import TypeAdapter, ValidationError  # late: `tsadbench list` imports this module
 
     plain = value.item() if isinstance(value, np.generic) else value
+    ranged: Any = Annotated[kind, *rules] if rules and kind in (int, float) else kind
     try:
-        TypeAdapter(Annotated[kind, *rules] if rules and kind in (int, float) else kind).validate_python(
-            plain, strict=True
-        )
+        TypeAdapter(ranged).validate_python(plain, strict=True)
     except ValidationError as error:
         return error.errors()[0]["msg"].removeprefix("Input should be ")
     return ""
@@ -62,9 +61,3 @@ def _parts(annotation: Any) -> tuple[Any, tuple[object, ...]]:
     """Return a type, and what follows it in ``Annotated``."""
     rules = getattr(annotation, "__metadata__", ())
     return (annotation.__origin__ if rules else annotation), rules
-
-
-def _resolved(annotation: object, names: dict[str, Any]) -> object:
-    if not isinstance(annotation, str) or annotation.partition("[")[0].endswith("ClassVar"):
-        return annotation
-    return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]

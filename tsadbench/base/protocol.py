@@ -192,10 +192,6 @@ class Protocol(ABC):
     def threshold(self, scored: Scored) -> Threshold:
         """Return the threshold of one fit, from its `calibration_scores`; a ContractError if too few rows have one."""
 
-    @abstractmethod
-    def threshold_from(self, scores: FloatArray) -> Threshold:
-        """Return the threshold that these scores of normal rows, [n] and finite, would set."""
-
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
         """Return the scores that set the threshold of one fit, an array a recording, NaN where a row has none."""
         return tuple(scores[self.calibration_rows(len(scores))] for scores in scored.calibration or scored.train)

@@ -98,35 +98,26 @@ def trailing_mean(values: FloatArray, rows: int) -> FloatArray:
     return np.where(present, total / np.maximum(count, 1.0), np.nan)
 
 
-def rounding(scores: FloatArray, whole: FloatArray | None = None) -> FloatArray:
-    """Return for each score [n_rows] how far another computation of it may be away.
-
-    ``whole`` are scores of the same detector that show how they are spread; None: the same scores. The distance of a
-    score from the median counts: adding a large number to all scores hides nothing.
-    """
-    of_all = scores if whole is None else whole
-    present = of_all[np.isfinite(of_all)]
-    if not len(present):
-        return np.zeros_like(scores)
-    median = float(np.median(present))
-    spread = float(np.median(np.abs(present - median)))
-    sizes = np.abs(present[present != 0.0])
-    typical = float(np.median(sizes)) if len(sizes) else 0.0
-    # The last term is for scores at zero, which rounding may leave a little above it.
-    allowed = _OF_SPREAD * (np.abs(scores - median) + spread) + _OF_SIZE * (np.abs(scores) + 0.1 * typical)
-    return np.where(np.isnan(allowed), 0.0, allowed)
-
-
 def difference(
     found: FloatArray, expected: FloatArray, *, exact: bool = False, whole: FloatArray | None = None
 ) -> tuple[int | None, float]:
     """Return the first row in which two arrays of scores differ (None if none does), and the largest difference.
 
-    A row that is scored in one and not in the other differs infinitely. Differences of `rounding` count only if
-    ``exact``.
+    A row that is scored in one and not in the other differs infinitely. Unless ``exact``, differences of rounding do
+    not count; their size is that of the distances from the median, so that adding a large number to all scores hides
+    nothing. ``whole`` are scores of the same detector that show how they are spread; None: those expected.
     """
     apart = np.abs(found - expected)
     missing = np.isnan(found) != np.isnan(expected)
     apart = np.where(missing, np.inf, np.where(np.isnan(apart), 0.0, apart))
-    rows = np.flatnonzero(apart > (0.0 if exact else rounding(expected, whole)))
+    of_all = expected if whole is None else whole
+    present = of_all[np.isfinite(of_all)]
+    allowed = np.zeros_like(apart)
+    if len(present) and not exact:
+        median = np.median(present)
+        spread = np.median(np.abs(present - median))
+        typical = np.median(np.abs(present[present != 0.0])) if present.any() else 0.0
+        # The last term is for scores at zero, which rounding may leave a little above it.
+        allowed = _OF_SPREAD * (np.abs(expected - median) + spread) + _OF_SIZE * (np.abs(expected) + 0.1 * typical)
+    rows = np.flatnonzero(apart > np.where(np.isnan(allowed), 0.0, allowed))
     return (int(rows[0]) if len(rows) else None), float(apart.max(initial=0.0))

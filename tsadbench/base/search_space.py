@@ -37,11 +37,6 @@ class Choice:
         """Whether the value is one of them."""
         return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in self.values)
 
-    @property
-    def extremes(self) -> tuple[Value, ...]:
-        """All values: any of them may need the most rows."""
-        return self.values
-
 
 @dataclass(frozen=True, slots=True)
 class Tune:
@@ -86,11 +81,6 @@ class Tune:
     def rounded(self, value: float) -> int | float:
         """Return an integer as it is, another number with three significant digits, as labels show it."""
         return value if self.integer else min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
-
-    @property
-    def extremes(self) -> tuple[Value, ...]:
-        """Both bounds."""
-        return self.low, self.high
 
 
 Space: TypeAlias = Choice | Tune

@@ -38,69 +38,59 @@ _TRUSTED = ["sklearn.tree._tree.Tree"]
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
-    """Collects arrays and estimators, each named by its path in the value; JSON holds the names in their place."""
+    """Collects arrays and estimators, numbered in order; JSON holds the numbers in their place."""
 
     owner: type
     may_hold_estimators: bool
     arrays: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     estimators: dict[str, bytes] = field(default_factory=dict)
 
-    def encode(self, value: Any, path: str) -> JsonValue:
+    def attributes(self, values: Mapping[str, object]) -> JsonValue:
+        pairs: list[JsonValue] = []
+        for name, value in values.items():
+            try:
+                pairs.append([name, self.encode(value)])
+            except (TypeError, RecursionError) as error:
+                found = "nested too deeply, or holds itself" if isinstance(error, RecursionError) else f"found {error}"
+                raise ModelFileError(
+                    f"{self.owner.__name__} cannot be kept in a file: its attribute {name} is to hold arrays, numbers, "
+                    f"texts, scikit-learn's estimators, and tuples, lists, dictionaries and dataclasses of these, "
+                    f"{found}; write _learned and _restore (docs/using-a-model.md)"
+                ) from error
+        return {"dict": pairs}
+
+    def encode(self, value: Any) -> JsonValue:
         kind = type(value)
         if value is None or kind in (bool, int, float, str):
             return value  # type: ignore[no-any-return]
         if kind is list:
-            return self._items(value, path)
+            return [self.encode(item) for item in value]
         if kind is tuple:
-            return {"tuple": self._items(value, path)}
+            return {"tuple": [self.encode(item) for item in value]}
         if kind is dict:
-            pairs = value.items()
-            return {"dict": [[self.encode(key, path), self.encode(item, _below(path, key))] for key, item in pairs]}
-        if kind is np.ndarray or isinstance(value, np.generic):
-            return self._array(value, path)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return self._dataclass(value, path)
+            return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
+        if isinstance(value, np.ndarray | np.generic) and value.dtype.name in _DTYPES:
+            return self._array(value)
+        # Without the module if it is the detector's own: its name may differ elsewhere.
+        reference = f"{'' if kind.__module__ == self.owner.__module__ else kind.__module__}:{kind.__qualname__}"
+        if _find_dataclass(reference, self.owner) is kind:
+            names = [one.name for one in dataclasses.fields(value) if one.init]
+            return {"dataclass": reference, "fields": {name: self.encode(getattr(value, name)) for name in names}}
         sklearn = sys.modules.get("sklearn.base")  # without it, there is no estimator
         if sklearn is not None and isinstance(value, sklearn.BaseEstimator) and self.may_hold_estimators:
-            return self._estimator(value, path)
-        raise self._cannot(path, f"a {kind.__module__}.{kind.__qualname__}")
+            name = str(len(self.estimators))
+            self.estimators[f"estimators/{name}.skops"] = _skops().dumps(value)
+            return {"estimator": name}
+        raise TypeError(f"a {kind.__module__}.{kind.__qualname__} {getattr(value, 'dtype', '')}".rstrip())
 
-    def _items(self, values: Any, path: str) -> list[JsonValue]:
-        return [self.encode(value, _below(path, i)) for i, value in enumerate(values)]
-
-    def _array(self, value: Any, path: str) -> JsonValue:
-        if value.dtype.name not in _DTYPES:
-            raise self._cannot(path, f"an array of {value.dtype}")
-        name = path
-        while name in self.arrays:
-            name += "'"
+    def _array(self, value: Any) -> JsonValue:
+        name = str(len(self.arrays))
         self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
         if isinstance(value, np.generic):
             return {"number": name}
         # The memory layout belongs to the value: numpy may sum rows and columns in the order of memory.
         by_column = value.flags.f_contiguous and not value.flags.c_contiguous
         return {"array": name, "order": "F" if by_column else "C"}
-
-    def _dataclass(self, value: Any, path: str) -> JsonValue:
-        cls = type(value)
-        # Without the module if it is the detector's own: its name may differ elsewhere.
-        reference = f"{'' if cls.__module__ == self.owner.__module__ else cls.__module__}:{cls.__qualname__}"
-        if _find_dataclass(reference, self.owner) is not cls:
-            raise self._cannot(path, f"a {cls.__qualname__}, a dataclass of another package or inside a function")
-        names = [one.name for one in dataclasses.fields(value) if one.init]
-        fields = {name: self.encode(getattr(value, name), _below(path, name)) for name in names}
-        return {"dataclass": reference, "fields": fields}
-
-    def _estimator(self, value: Any, path: str) -> JsonValue:
-        self.estimators[_estimator_part(path)] = _skops().dumps(value)
-        return {"estimator": path}
-
-    def _cannot(self, path: str, found: str) -> ModelFileError:
-        return ModelFileError(
-            f"{self.owner.__name__} cannot be kept in a file: its attribute {path} is {found}; expected arrays, "
-            f"numbers, texts, scikit-learn's estimators, and tuples, lists, dictionaries and dataclasses of these; "
-            f"write _learned and _restore (docs/using-a-model.md)"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,24 +116,10 @@ class _Decoder:
             case "number":
                 return self.arrays[content][()]
             case "estimator":
-                return _skops().loads(self.parts[_estimator_part(content)], trusted=_TRUSTED)
-            case "dataclass":
-                return self._dataclass(content, tree["fields"])
-        raise ModelFileError(f"it holds a value of an unknown kind, {kind!r}")
-
-    def _dataclass(self, reference: str, fields: Mapping[str, JsonValue]) -> Any:
-        cls = _find_dataclass(reference, self.owner)
-        if cls is None:
-            raise ModelFileError(f"it holds a {reference}, which no {self.owner.__name__} can have learned")
-        return cls(**{name: self.decode(value) for name, value in fields.items()})
-
-
-def _estimator_part(path: str) -> str:
-    return f"estimators/{path}.skops"
-
-
-def _below(path: str, key: object) -> str:
-    return f"{path}.{key}" if path else str(key)
+                return _skops().loads(self.parts[f"estimators/{content}.skops"], trusted=_TRUSTED)
+            case "dataclass" if cls := _find_dataclass(content, self.owner):
+                return cls(**{name: self.decode(value) for name, value in tree["fields"].items()})
+        raise ModelFileError(f"it holds a {kind} {content!r:.80}, which no {self.owner.__name__} can have learned")
 
 
 def _find_dataclass(reference: str, owner: type) -> Any:
@@ -166,15 +142,12 @@ def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]
     """Return a fitted detector's parameters and learned state as parts, by name.
 
     Without ``estimators``, no scikit-learn estimator may occur: skops, which writes them, takes seconds to import. A
-    ModelFileError names the path of a value that cannot be written.
+    ModelFileError names the attribute that cannot be written.
     """
     encoder = _Encoder(type(detector), estimators)
-    try:
-        tree = encoder.encode({"parameters": detector.get_params(deep=False), "learned": detector.learned()}, "")
-    except RecursionError as error:
-        name = type(detector).__name__
-        raise ModelFileError(f"{name}: what it has learned is nested too deeply, or holds itself") from error
-    return {_TREE: json.dumps(tree).encode(), _ARRAYS: _safetensors().save(encoder.arrays), **encoder.estimators}
+    state = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
+    tree = {"dict": [[name, encoder.attributes(values)] for name, values in state.items()]}
+    return {_TREE: json.dumps(tree).encode(), _ARRAYS: safetensors_package().save(encoder.arrays), **encoder.estimators}
 
 
 def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping[str, object]) -> Detector:
@@ -183,7 +156,7 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     A ModelFileError if the parts are not those of a fitted detector of this class, a UsageError if a parameter is out
     of range, a MissingExtraError if safetensors or skops is not installed.
     """
-    safetensors = _safetensors()
+    safetensors = safetensors_package()
     try:
         content = _Decoder(cls, safetensors.load(parts[_ARRAYS]), parts).decode(json.loads(parts[_TREE]))
         learned = content["learned"]
@@ -197,11 +170,6 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     except Exception as error:  # of safetensors, skops, dataclasses and detectors
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(f"it holds no fitted {cls.__name__} ({reason})") from error
-
-
-def require_packages() -> None:
-    """Raise a MissingExtraError now if a model could not be written after its fit."""
-    _safetensors()
 
 
 def pack(parts: Mapping[str, bytes]) -> bytes:
@@ -230,7 +198,8 @@ def unpack(content: bytes) -> dict[str, bytes]:
         raise ModelFileError(f"not a model file: its parts cannot be read ({error})") from error
 
 
-def _safetensors() -> Any:
+def safetensors_package() -> Any:
+    """Return the package that every model file needs; a MissingExtraError if it is not installed."""
     with extra("a model file", "models"):
         import safetensors.numpy
     return safetensors.numpy

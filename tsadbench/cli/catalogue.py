@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import re
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint
 from textwrap import indent
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from tsadbench.cli import complete
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.registry import Entry, Kind, entries
+from tsadbench.registry import Kind, entries, package_of
 from tsadbench.utils.parameters import nearest
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
@@ -80,19 +81,19 @@ def _origins(kind: Kind) -> list[tuple[str, str]]:
     return [(name, _origin([entry for entry in registered if entry.name == name])) for name in names]
 
 
-def _origin(same_name: list[Entry]) -> str:
+def _origin(same_name: list[EntryPoint]) -> str:
     if len(same_name) > 1:
-        packages = " and ".join(entry.package for entry in same_name)
+        packages = " and ".join(map(package_of, same_name))
         return f"registered by {packages}: uninstall one of them"
     (entry,) = same_name
     missing = "" if _importable(entry) else "  CANNOT BE FOUND: its package is not on the import path"
-    return f"{entry.reference}  ({entry.package} {entry.version}){missing}"
+    return f"{entry.value}  ({package_of(entry)} {entry.dist.version if entry.dist else '?'}){missing}"
 
 
-def _importable(entry: Entry) -> bool:
+def _importable(entry: EntryPoint) -> bool:
     """Whether the entry's top-level package can be found, without importing anything."""
     try:
-        return importlib.util.find_spec(entry.reference.partition(":")[0].partition(".")[0]) is not None
+        return importlib.util.find_spec(entry.value.partition(":")[0].partition(".")[0]) is not None
     except ValueError:  # the reference names no package, or __main__: nothing that can be imported
         return False
 

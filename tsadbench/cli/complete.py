@@ -11,7 +11,7 @@ import typer
 
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.datasets.suites import SUITES
-from tsadbench.registry import Kind, entries
+from tsadbench.registry import Kind, entries, package_of
 from tsadbench.utils.files import LEADERBOARDS
 
 _CARDS = Path(__file__).parents[1] / "datasets" / "cards"
@@ -57,7 +57,7 @@ def splits(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _registered(kind: Kind, incomplete: str) -> _Offers:
-    offers = [(entry.name, f"{entry.reference} ({entry.package})") for entry in entries(kind)]
+    offers = [(entry.name, f"{entry.value} ({package_of(entry)})") for entry in entries(kind)]
     return [offer for offer in offers if offer[0].startswith(incomplete)]
 
 

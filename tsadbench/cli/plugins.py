@@ -19,7 +19,7 @@ class PluginCommand(TyperCommand):
 
         A PluginError if the plugin cannot be imported, two packages claim the name, or it is no Typer application.
         """
-        app = locate_entry("commands", str(self.name)).plugin("commands")
+        app = locate_entry("commands", str(self.name)).load("commands")
         if not isinstance(app, typer.Typer):
             raise PluginError(f"command {self.name!r}: expected a typer.Typer, found {app!r}")
         command = typer.main.get_command(app)
@@ -30,6 +30,6 @@ class PluginCommand(TyperCommand):
 def plugin_commands() -> dict[str, PluginCommand]:
     """Return what stands for the commands of all plugins, by name; packages' metadata alone are read."""
     return {
-        entry.name: PluginCommand(entry.name, help=f"Added by {entry.reference.partition('.')[0]}.")
+        entry.name: PluginCommand(entry.name, help=f"Added by {entry.value.partition('.')[0]}.")
         for entry in entries("commands")
     }

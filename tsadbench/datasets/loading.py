@@ -33,7 +33,7 @@ def load_dataset(name: str) -> Loader:
             f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
         )
     label = parse_label(name)
-    loader = checked_loader(label.target, locate_entry("datasets", label.target).plugin("datasets"))
+    loader = checked_loader(label.target, locate_entry("datasets", label.target).load("datasets"))
     return with_parameters(loader, label) if label.arguments else loader
 
 

@@ -57,7 +57,7 @@ class Construction:
 
     def construct(self) -> Detector:
         """Return the detector, importing its module: for the inside of a box."""
-        detector = self.source.load()
+        detector: type[Detector] = self.source.load()
         return detector(**self.values(detector))
 
 

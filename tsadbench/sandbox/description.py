@@ -265,24 +265,24 @@ def _described(one: Parameter) -> DescribedParameter:
 def plugin_text(kind: Kind, source: Source) -> str:
     """Return what a plugin of any kind says of itself; errors as for `load_detector`."""
     if kind == "detectors":
-        return source.load().traits.family
+        return str(source.load().traits.family)
     if kind == "families":
         members = library_members(source)
         return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
-    loaded = source.plugin(kind)
+    loaded = source.load(kind)
     if kind == "datasets":
         checked_loader(source.target, loaded)
     return "loads"
 
 
 def library_text(source: Source) -> str:
-    """Return the description of a detector library; errors as for `load_library`."""
-    return str(source.plugin("families").description)
+    """Return the description of a detector library; errors as for `load_detector`."""
+    return str(source.load("families").description)
 
 
 def library_members(source: Source) -> tuple[LibraryDetector, ...]:
-    """Return the detectors of a library; errors as for `load_library`."""
-    return tuple(source.plugin("families").members())
+    """Return the detectors of a library; errors as for `load_detector`."""
+    return tuple(source.load("families").members())
 
 
 # --- The cache on disk

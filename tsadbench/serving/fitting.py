@@ -11,7 +11,7 @@ import numpy as np
 from tsadbench.base.dataset import DataOptions
 from tsadbench.base.protocol import Episode, Scored, Threshold
 from tsadbench.base.recording import Recording
-from tsadbench.base.serialization import require_packages
+from tsadbench.base.serialization import safetensors_package
 from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.identity import manifest
 from tsadbench.execution.plan import Plan, Trial, make_plan
@@ -87,7 +87,7 @@ def fit_model(
         )
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS_BELOW:
         raise UsageError(f"seed: expected an integer of at least 0 and below {SEEDS_BELOW}, found {seed!r}")
-    require_packages()
+    safetensors_package()
     require_writable(Path(out))
     _require_new_or_model(Path(out))
     options = data or DataOptions()

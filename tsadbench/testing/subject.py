@@ -45,7 +45,7 @@ class Subject(Data):
 
     def __init__(self, construction: Construction, full: bool) -> None:
         super().__init__(full)
-        self.cls = construction.source.load()
+        self.cls: type[Detector] = construction.source.load()
         self.parameters = construction.values(self.cls)
         self.takes_seed = "seed" in parameter_defaults(self.cls)
 

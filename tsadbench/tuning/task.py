@@ -13,7 +13,7 @@ from types import MappingProxyType
 from tsadbench.base.dataset import hashed_parts
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Space
+from tsadbench.base.search_space import Choice, Space
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction, Description, asking, describe
@@ -193,12 +193,13 @@ def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[st
 
 def _extremes(space: Mapping[str, Space]) -> Iterator[dict[str, object]]:
     """Yield the defaults, each parameter alone at each of its extremes, and all at their first and last ones."""
+    extremes = {name: one.values if isinstance(one, Choice) else (one.low, one.high) for name, one in space.items()}
     yield {}
-    for name, values in space.items():
-        for value in values.extremes:
+    for name, values in extremes.items():
+        for value in values:
             yield {name: value}
     for end in (0, -1):
-        yield {name: values.extremes[end] for name, values in space.items()}
+        yield {name: values[end] for name, values in extremes.items()}
 
 
 def _check_declared(contender: Contender) -> None:
