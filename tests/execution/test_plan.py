@@ -170,7 +170,7 @@ class Novelist(Floor):
     [
         ("Floor", "Floor"),
         ("Whisperer", "scoring_parameters"),
-        ("Novelist", "traits: .*300"),
+        ("Novelist", r"traits\.family"),
     ],
 )
 def test_what_a_detector_says_of_itself_earns_it_nothing(small_data, tmp_path, name, message):

@@ -786,7 +786,6 @@ CAUGHT_BY: dict[type[Detector], str] = {
 
 # One fault that inevitably breaks two promises.
 ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
-    ReadsLabels: {"libraries": "its box ends before it can say what it has loaded"},
     KnowsNames: {"same-in-box": "recordings have other names in the box"},
     KnowsTheHour: {"same-in-box": "recordings begin at other times in the box"},
     ReadsTheClock: {"same-in-box": "recordings begin at other times in the box"},

@@ -12,7 +12,9 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Self, TypeVar, dataclass_transform, final
+from typing import Annotated, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform, final
+
+from annotated_types import MaxLen
 
 from tsadbench.base.declaration import Cheap, expectation, resolve_fields
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
@@ -22,8 +24,11 @@ from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import nearest, parameter_defaults, parameter_rules
+from tsadbench.utils.text import Corpora
 
 _Detector = TypeVar("_Detector")
+# Records and tables show it.
+_Text: TypeAlias = Annotated[str, MaxLen(300)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,20 +70,20 @@ class Traits:
         nothing was. Every table marks its row, because the data that it is tested on may be among them.
     """
 
-    family: str = "other"
+    family: _Text = "other"
     look_ahead: int = 0
     memory: int | None = None
     stochastic: bool = False
     adaptive: bool = False
     window_normalised: bool = False
     needs_prior: bool = False
-    leaky: str = ""
+    leaky: _Text = ""
     scoring_parameters: tuple[str, ...] = ()
-    extra: str | None = None
-    paper: str = ""
+    extra: _Text | None = None
+    paper: _Text = ""
     floor: bool = False
     fixed_threshold: float | None = None
-    pretrained_on: tuple[str, ...] = ()
+    pretrained_on: Corpora = ()
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))

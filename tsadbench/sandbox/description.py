@@ -39,7 +39,7 @@ from tsadbench.utils.distributions import find_package
 from tsadbench.utils.files import cache_folder, write_file
 from tsadbench.utils.parameters import JsonValue, Parameter, as_json, changed_texts, parameters_of, parse_value
 from tsadbench.utils.source_digest import Sources, source_of
-from tsadbench.utils.text import Corpora, one_line, printable, printable_values, without_folders
+from tsadbench.utils.text import one_line, printable, printable_values, without_folders
 
 _Answer = TypeVar("_Answer")
 
@@ -53,9 +53,6 @@ _SECONDS = 60.0
 _MEMORY_MIB = 16 * 1024.0
 _MOST_KEPT = 2000
 _PRIOR = Prior | None
-_CORPORA = TypeAdapter[Corpora](Corpora)
-# Records and tables show them.
-_LONGEST_TRAIT = 300
 # What a question may raise on purpose. Anything else is the fault of the plugin.
 _REFUSALS: dict[str, type[TsadbenchError]] = {
     name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TsadbenchError)
@@ -94,12 +91,6 @@ class Description:
     changed: dict[str, str]  # the arguments that differ from their defaults, as texts; no seed
     values: dict[str, JsonValue]  # of all parameters but the seed
     declared: Traits  # with these parameters
-
-    def __post_init__(self) -> None:
-        for traits in (self.traits, self.declared):
-            if max(map(len, (traits.family, traits.paper, traits.leaky, traits.extra or ""))) > _LONGEST_TRAIT:
-                raise ValueError(f"traits: a text is longer than {_LONGEST_TRAIT} characters")
-            _CORPORA.validate_python(traits.pretrained_on, strict=True)
 
     @property
     def defaults(self) -> dict[str, JsonValue]:

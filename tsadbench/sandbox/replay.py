@@ -246,14 +246,9 @@ class Audit:
         return correlations
 
     def _normal_rows(self, n_rows: int) -> FloatArray:
-        """Return that many normal rows [n_rows, n_sensors]: a block of a training recording, or several."""
-        training, blocks = self.scored.episode.train, []
-        while n_rows > 0:
-            values = training[int(self._rng.integers(len(training)))].values
-            start = int(self._rng.integers(max(1, len(values) - n_rows + 1)))
-            blocks.append(values[start : start + n_rows])
-            n_rows -= len(blocks[-1])
-        return np.concatenate(blocks)
+        """Return that many normal rows [n_rows, n_sensors] in the order of the training recordings."""
+        normal = np.concatenate([recording.values for recording in self.scored.episode.train])
+        return normal.take(int(self._rng.integers(len(normal))) + np.arange(n_rows), axis=0, mode="wrap")
 
     def _ask(self, recording: Recording, start: int = 0, stop: int | None = None) -> FloatArray:
         """Return what the copy answers, under an id and a clock of its own."""

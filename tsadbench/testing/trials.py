@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from types import FunctionType, ModuleType
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from tsadbench.base.protocol import Episode, Scored
-from tsadbench.base.recording import Recording
 from tsadbench.base.replay import MIN_CORRELATION
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Limits, describe
 from tsadbench.sandbox.replay import Audit, Copies
@@ -57,41 +54,23 @@ class Trials(Data):
 @check("reproducibility", of_trials=True)
 def libraries(trials: Trials) -> None:
     """The libraries that a fit loads are those that its files import or its class declares."""
-    if isinstance(trials.boxed, BoxFailure):
-        raise trials.boxed
     description = describe(trials.own.source)
-    with Box(trials.cheap, construct=False) as box:  # a new one: what it has loaded is what the fit loads
-        answer = box.answer(loaded_by_fit, (trials.cheap, trials.train()), Limits()).answer
-    importers = TypeAdapter(dict[str, set[str]]).validate_json(answer)
+    with Box(trials.cheap, construct=False) as box:  # a new one has loaded nothing of the detector's yet
+        answer = box.answer(loaded_by_fit, (trials.cheap, Data(trials.full)), Limits()).answer
     named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = requirements([*named, *description.libraries])
-    loaded = importers.keys() - {module.partition(".")[0] for module in trials.own.source.modules}
-    hidden = {package for package in loaded if not set(map(normalised, distributions_of(package))) <= known}
-    # What a known library imports without requiring it is known by its version too.
-    while explained := {package for package in hidden if importers[package] & (loaded - hidden)}:
-        hidden -= explained
-    # What a hidden library imports is explained when that one is declared.
-    roots = {package for package in hidden if not importers[package] & hidden} or hidden
-    if names := sorted({name for package in roots for name in distributions_of(package)}):
-        reason = (
-            f"its fit loads {', '.join(names)}, which its files do not import by name: with another version of it, a "
-            f"kept trial would still count as done; declare it in the class: libraries = {tuple(names)}"
-        )
-        raise Warned(reason, hidden=list(names))
+    own = {module.partition(".")[0] for module in trials.own.source.modules}
+    loaded = {name for package in json.loads(answer) if package not in own for name in distributions_of(str(package))}
+    if names := sorted(name for name in loaded if normalised(name) not in known):
+        reason = f"its fit loads {', '.join(names)}, unknown to a trial's identity: declare libraries = {tuple(names)}"
+        raise Warned(reason, hidden=names)
 
 
-def loaded_by_fit(construction: Construction, training: Sequence[Recording]) -> dict[str, list[str]]:
-    """Fit a detector in a box; return the packages that this loads, and for each those whose modules name it."""
+def loaded_by_fit(construction: Construction, data: Data) -> list[str]:
+    """Fit a detector in a box, and return the packages that this loads."""
     before = set(sys.modules)
-    construction.construct().fit(training)
-    loaded = {name.partition(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names
-    importers: dict[str, set[str]] = {package: set() for package in loaded}
-    for importer, module in list(sys.modules.items()):
-        for value in list(getattr(module, "__dict__", {}).values()):
-            of = value if isinstance(value, type | FunctionType) else type(value)
-            name = value.__name__ if isinstance(value, ModuleType) else of.__module__
-            importers.get(str(name).partition(".")[0], set()).add(importer.partition(".")[0])
-    return {package: sorted(found - {package}) for package, found in importers.items()}
+    construction.construct().fit(data.train())
+    return sorted({name.partition(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names)
 
 
 @check("leakage", "fits", of_trials=True)
