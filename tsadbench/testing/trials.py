@@ -63,7 +63,7 @@ def libraries(trials: Trials) -> None:
     loaded = {name for package in json.loads(answer) if package not in own for name in distributions_of(str(package))}
     if names := sorted(name for name in loaded if normalised(name) not in known):
         reason = f"its fit loads {', '.join(names)}, unknown to a trial's identity: declare libraries = {tuple(names)}"
-        raise Warned(reason, hidden=names)
+        raise Warned(reason, hidden=list(names))
 
 
 def loaded_by_fit(construction: Construction, data: Data) -> list[str]:
