@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import FiniteFloat
@@ -22,20 +21,10 @@ from tsadbench.utils.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensorGraph:
-    """A prior, and the graph that a detector derived from it.
+    """A prior, and the graph that a detector derived from it; rows and columns are in the order of ``sensors``.
 
-    Parameters
-    ----------
-    label
-        What figures call the detector.
-    title
-        For a figure: the trial, and the fit if there are several.
-    sensors
-        The order of rows and columns.
-    prior
-        The detector's own, else the data set's; None without either.
-    adjacency, node_weights
-        [n_sensors, n_sensors] and [n_sensors]; None if the detector does not offer them .
+    The prior is the detector's own, else the data set's; None without either. ``adjacency`` [n_sensors, n_sensors] and
+    ``node_weights`` [n_sensors] are None if the detector offers no graph. ``label`` and ``title`` are for figures.
     """
 
     label: str
@@ -54,10 +43,8 @@ class _Derived(NamedTuple):
 def sensor_graph(result: TrialResult) -> SensorGraph:
     """Return the graph of a trial's first fit; nothing is trained for it.
 
-    The detector is constructed again from its label and seed, in a box. That runs whatever code the label names: of a
-    store that a stranger made, ask only for labels that you know, or check `offers_sensor_graph`. A UsageError or a
-    DataError or a PluginError or a MissingExtraError if the detector or a prior that its label names is no longer
-    available.
+    The detector is constructed in a box, which runs whatever code the label names: check `offers_sensor_graph` for a
+    stranger's store. A UsageError, DataError, PluginError or MissingExtraError if it or its prior is not available.
     """
     record, dataset = result.record, result.data.dataset
     contender = contender_from_label(record.label, dataset)
@@ -82,10 +69,9 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 
 
-def derived_graph(construction: Construction, training: Sequence[Recording]) -> _Derived:
+def derived_graph(construction: Construction, training: tuple[Recording, ...]) -> _Derived:
     """Return the graph that a detector derives from its training recordings, from beside its code in a box."""
-    detector: Any = construction.construct()  # it offers one
-    adjacency, node_weights = detector.sensor_graph(training)
+    adjacency, node_weights = construction.construct().sensor_graph(training)  # type: ignore[attr-defined]  # optional
     return _Derived(adjacency.tolist(), node_weights.tolist())
 
 
