@@ -49,12 +49,11 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     record, dataset = result.record, result.data.dataset
     contender = contender_from_label(record.label, dataset)
     construction = contender.seeded(record.seed)
-    argument = construction.arguments.get("prior")
     graph = SensorGraph(
         label=record.label,
         title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
         sensors=dataset.sensors,
-        prior=argument if isinstance(argument, Prior) else dataset.prior,
+        prior=prior if isinstance(prior := construction.arguments.get("prior"), Prior) else dataset.prior,
     )
     if not contender.description.offers_sensor_graph:
         return graph
