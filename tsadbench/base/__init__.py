@@ -7,7 +7,6 @@ of imports; the command line keeps this package out of ``--help`` and ``list``.
 from annotated_types import Ge, Gt, Le, Lt
 
 from tsadbench.base.dataset import ALL, Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
-from tsadbench.base.declaration import Cheap
 from tsadbench.base.detector import Detector, Traits, detector
 from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Edge, Prior, Sensor
@@ -24,7 +23,7 @@ from tsadbench.base.protocol import (
 )
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings
 from tsadbench.base.scores import checked_scores, flagged_rows, trailing_mean, worst_case
-from tsadbench.base.search_space import Choice, Space, Tune
+from tsadbench.base.search_space import Cheap, Choice, Space, Tune
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, EpisodeTraining, Fact, share_note
 from tsadbench.base.windows import Windows, seeded, trailing_windows

@@ -16,10 +16,9 @@ from typing import Annotated, ClassVar, Self, TypeAlias, TypeVar, dataclass_tran
 
 from annotated_types import MaxLen
 
-from tsadbench.base.declaration import Cheap, expectation, resolve_fields
 from tsadbench.base.recording import Recording, Series, as_recording, as_recordings, check_sensors
 from tsadbench.base.scores import checked_scores
-from tsadbench.base.search_space import Space
+from tsadbench.base.search_space import Cheap, Space, expectation, resolve_fields
 from tsadbench.base.training_facts import Fact, checked_facts
 from tsadbench.errors import ContractError, NotFittedError, UsageError
 from tsadbench.utils.arrays import FloatArray

@@ -37,7 +37,7 @@ def construction_of(estimator: Estimator) -> Construction:
     """
     from sklearn.base import OutlierMixin, clone
 
-    from tsadbench.base.estimator import EstimatorDetector, detector_class, names_of
+    from tsadbench.base.wrapping import EstimatorDetector, detector_class, names_of
 
     name = type(estimator).__name__
     steps = dict(getattr(estimator, "steps", ()))
