@@ -158,7 +158,7 @@ def read_reports(file: Path) -> tuple[CheckReport, ...]:
         try:
             reports.append(CheckReport.model_validate_json(line))
         except ValidationError as error:
-            what = one_line(f"{error.errors()[0]['loc']}: {fault_text(error.errors()[0])}", 200)
+            what = one_line(": ".join([*map(str, error.errors()[0]["loc"]), fault_text(error.errors()[0])]), 200)
             raise StoreError(f"{file}, line {number}: not a report of checks ({what}); remove it") from error
     return tuple(reports)
 

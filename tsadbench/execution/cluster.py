@@ -120,20 +120,18 @@ def _work(packed: bytes) -> tuple[Outcome, ...]:
     data = _data(*plan.source)
     plan = replace(plan, data=data, episodes=tuple(plan.protocol.episodes(data.dataset)))
     require_same(client, manifest(plan.trials[0], plan, datetime.now(UTC)))
-    worker, stop, over = get_worker(), threading.Event(), threading.Event()
+    worker, stop = get_worker(), threading.Event()
     key = worker.get_current_task()
 
     def watch() -> None:
-        while not over.wait(1.0):
+        while not stop.wait(1.0):
             state = worker.state.tasks.get(key)
             if state is None or state.state == "cancelled":
                 stop.set()
 
     threading.Thread(target=watch, daemon=True).start()
-    try:
-        outcomes = run_trials(plan.trials, plan, None, stop)
-    finally:
-        over.set()
+    outcomes = run_trials(plan.trials, plan, None, stop)
+    stop.set()  # ends the watch
     manifests = ({**one.record.manifest, "command": client["command"]} for one in outcomes)
     return tuple(replace(o, record=replace(o.record, manifest=m)) for o, m in zip(outcomes, manifests, strict=True))
 

@@ -20,6 +20,7 @@ from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import Corpora, LabelText, name_fault, one_line, printable
+from tsadbench.utils.toml import fault_text
 
 SCHEMA: Final = 2
 RECORDS = "records.jsonl"
@@ -128,12 +129,9 @@ class Record:
         try:
             return _ADAPTER.validate_json(text)
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_context=False)[0]
-            where = ".".join(map(str, fault["loc"]))
-            what = fault["msg"].removeprefix("Value error, ")
-            if where:
-                what = f"{where:.200}: {what}" + ("" if "found" in what else f", found {fault['input']!r:.60}")
-            raise BrokenTrialError(f"{origin}: not a record ({one_line(what)}); run that trial again") from error
+            fault = error.errors(include_url=False)[0]
+            what = one_line(": ".join([*map(str, fault["loc"]), fault_text(fault)]), 300)
+            raise BrokenTrialError(f"{origin}: not a record ({what}); run that trial again") from error
 
 
 def read_records(file: Path | Traversable) -> tuple[Record, ...]:

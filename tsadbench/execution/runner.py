@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TypeAlias, get_args
 
 from tsadbench.base.status import Status
-from tsadbench.errors import StoreError, UsageError
+from tsadbench.errors import StoreError
 from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.identity import Identity, identity
 from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
@@ -66,8 +66,6 @@ def run_plan(
     Raises a UsageError or a ClusterError if the cluster is not available or breaks down; on a KeyboardInterrupt trials
     in flight are ended. What had come back is kept in any case.
     """
-    if jobs < 1:
-        raise UsageError(f"jobs: Input should be greater than or equal to 1, found {jobs}")
     if store is not None:
         plan = replace(plan, store=store.path)
     watching = observer or Observer()

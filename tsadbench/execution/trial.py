@@ -22,6 +22,7 @@ from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.replay import Audit, Copies, combined
 from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import without_folders
 
@@ -151,25 +152,22 @@ def run_trials(
             _Work(plan, episode, disguise, limits, listener, number in drawn[:_MOST_AUDITED]).run(partials)
     except BoxFailure as broken:
         failure = broken
-    outcomes = tuple(_outcome(partial, plan, failure, started, trials, secret) for partial in partials)
+    outcomes = []
+    for partial in partials:
+        shared_with = [other.contender.label for other in trials if other is not partial.trial]
+        made = manifest(partial.trial, plan, started, shared_with, secret)
+        outcomes.append(_outcome(partial, plan, failure, made))
     if len(trials) > 1 and any(outcome.record.status != "ok" for outcome in outcomes):
         return tuple(run_trials((trial,), plan, listener, stop, crossing)[0] for trial in trials)
-    return outcomes
+    return tuple(outcomes)
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
     """Return the outcome of a trial that never reached a box of this machine, or never came back."""
-    return _outcome(_Partial(trial), plan, failure, datetime.now(UTC), (trial,), None)
+    return _outcome(_Partial(trial), plan, failure, manifest(trial, plan, datetime.now(UTC)))
 
 
-def _outcome(
-    partial: _Partial,
-    plan: Plan,
-    failure: BoxFailure | None,
-    started: datetime,
-    trials: Sequence[Trial],
-    secret: str | None,
-) -> Outcome:
+def _outcome(partial: _Partial, plan: Plan, failure: BoxFailure | None, made: dict[str, JsonValue]) -> Outcome:
     trial, judgement = partial.trial, Judgement((), {})
     if failure is None:
         try:
@@ -177,8 +175,6 @@ def _outcome(
         except ContractError as error:
             failure = BoxFailure("invalid", str(error))
     scores, contributions = ({}, {}) if failure else (named_scores(partial.scored), partial.contributions)
-    shared_with = [other.contender.label for other in trials if other is not trial]
-    made = manifest(trial, plan, started, shared_with, secret)
     if failure is None:
         made["scores_hash"] = arrays_hash(scores)
         made |= {"contributions_hash": arrays_hash(contributions)} if contributions else {}
