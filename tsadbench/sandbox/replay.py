@@ -44,7 +44,7 @@ from tsadbench.utils.arrays import FloatArray
 _Pair: TypeAlias = tuple[Recording, FloatArray]
 
 # Of test rows, and of training rows, at least that many and this share are scored again, in at least four crops.
-MIN_ROWS, _SHARE, _MIN_CROPS = 200, 0.05, 4
+MIN_ROWS, _SHARE, _MIN_CROPS = 200, 0.02, 4
 # Lengths of crops, on a logarithmic scale.
 _SHORTEST, _LONGEST = 20, 1000
 # Declared rows before and after a row, as a share of the longest recording: from here on, they count as unbounded too.
