@@ -71,13 +71,8 @@ def trial_name(scoring: str, protocol: str) -> str:
 
 def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_threshold: float | None) -> str:
     """Return the hash of what decides how scores are judged; only floors bring a fixed threshold."""
-    rules: dict[str, JsonValue] = {"version": protocol.version, "sources": rules_of(protocol)}
+    rules: dict[str, JsonValue] = {"version": protocol.version, "sources": dict(source_of(type(protocol)).modules)}
     return _hash({"protocol": label, **rules, "labels": labels_hash, "fixed_threshold": fixed_threshold})
-
-
-def rules_of(protocol: Protocol) -> dict[str, JsonValue]:
-    """Return the modules of a protocol's source with their digests."""
-    return dict(source_of(type(protocol)).modules)
 
 
 def manifest(
@@ -89,7 +84,7 @@ def manifest(
     """
     return {
         **_decides(trial, plan),
-        "rules": rules_of(plan.protocol),
+        "rules": dict(source_of(type(plan.protocol)).modules),
         "labels_hash": plan.data.labels.content_hash,
         "device": trial.contender.device,
         "command": [*map(os.path.basename, sys.argv[:1]), *map(without_folders, sys.argv[1:])],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import cache, partial
-from typing import TypeAlias, get_args
+from typing import get_args
 
 from tsadbench.base.status import Status
 from tsadbench.errors import StoreError
@@ -26,8 +26,6 @@ ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 NO_CONTRIBUTIONS = "no-contributions"
 # How often a cluster is asked whether it is alive, and how many workers it has.
 _SECONDS = 2.0
-# Receives trials that have ended, with their outcomes.
-Keep: TypeAlias = Callable[[Sequence[Trial], Sequence[Outcome]], None]
 
 
 class Observer:
@@ -83,19 +81,14 @@ def run_plan(
             watching.kept(trial, records[names.trial])
         else:
             missing.append(trial)
-
-    def keep(trials: Sequence[Trial], outcomes: Sequence[Outcome]) -> None:
-        for trial, outcome in zip(trials, outcomes, strict=True):
-            if store is not None:
-                store.add(outcome)
-            records[outcome.record.trial] = outcome.record
-            watching.finished(trial, outcome.record)
-
-    groups = shared_fits(missing)
-    if groups:
-        here = nullcontext(_Here(plan, jobs, watching))
-        with here if cluster is None else connected(cluster, plan) as workers:
-            _run(groups, workers, keep)
+    if missing:
+        at = nullcontext(_Here(plan, jobs, watching)) if cluster is None else connected(cluster, plan)
+        with at as workers, closing(_ended(shared_fits(missing), workers)) as ended:
+            for trial, outcome in ended:
+                if store is not None:
+                    store.add(outcome)
+                records[outcome.record.trial] = outcome.record
+                watching.finished(trial, outcome.record)
     return tuple(records[names.trial] for names in identities)
 
 
@@ -129,8 +122,8 @@ class _Here:
         return run_trials(trials, self._plan, partial(self._observer.progressed, trials[0]), self._stop)
 
 
-def _run(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster, keep: Keep) -> None:
-    """Run groups of trials, and keep each as soon as it has ended."""
+def _ended(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster) -> Generator[tuple[Trial, Outcome], None, None]:
+    """Run groups of trials, and yield each as soon as it has ended; closed, it ends those in flight."""
     waiting, running = deque(groups), dict[Future[tuple[Outcome, ...]], Sequence[Trial]]()
     try:
         while waiting or running:
@@ -140,7 +133,7 @@ def _run(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster, keep: Keep
             ended, _ = wait(running, _SECONDS, FIRST_COMPLETED)
             for future in ended:
                 trials = running.pop(future)
-                keep(trials, workers.outcomes(future, trials))
+                yield from zip(trials, workers.outcomes(future, trials), strict=True)
     finally:
         workers.cancel()
 
