@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from textwrap import indent
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +16,11 @@ from tsadbench.cli import complete
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError, UsageError
-from tsadbench.registry import Kind, entries, package_of
+from tsadbench.registry import Kind, Source, entries, package_of
 from tsadbench.utils.parameters import nearest
+
+if TYPE_CHECKING:
+    from tsadbench.base.detector_library import LibraryDetector
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 
@@ -166,10 +169,9 @@ def _list_members(family: str) -> None:
     from tsadbench.base.detector_library import LibraryDetector
     from tsadbench.registry import locate_entry
     from tsadbench.sandbox import ask
-    from tsadbench.sandbox.description import library_members
 
     source = locate_entry("families", family)
-    members = ask(source, library_members, tuple[LibraryDetector, ...], source)
+    members = ask(source, _members, tuple[LibraryDetector, ...], source)
     width = max((len(f"{family}:{member.name}") for member in members), default=0)
     for title, refused in (("detectors", False), ("cannot be run", True)):
         lines = [
@@ -206,10 +208,9 @@ def _inform_of_protocol(name: str) -> None:
 def _inform_of_family(name: str) -> None:
     from tsadbench.registry import locate_entry
     from tsadbench.sandbox import ask
-    from tsadbench.sandbox.description import library_text
 
     source = locate_entry("families", name)
-    typer.echo(ask(source, library_text, str, source))
+    typer.echo(ask(source, _library_text, str, source))
     typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
 
 
@@ -254,3 +255,13 @@ def _print_text(doc: str, parameters: Sequence[tuple[str, str, str]]) -> None:
         typer.echo(f"  {name}={default}")
         if meaning:
             typer.echo(f"      {meaning}")
+
+
+def _members(source: Source) -> tuple[LibraryDetector, ...]:
+    """Return the detectors of a library, from beside its code in a box."""
+    return tuple(source.load("families").members())
+
+
+def _library_text(source: Source) -> str:
+    """Return the description of a library, from beside its code in a box."""
+    return str(source.load("families").description)

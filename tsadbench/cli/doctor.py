@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 
@@ -20,6 +20,8 @@ from tsadbench.cli.options import DataOption, format_option
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
+
+    from tsadbench.registry import Kind, Source
 
 # missing: something optional, or something that can be obtained; broken: something fails that a command relies on.
 State: TypeAlias = Literal["ok", "missing", "broken"]
@@ -133,7 +135,6 @@ def plugins() -> Iterator[Finding]:
     from tsadbench.errors import MissingExtraError, TsadbenchError
     from tsadbench.registry import Kind, entries, locate_entry, singular
     from tsadbench.sandbox import ask, asking
-    from tsadbench.sandbox.description import plugin_text
     from tsadbench.utils.text import one_line
 
     names = [(kind, name) for kind in get_args(Kind) for name in dict.fromkeys(one.name for one in entries(kind))]
@@ -150,6 +151,21 @@ def plugins() -> Iterator[Finding]:
                 yield Finding("plugins", title, "broken", one_line(str(error)), advice)
             else:
                 yield Finding("plugins", title, "ok", one_line(text))
+
+
+def plugin_text(kind: Kind, source: Source) -> str:
+    """Return the text on a plugin of any kind, from beside its code in a box."""
+    from tsadbench.datasets.loading import checked_loader
+
+    loaded: Any = source.load(kind)
+    if kind == "detectors":
+        return str(loaded.traits.family)
+    if kind == "families":
+        members = loaded.members()
+        return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
+    if kind == "datasets":
+        checked_loader(source.target, loaded)
+    return "loads"
 
 
 def machine() -> Iterator[Finding]:

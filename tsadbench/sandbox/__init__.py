@@ -16,17 +16,6 @@ from tsadbench.sandbox.seal.closing import SealStatus
 from tsadbench.sandbox.server import default_server, seal_status
 
 __all__ = [
-    "Box",
-    "BoxFailure",
-    "Construction",
-    "Costs",
-    "Crossing",
-    "Description",
-    "Limits",
-    "SealStatus",
-    "ask",
-    "asking",
-    "default_server",
-    "describe",
-    "seal_status",
-]
+    "Box", "BoxFailure", "Construction", "Costs", "Crossing", "Description", "Limits", "SealStatus", "ask", "asking",
+    "default_server", "describe", "seal_status",
+]  # fmt: skip

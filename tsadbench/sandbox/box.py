@@ -37,8 +37,8 @@ from tsadbench.utils.text import one_line, printable
 _POLL_SECONDS = 0.1
 # No more often than a person can read it.
 _REPORT_SECONDS = 0.05
-# A log longer than twice this is cut: its beginning and its end are kept.
-_KEPT_LOG_BYTES = 2**19
+# The end of a longer log is kept.
+_KEPT_LOG_BYTES = 2**20
 
 
 @dataclass(slots=True)
@@ -132,14 +132,10 @@ class Box:
         self._log.close()
 
     def log(self) -> str:
-        """Return what the detector wrote to standard output and error, without the middle if it is long."""
-        size = self._log.seek(0, 2)
-        self._log.seek(0)
-        content = self._log.read(_KEPT_LOG_BYTES)
-        if size > 2 * _KEPT_LOG_BYTES:
-            self._log.seek(-_KEPT_LOG_BYTES, 2)
-            content += f"\n... {size - 2 * _KEPT_LOG_BYTES} bytes left out ...\n".encode()
-        text = (content + self._log.read(_KEPT_LOG_BYTES)).decode(errors="replace")
+        """Return the end of what the detector wrote to standard output and error."""
+        left_out = max(0, self._log.seek(0, 2) - _KEPT_LOG_BYTES)
+        self._log.seek(left_out)
+        text = (f"... {left_out} bytes left out ...\n" if left_out else "") + self._log.read().decode(errors="replace")
         return printable(self._crossing.restored(text), lines=True)
 
     # --- Requests
@@ -275,26 +271,18 @@ class Box:
 
     def _reply(self, mark: str, shapes: Sequence[tuple[int, ...]] | None) -> tuple[wire.Done, list[wire.Array]]:
         """Receive the answer to a request, and pass on the progress before it."""
-        sock, unseen = self._process.sock, None
         while True:
-            header, kinds = wire.receive_header(sock, self._watch, max_bytes=wire.MAX_REPLY_BYTES)
+            header, kinds = wire.receive_header(self._process.sock, self._watch, max_bytes=wire.MAX_REPLY_BYTES)
             reply = wire.read_reply(mark, shapes, header, kinds)
             if isinstance(reply, wire.Failure):
                 restored = self._crossing.restored
                 reason, trace = restored(reply.reason), restored(reply.traceback)
                 raise BoxFailure(reply.status, reason, trace, forbidden=reply.forbidden)
             if not isinstance(reply, wire.Progress):
-                self._report(unseen)
-                return reply, wire.receive_arrays(sock, kinds, self._watch)
-            unseen = reply
-            if time.monotonic() >= self._next_report:
-                self._report(reply)
-                unseen = None
-
-    def _report(self, progress: wire.Progress | None) -> None:
-        self._next_report = time.monotonic() + _REPORT_SECONDS
-        if progress is not None and self._listener is not None:
-            self._listener(progress.done, progress.total, one_line(self._crossing.restored(progress.note)))
+                return reply, wire.receive_arrays(self._process.sock, kinds, self._watch)
+            if self._listener is not None and (now := time.monotonic()) >= self._next_report:
+                self._next_report = now + _REPORT_SECONDS
+                self._listener(reply.done, reply.total, one_line(self._crossing.restored(reply.note)))
 
     def _death(self) -> BoxFailure:
         """Return the failure of a process that ended without being asked to."""

@@ -25,12 +25,10 @@ from pydantic_core import from_json, to_json
 from tsadbench import errors
 from tsadbench._version import __version__
 from tsadbench.base.detector import Traits
-from tsadbench.base.detector_library import LibraryDetector
 from tsadbench.base.prior import Prior
 from tsadbench.base.search_space import Space
-from tsadbench.datasets.loading import checked_loader
 from tsadbench.errors import PluginError, TsadbenchError
-from tsadbench.registry import Kind, Source, locate
+from tsadbench.registry import Source, locate
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.limits import BoxFailure, Limits
@@ -251,29 +249,6 @@ def _described(one: Parameter) -> DescribedParameter:
     types = {one.annotation, *get_args(one.annotation)}
     names: Literal["value", "prior", "path"] = "prior" if Prior in types else "path" if Path in types else "value"
     return DescribedParameter(one.name, one.meaning, as_json(one.default), names)
-
-
-def plugin_text(kind: Kind, source: Source) -> str:
-    """Return what a plugin of any kind says of itself; errors as for `load_detector`."""
-    if kind == "detectors":
-        return str(source.load().traits.family)
-    if kind == "families":
-        members = library_members(source)
-        return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
-    loaded = source.load(kind)
-    if kind == "datasets":
-        checked_loader(source.target, loaded)
-    return "loads"
-
-
-def library_text(source: Source) -> str:
-    """Return the description of a detector library; errors as for `load_detector`."""
-    return str(source.load("families").description)
-
-
-def library_members(source: Source) -> tuple[LibraryDetector, ...]:
-    """Return the detectors of a library; errors as for `load_detector`."""
-    return tuple(source.load("families").members())
 
 
 # --- The cache on disk

@@ -196,14 +196,9 @@ def read_reply(
         n_bytes = sum(sum(shape) for _, shape in arrays)
         bytes_alone = all(name == "uint8" and len(shape) == 1 for name, shape in arrays)
         if not bytes_alone or not len(set(reply.parts)) == len(reply.parts) == len(arrays) or n_bytes > _MAX_PART_BYTES:
-            raise BrokenFrameError(f"{len(reply.parts)} parts of a model in {_shown(arrays)}")
+            raise BrokenFrameError(f"{len(reply.parts)} parts of a model in {len(arrays)} arrays")
     else:
         wanted = [("float64", tuple(shape)) for shape in shapes or ()] if isinstance(reply, Done) else []
         if list(arrays) != wanted:
-            raise BrokenFrameError(f"{_shown(arrays)} where {_shown(wanted)} were expected")
+            raise BrokenFrameError(f"arrays {list(arrays[:3])} where {wanted[:3]} were expected")
     return reply
-
-
-def _shown(arrays: Sequence[ArrayKind]) -> str:
-    shown = ", ".join(f"{name} {list(shape)}" for name, shape in arrays[:3])
-    return f"{len(arrays)} arrays ({shown}{', ...' if len(arrays) > 3 else ''})" if arrays else "no arrays"

@@ -16,8 +16,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from tsadbench.utils.distributions import find_package
+from tsadbench.utils.source_digest import LIBRARY_FOLDERS
 
-_SITE_FOLDERS = ("site-packages", "dist-packages")
+_PREFIXES = tuple({sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix})
 _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/nix/store")
 GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/kfd")
 _GPU_LIBRARIES = ("/usr/local/cuda*", "/opt/cuda*", "/opt/rocm*")
@@ -66,10 +67,8 @@ def plan_walls(
         *(name for name in modules if name.endswith(".py")),
         *(place for found in importable.values() for place in found.values()),
     ]
-    devices: list[str] = []
-    if gpu:
-        devices = _existing(GPU_DEVICES)
-        readable += _existing(_GPU_LIBRARIES + _GPU_FACTS)
+    devices = _existing(GPU_DEVICES) if gpu else []
+    readable += _existing(_GPU_LIBRARIES + _GPU_FACTS) if gpu else []
     return Walls(
         readable=tuple(dict.fromkeys(map(os.path.realpath, readable))),
         importable=importable,
@@ -86,8 +85,7 @@ def is_below(path: str, folder: str) -> bool:
 @lru_cache(maxsize=4)
 def _libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
     """Return this interpreter, its libraries, the system's, and packages installed from their source folders."""
-    prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
-    of_python = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in ("lib", "lib64", "pyvenv.cfg")]
+    of_python = [os.path.join(prefix, name) for prefix in sorted(_PREFIXES) for name in ("lib", "lib64", "pyvenv.cfg")]
     site = [entry for entry in path if os.path.isfile(entry) or _is_of_libraries(entry)]
     searched = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     editable = [folder for entry in site for folder in _editable_packages(entry)]
@@ -97,10 +95,9 @@ def _libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
 
 def _is_of_libraries(entry: str) -> bool:
     """Whether a folder of the import path holds libraries."""
-    if os.path.basename(entry) in _SITE_FOLDERS:
+    if os.path.basename(entry) in LIBRARY_FOLDERS:
         return True
-    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
-    return any(is_below(entry, os.path.join(prefix, "lib")) for prefix in prefixes)
+    return any(is_below(entry, os.path.join(prefix, "lib")) for prefix in _PREFIXES)
 
 
 @lru_cache(maxsize=64)
