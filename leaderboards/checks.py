@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tsadbench.errors import TsadbenchError
-from tsadbench.execution.checks import FILE, empty_report, read_reports, write_reports
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS
+from tsadbench.leaderboard.checks import FILE, empty_report, read_reports, write_reports
 from tsadbench.testing import all_checks, check_detector
 
 HERE = Path(__file__).parent

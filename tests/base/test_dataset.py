@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from tsadbench import DataError, Dataset, Labels, Recording
-from tsadbench.base.dataset import Cause, LabelledDataset, check_labels
+from tsadbench.base.dataset import Cause, LabelledDataset
+from tsadbench.datasets.loading import check_labels
 
 
 def recording(name: str, value: float = 1.0) -> Recording:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsadbench.base.replay import Replay
+from tsadbench.execution.replays import weakest
 
 RATIOS = st.none() | st.floats(1e-9, 1e9)
 REPLAYS = st.builds(
@@ -39,7 +40,7 @@ def test_what_marks_a_row(found, marks):
 
 
 def test_the_weakest_of_several():
-    found = Replay.weakest(
+    found = weakest(
         [
             Replay(copy="restored", rows=900, correlation=0.99, median_ratio=1.5, tail_ratio=0.5),
             None,
@@ -51,11 +52,11 @@ def test_the_weakest_of_several():
 
 
 def test_of_none_there_is_no_weakest():
-    assert Replay.weakest([]) is None
-    assert Replay.weakest([None, None]) is None
+    assert weakest([]) is None
+    assert weakest([None, None]) is None
 
 
 @given(st.lists(REPLAYS, min_size=1, max_size=5))
 def test_a_mark_of_one_is_a_mark_of_all(replays):
-    weakest = Replay.weakest(replays)
-    assert {*weakest.marks} == {mark for replay in replays for mark in replay.marks}
+    found = weakest(replays)
+    assert {*found.marks} == {mark for replay in replays for mark in replay.marks}

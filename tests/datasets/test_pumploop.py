@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tsadbench.analysis.audit import audit
-from tsadbench.base.dataset import DataOptions, LabelledDataset, check_labels
+from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets import pumploop
 from tsadbench.datasets.cards.schema import read_card
-from tsadbench.datasets.loading import load_dataset
+from tsadbench.datasets.loading import check_labels, load_dataset
 from tsadbench.datasets.pumploop import loop, plan
 from tsadbench.datasets.pumploop.loop import SENSORS, SOUND, Fault, Loop
 from tsadbench.datasets.pumploop.plan import FAULTS, NOISE, SIZES, Course

@@ -21,7 +21,8 @@ import pytest
 import scipy.io
 
 from tests.helpers.published import events, real
-from tsadbench.base.dataset import LabelledDataset, check_labels
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.loading import check_labels
 from tsadbench.datasets.source import Source
 
 

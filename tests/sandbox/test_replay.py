@@ -11,7 +11,8 @@ from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan, run_trial
 from tsadbench.base.replay import Replay
 from tsadbench.base.scores import difference
-from tsadbench.sandbox.replay import MIN_ROWS, combined
+from tsadbench.execution.replays import combined
+from tsadbench.sandbox.replay import MIN_ROWS
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("tiny_plugin")]
 # What is drawn for a replay follows from it.

@@ -24,9 +24,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tsadbench import Detector, ModelFileError, Traits, load_model
-from tsadbench.base.serialization import from_parts, pack, to_parts, unpack
+from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.errors import TsadbenchError
-from tsadbench.serving.model import model_bytes
+from tsadbench.serving.model import model_bytes, pack, unpack
 
 ROWS = np.random.default_rng(0).normal(size=(64, 2))
 

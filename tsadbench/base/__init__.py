@@ -8,7 +8,6 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from tsadbench.base.dataset import ALL, Cause, DataOptions, Dataset, LabelledDataset, Labels, Loader
 from tsadbench.base.detector import Detector, Traits, detector
-from tsadbench.base.detector_library import DetectorLibrary, LibraryDetector
 from tsadbench.base.prior import Edge, Prior, Sensor
 from tsadbench.base.protocol import (
     Episode,
@@ -27,7 +26,7 @@ from tsadbench.base.search_space import Cheap, Choice, Space, Tune
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.base.training_facts import LEVELLED, SHARE_SEEN, STILL_FALLING, EpisodeTraining, Fact, share_note
 from tsadbench.base.windows import Windows, seeded, trailing_windows
-from tsadbench.base.wrapping import WrappedDetector
+from tsadbench.base.wrapping import DetectorLibrary, LibraryDetector, WrappedDetector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 from tsadbench.utils.distributions import find_package
 from tsadbench.utils.extras import extra

@@ -198,31 +198,6 @@ class LabelledDataset(NamedTuple):
         return "" if self.labels.rows else "labels"
 
 
-def check_labels(data: LabelledDataset) -> None:
-    """Raise a DataError unless each row of each test recording has a label, in the data set's order, or none has.
-
-    Causes must lie in test recordings and name sensors of the data set.
-    """
-    where = f"data set {data.dataset.name!r}:"
-    expected = {recording.id: recording.n_rows for recording in data.dataset.test}
-    found = {name: len(rows) for name, rows in data.labels.rows.items()}
-    if found and list(expected.items()) != list(found.items()):
-        wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
-        raise DataError(
-            f"{where} expected one label for each row of each test recording, in their order; "
-            f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
-        )
-    if dict(data.labels.splits) != dict(data.dataset.splits):
-        raise DataError(f"{where} its splits and those of its labels differ")
-    for name, cause in [(name, cause) for name, causes in data.labels.causes.items() for cause in causes]:
-        which = f"{where} the cause in rows {cause.start} to {cause.stop - 1} of {name!r}"
-        if not 0 <= cause.start < cause.stop <= expected.get(name, 0):
-            raise DataError(f"{which}: expected rows of a test recording, which has {expected.get(name, 'none')}")
-        unknown = sorted(set(cause.sensors).difference(data.dataset.sensors))
-        if unknown or not cause.sensors:
-            raise DataError(f"{which}: expected sensors of the data set, found {', '.join(unknown) or 'none'}")
-
-
 @dataclass(frozen=True, slots=True)
 class DataOptions:
     """Where a loader may look, and how strict it is.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 # How the second copy of the fitted detector came about, from the strongest to the weakest: its learned state restored
 # in a fresh box, a fork of the fitted process, the same process once more.
@@ -47,27 +45,3 @@ class Replay:
     def marks(self) -> tuple[str, ...]:
         """What marks a row of a table: "unforgetting", "uncalibrated"."""
         return ("unforgetting",) * (not self.forgets) + ("uncalibrated",) * (not self.calibrated)
-
-    @classmethod
-    def weakest(cls, replays: Iterable[Replay | None]) -> Replay | None:
-        """Return the weakest copy, fewest rows, smallest correlation and most extreme ratios of a row's trials.
-
-        Trials that were not audited, None, do not count; if there are no others, the result is None.
-        """
-        audited = [replay for replay in replays if replay is not None]
-        if not audited:
-            return None
-        correlations = [replay.correlation for replay in audited if replay.correlation is not None]
-        return cls(
-            copy=max((replay.copy for replay in audited), key=get_args(Copy).index),
-            rows=min(replay.rows for replay in audited),
-            correlation=min(correlations, default=None),
-            median_ratio=_most_extreme(replay.median_ratio for replay in audited),
-            tail_ratio=_most_extreme(replay.tail_ratio for replay in audited),
-            unbounded=any(replay.unbounded for replay in audited),
-        )
-
-
-def _most_extreme(ratios: Iterable[float | None]) -> float | None:
-    known = [ratio for ratio in ratios if ratio is not None]
-    return max(known, key=lambda ratio: max(ratio, 1.0 / ratio) if ratio > 0.0 else math.inf, default=None)

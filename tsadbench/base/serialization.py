@@ -1,4 +1,4 @@
-"""A fitted detector as the parts of a model file, and a model file: a zip archive with one checksum.
+"""A fitted detector as the parts of a model file.
 
 Learned state becomes JSON, arrays and scikit-learn's estimators; decoding executes no stored code. JSON holds None,
 booleans, numbers, strings and lists as they are; everything else is an object with one of the keys in
@@ -8,11 +8,8 @@ booleans, numbers, strings and lists as they are; everything else is an object w
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import io
 import json
 import sys
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,8 +22,6 @@ from tsadbench.errors import MissingExtraError, ModelFileError, UsageError
 from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
-MAGIC = b"PK\x03\x04"
-_DIGEST_BYTES = 64
 _TREE, _ARRAYS = "learned.json", "arrays.safetensors"
 _DTYPES = frozenset(
     {"bool", "complex64", "float16", "float32", "float64"}
@@ -170,32 +165,6 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
     except Exception as error:  # of safetensors, skops, dataclasses and detectors
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(f"it holds no fitted {cls.__name__} ({reason})") from error
-
-
-def pack(parts: Mapping[str, bytes]) -> bytes:
-    """Return the content of one file with these parts; equal parts give equal bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in parts.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-        archive.comment = bytes(_DIGEST_BYTES)
-    before = buffer.getvalue()[:-_DIGEST_BYTES]
-    return before + hashlib.sha256(before).hexdigest().encode()
-
-
-def unpack(content: bytes) -> dict[str, bytes]:
-    """Return the parts of a file's content; a ModelFileError if it is another kind of file, truncated, or changed."""
-    if not content.startswith(MAGIC):
-        raise ModelFileError("not a model file; expected the output of `tsadbench fit`")
-    if hashlib.sha256(content[:-_DIGEST_BYTES]).hexdigest().encode() != content[-_DIGEST_BYTES:]:
-        raise ModelFileError("its checksum differs: it was cut off or changed; copy it again from where it was fitted")
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > len(content):
-                raise ValueError("they hold more than the file")
-            return {name: archive.read(name) for name in archive.namelist()}
-    except Exception as error:  # zipfile and the libraries that it calls have many
-        raise ModelFileError(f"not a model file: its parts cannot be read ({error})") from error
 
 
 def safetensors_package() -> Any:

@@ -10,8 +10,6 @@ Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "inval
 Seal: TypeAlias = Literal["sealed", "guarded"]
 
 CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run"]
-# Of the checks together. A report counts for the version that it was made with: raise it with a new or stricter check.
-CHECKS_VERSION = 1
 
 # In the order in which kinds are listed; floors stand last.
 KINDS: Mapping[str, str] = {

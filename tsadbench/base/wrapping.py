@@ -1,11 +1,11 @@
-"""What a detector that wraps a library needs around the library's calls: data in its form, seeds, scores of rows."""
+"""Detectors of other libraries: a class around a library's calls, and families of classes by name."""
 
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -185,3 +185,34 @@ def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> 
 
     Wrapped.estimator, Wrapped.content, Wrapped.libraries = estimator, content, libraries
     return Wrapped
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryDetector:
+    """One class of a library, as ``tsadbench list --family`` shows it: its name stands after the colon.
+
+    ``note`` is what readers of its scores need to know, ``refusal`` why it cannot be run; empty if it can.
+    """
+
+    name: str
+    note: str = ""
+    refusal: str = ""
+
+
+class DetectorLibrary(ABC):
+    """Turns a library's classes into detectors.
+
+    What `load` returns must be an attribute of the module that the entry point names, under the member's name, so that
+    other processes find it; a module-level ``__getattr__`` may create it on demand. ``description`` is the text of
+    ``tsadbench info LIBRARY``. Both methods raise a MissingExtraError if what they need is not installed.
+    """
+
+    description: str = ""
+
+    @abstractmethod
+    def members(self) -> tuple[LibraryDetector, ...]:
+        """Return every class, including those that cannot be run, without importing them."""
+
+    @abstractmethod
+    def load(self, name: str) -> type[Detector]:
+        """Return the detector class of a member that can be run; this imports the library's class."""

@@ -20,7 +20,7 @@ from tsadbench.registry import Kind, Source, entries, package_of
 from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
-    from tsadbench.base.detector_library import LibraryDetector
+    from tsadbench.base.wrapping import LibraryDetector
 
 _KINDS: tuple[Kind, ...] = ("detectors", "families", "protocols", "datasets")
 
@@ -166,7 +166,7 @@ def _list_family(family: str, origins: Sequence[tuple[str, str]]) -> None:
 
 def _list_members(family: str) -> None:
     """Print the detectors of a library."""
-    from tsadbench.base.detector_library import LibraryDetector
+    from tsadbench.base.wrapping import LibraryDetector
     from tsadbench.registry import locate_entry
     from tsadbench.sandbox import ask
 

@@ -14,7 +14,7 @@ from tsadbench.cli.options import RequireSealOption, detector_argument, format_o
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from tsadbench.execution.checks import CheckReport
+    from tsadbench.leaderboard.checks import CheckReport
     from tsadbench.testing import CheckResult
 
 _STATUSES = ("pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run")
@@ -36,9 +36,9 @@ def check(
     form: Annotated[Literal["table", "json"], format_option] = "table",
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
-    from tsadbench.execution.checks import empty_report, keep
     from tsadbench.execution.plan import refuse_unsealed
     from tsadbench.execution.store import Store
+    from tsadbench.leaderboard.checks import empty_report, keep
     from tsadbench.testing import check_detector
 
     if require_seal:

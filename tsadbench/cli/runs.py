@@ -78,8 +78,8 @@ def show(
     of which only the rules have changed is judged again.
     """
     from tsadbench.cli.check import report_lines
-    from tsadbench.execution.checks import kept
     from tsadbench.execution.store import Store
+    from tsadbench.leaderboard.checks import kept
 
     store = Store.open(runs)
     reports = list(kept(store.path))

@@ -11,12 +11,12 @@ from typing import cast
 
 from pydantic_core import to_jsonable_python
 
-from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, check_labels, hashed_parts
+from tsadbench.base.dataset import DataOptions, Dataset, LabelledDataset, hashed_parts
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset, require_distinct_names
+from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset, require_distinct_names
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataNotFoundError, PluginError, UsageError, about_setting
 from tsadbench.execution.estimators import Estimator, construction_of

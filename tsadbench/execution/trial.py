@@ -19,8 +19,9 @@ from tsadbench.execution.identity import identity, manifest
 from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.replays import combined
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
-from tsadbench.sandbox.replay import Audit, Copies, combined
+from tsadbench.sandbox.replay import Audit, Copies
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener

@@ -10,7 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from tsadbench.errors import StoreError, UsageError
-from tsadbench.execution.checks import (
+from tsadbench.execution.record import RECORDS, Record, committed_records
+from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
+from tsadbench.leaderboard.checks import (
     FILE,
     CheckReport,
     CheckReports,
@@ -18,8 +20,6 @@ from tsadbench.execution.checks import (
     shipped_reports,
     write_reports,
 )
-from tsadbench.execution.record import RECORDS, Record, committed_records
-from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
 from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.html import html
 from tsadbench.leaderboard.latex import latex

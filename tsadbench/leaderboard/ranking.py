@@ -12,8 +12,9 @@ from tsadbench.base.protocol import SplitJudgement, Threshold
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
-from tsadbench.execution.checks import CheckReports, Verdict
 from tsadbench.execution.record import Record
+from tsadbench.execution.replays import weakest
+from tsadbench.leaderboard.checks import CheckReports, Verdict
 from tsadbench.leaderboard.formatting import number
 from tsadbench.utils.arrays import mean_defined
 from tsadbench.utils.grouping import grouped
@@ -90,7 +91,7 @@ class Row:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ok", not failed(self.records))
         object.__setattr__(self, "complete", not any(judged.coverage < 1 for judged in self._judged if judged.n_rows))
-        object.__setattr__(self, "replay", Replay.weakest(record.replay for record in self.records))
+        object.__setattr__(self, "replay", weakest(record.replay for record in self.records))
 
     @property
     def first(self) -> Record:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -258,12 +258,6 @@ class Audit:
         except BoxFailure as failure:
             reason = f"when rows were scored again: {failure.reason}"
             raise BoxFailure(failure.status, reason, failure.traceback) from failure
-
-
-def combined(replays: Sequence[Replay]) -> Replay | None:
-    """Return what was found in several episodes of a trial: the weakest copy, the worst of each number."""
-    weakest = Replay.weakest(replays)
-    return None if weakest is None else replace(weakest, rows=sum(one.rows for one in replays))
 
 
 def _joined(beginning: FloatArray, part: Recording) -> Recording:

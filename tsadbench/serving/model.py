@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import math
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.recording import Series, as_recording
-from tsadbench.base.serialization import MAGIC, from_parts, pack, unpack
+from tsadbench.base.serialization import from_parts
 from tsadbench.errors import DataError, ModelFileError, UsageError
 from tsadbench.execution.identity import library_versions
 from tsadbench.registry import Source, is_registered, locate
@@ -34,6 +36,8 @@ from tsadbench.utils.threads import limit_threads
 from tsadbench.utils.toml import fault_text
 
 SCHEMA = 1
+MAGIC = b"PK\x03\x04"
+_DIGEST_BYTES = 64
 _CARD = "model.json"
 _MOST_BYTES = 2**32
 _MOST_THREADS = 1024
@@ -365,3 +369,29 @@ def _first_fault(error: ValidationError) -> str:
 @cache
 def _adapter() -> TypeAdapter[ModelCard]:
     return TypeAdapter(ModelCard)
+
+
+def pack(parts: Mapping[str, bytes]) -> bytes:
+    """Return the content of one file with these parts; equal parts give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+        archive.comment = bytes(_DIGEST_BYTES)
+    before = buffer.getvalue()[:-_DIGEST_BYTES]
+    return before + hashlib.sha256(before).hexdigest().encode()
+
+
+def unpack(content: bytes) -> dict[str, bytes]:
+    """Return the parts of a file's content; a ModelFileError if it is another kind of file, truncated, or changed."""
+    if not content.startswith(MAGIC):
+        raise ModelFileError("not a model file; expected the output of `tsadbench fit`")
+    if hashlib.sha256(content[:-_DIGEST_BYTES]).hexdigest().encode() != content[-_DIGEST_BYTES:]:
+        raise ModelFileError("its checksum differs: it was cut off or changed; copy it again from where it was fitted")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise ValueError("they hold more than the file")
+            return {name: archive.read(name) for name in archive.namelist()}
+    except Exception as error:  # zipfile and the libraries that it calls have many
+        raise ModelFileError(f"not a model file: its parts cannot be read ({error})") from error

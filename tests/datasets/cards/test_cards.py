@@ -16,7 +16,8 @@ import pytest
 import scipy.io
 
 from tests.helpers.cards import loaded, write
-from tsadbench.base.dataset import Cause, check_labels
+from tsadbench.base.dataset import Cause
+from tsadbench.datasets.loading import check_labels
 
 NOON = 1_714_564_800.0  # 2024-05-01 12:00:00 UTC
 NORMAL = "t,a,b,y\n2024-05-01 12:00:00,1,2,0\n2024-05-01 12:00:01,3,4.5,0\n"

@@ -11,8 +11,10 @@ import pytest
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard, StoreError
-from tsadbench.base.status import CHECKS_VERSION
-from tsadbench.execution.checks import (
+from tsadbench.execution.record import RECORDS, read_records
+from tsadbench.execution.store import Store
+from tsadbench.leaderboard.checks import (
+    CHECKS_VERSION,
     FILE,
     CheckReport,
     CheckReports,
@@ -22,8 +24,6 @@ from tsadbench.execution.checks import (
     shipped_reports,
     write_reports,
 )
-from tsadbench.execution.record import RECORDS, read_records
-from tsadbench.execution.store import Store
 from tsadbench.testing import all_checks
 from tsadbench.utils.files import LEADERBOARDS
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from tsadbench.base.status import CHECKS_VERSION, CheckStatus
+from tsadbench.base.status import CheckStatus
 from tsadbench.errors import PluginError, StoreError
 from tsadbench.execution.identity import code_of, library_versions
 from tsadbench.execution.record import Record
@@ -30,6 +30,8 @@ from tsadbench.utils.toml import fault_text
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
 
+# Of the checks together. A report counts for the version that it was made with: raise it with a new or stricter check.
+CHECKS_VERSION = 1
 FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
 _MOST_BYTES = 2**20  # a report has some 3,000
 
