@@ -71,12 +71,8 @@ class Source:
         what = f"{singular(kind)} {self.target!r}"
         library, colon, name = self.target.partition(":")
         error = UsageError if colon else PluginError
-        here = None if self.pickled is None else _PICKLED_HERE.get(self.pickled)
-        if here is not None:
-            loaded: object = here
-        elif self.pickled is not None:
-            pickled = self.pickled  # written by this program for its own boxes
-            loaded = _guarded(lambda: pickle.loads(pickled), what)
+        if (pickled := self.pickled) is not None:  # written by this program for its own boxes
+            loaded: object = _PICKLED_HERE.get(pickled) or _guarded(lambda: pickle.loads(pickled), what)
         elif self.library:
             family = replace(self, target=library, reference=self.library, library="")
             loaded = _member(family.load("families"), library, name)

@@ -17,7 +17,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.serving import Model, Stream, fit_model
 from tsadbench.serving.follow import follow_input
 from tsadbench.serving.scoring import score_file, score_stream
-from tsadbench.utils.threads import limit_threads
+from tsadbench.utils.numerics import limit_threads
 from tsadbench_detectors.dprgm import DPRGM
 
 N_ROWS = 20_000

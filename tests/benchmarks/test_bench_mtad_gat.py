@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.helpers.noise import noise
-from tsadbench.utils.threads import limit_threads
+from tsadbench.utils.numerics import limit_threads
 from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network
 
 

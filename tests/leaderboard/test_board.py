@@ -11,8 +11,7 @@ import pytest
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard, UsageError
-from tsadbench.base import EpisodeTraining
-from tsadbench.execution.record import Record
+from tsadbench.execution.record import EpisodeTraining, Record
 
 
 def rows(*records, **options):

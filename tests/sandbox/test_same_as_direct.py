@@ -13,7 +13,7 @@ from tests.helpers.sealed import require_seal
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.registry import entries, load_detector, locate_entry, package_of
 from tsadbench.testing.synthetic import PRIOR, normal
-from tsadbench.utils.threads import limit_threads
+from tsadbench.utils.numerics import limit_threads
 
 SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
 # They take minutes however they are set, compile themselves anew in each process, or need a package that we have not.

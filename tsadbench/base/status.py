@@ -1,8 +1,7 @@
-"""How a trial or a check can end, how well a trial's box was closed, and kinds of detectors."""
+"""How a trial or a check can end, and how well a trial's box was closed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "invalid"]
@@ -10,21 +9,3 @@ Status: TypeAlias = Literal["ok", "error", "timeout", "memory", "killed", "inval
 Seal: TypeAlias = Literal["sealed", "guarded"]
 
 CheckStatus: TypeAlias = Literal["pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run"]
-
-# In the order in which kinds are listed; floors stand last.
-KINDS: Mapping[str, str] = {
-    "statistics": "Statistics and process monitoring: linear models and limits",
-    "density": "Density: how sparse a row's surroundings are",
-    "one-class": "One class: how far a row is outside of the region of normal rows",
-    "trees": "Trees: how soon random cuts isolate a row",
-    "forecast": "Forecasts: how far a row is from what the rows before it lead to",
-    "reconstruction": "Reconstructions: how far a row is from its image through a narrow network",
-    "graph": "Graphs: how far sensors are from what the sensors beside them lead to",
-    "floor": "Floors: what can be had without learning, for comparison",
-}
-
-
-def kind_place(kind: str) -> tuple[int, str]:
-    """Return where a kind stands: known ones in their order, then others by name, floors at the end."""
-    known = list(KINDS)
-    return (known.index(kind), kind) if kind in known[:-1] else (len(known) + (kind == known[-1]), kind)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from tsadbench.errors import ContractError
-from tsadbench.utils.text import LabelText
 
 Fact: TypeAlias = bool | int | float | None
 # The facts that tables mark: the share of the windows that was trained on, if it is below 1, and whether the loss had
@@ -23,14 +21,6 @@ STILL_FALLING = "training ended while the loss was still falling"
 _MOST_FACTS = 32
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TAKEN = ("seed", "episode")  # keys that rows of tables have besides the facts
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeTraining:
-    """What one episode's detector stated about its fit, by name."""
-
-    episode: LabelText
-    facts: Mapping[str, Fact]
 
 
 def checked_facts(facts: object, where: str) -> dict[str, Fact]:

@@ -1,12 +1,8 @@
-"""Windows of rows, and random generators seeded for a block: what detectors of windows and of other libraries need."""
+"""Windows of rows: what detectors of windows need."""
 
 from __future__ import annotations
 
-import contextlib
-import random
-import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -76,33 +72,3 @@ class Windows:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
         return np.asarray(self[:], dtype=dtype)
-
-
-@contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seed the global random generators of Python, NumPy and PyTorch for a block, then restore them.
-
-    PyTorch's are seeded only if it has been imported before the block: import it at the top of the detector's file.
-    The seed is at least 0 and below 2^32.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> with seeded(1):
-    ...     first = np.random.random()
-    >>> with seeded(1):
-    ...     print(np.random.random() == first)
-    True
-    """
-    before, legacy = random.getstate(), np.random.get_state()
-    with contextlib.ExitStack() as stack:
-        torch: Any = sys.modules.get("torch")  # the core does not import it
-        if torch is not None:
-            in_use = torch.cuda.is_initialized()
-            stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count() if in_use else 0)))
-            torch.manual_seed(seed)
-        stack.callback(random.setstate, before)
-        stack.callback(np.random.set_state, legacy)
-        random.seed(seed)
-        np.random.seed(seed)
-        yield

@@ -14,9 +14,10 @@ import numpy as np
 from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.recording import Recording
 from tsadbench.base.training_facts import SHARE_SEEN, Fact
-from tsadbench.base.windows import Windows, seeded
+from tsadbench.base.windows import Windows
 from tsadbench.errors import ContractError, DataError
 from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.numerics import seeded
 
 
 class WrappedDetector(Detector):

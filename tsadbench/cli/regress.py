@@ -41,7 +41,7 @@ def regress(
     from tsadbench.leaderboard.regression import to_junit, to_markdown
     from tsadbench.leaderboard.rerun import run_again
     from tsadbench.utils.files import open_text, require_writable, write_file
-    from tsadbench.utils.threads import default_jobs
+    from tsadbench.utils.numerics import default_jobs
 
     for file in (junit, summary):
         if file is not None:

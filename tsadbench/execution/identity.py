@@ -17,10 +17,10 @@ from tsadbench.base.protocol import Protocol
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.record import Record
 from tsadbench.utils.distributions import installed_version, versions_of
+from tsadbench.utils.numerics import loaded_blas
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.source_digest import digest_of, source_of
 from tsadbench.utils.text import without_folders
-from tsadbench.utils.threads import loaded_blas
 
 # Raised when the box calls a detector differently, so that the same code may give other scores.
 SCORING = 1

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from tsadbench.base.protocol import Count, EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal, Status
-from tsadbench.base.training_facts import EpisodeTraining
+from tsadbench.base.training_facts import Fact
 from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import BrokenTrialError
 from tsadbench.utils.parameters import parse_label
@@ -49,6 +49,14 @@ _Manifest: TypeAlias = Annotated[Mapping[str, JsonValue], _Finite]
 _Measured: TypeAlias = Annotated[
     float, Interval(ge=0.0, le=1e15), _refused_if(lambda value: "no clock measures that" if 0.0 < value < 1e-12 else "")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTraining:
+    """What one episode's detector stated about its fit, by name."""
+
+    episode: LabelText
+    facts: Mapping[str, Fact]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

@@ -35,8 +35,8 @@ from tsadbench.registry import floors, load_protocol, locate
 from tsadbench.sandbox import Construction, describe
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.issues import listed
+from tsadbench.utils.numerics import default_jobs
 from tsadbench.utils.parameters import Label, format_value, nearest, parse_arguments, parse_label
-from tsadbench.utils.threads import default_jobs
 from tsadbench.utils.toml import FOLDER, TABLE, fault_text, read_toml
 
 DEFAULT_PROTOCOL = "strict"

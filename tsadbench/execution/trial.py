@@ -13,12 +13,11 @@ import numpy as np
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
-from tsadbench.base.training_facts import EpisodeTraining
 from tsadbench.errors import ContractError
 from tsadbench.execution.identity import identity, manifest
 from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.record import SCHEMA, Record
+from tsadbench.execution.record import SCHEMA, EpisodeTraining, Record
 from tsadbench.execution.replays import combined
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.replay import Audit, Copies

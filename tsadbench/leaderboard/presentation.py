@@ -1,8 +1,8 @@
-"""Which columns of a table are shown."""
+"""Which columns of a table are shown, and the names of kinds of detectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from tsadbench.errors import UsageError
@@ -49,3 +49,22 @@ def places_of_columns(chosen: Sequence[str], tables: Sequence[Sequence[str]]) ->
         always = [i for i, key in enumerate(keys) if not key]
         places.append([*always, *found] if found else [*range(len(keys))])
     return places
+
+
+# In the order in which kinds are listed; floors stand last.
+KINDS: Mapping[str, str] = {
+    "statistics": "Statistics and process monitoring: linear models and limits",
+    "density": "Density: how sparse a row's surroundings are",
+    "one-class": "One class: how far a row is outside of the region of normal rows",
+    "trees": "Trees: how soon random cuts isolate a row",
+    "forecast": "Forecasts: how far a row is from what the rows before it lead to",
+    "reconstruction": "Reconstructions: how far a row is from its image through a narrow network",
+    "graph": "Graphs: how far sensors are from what the sensors beside them lead to",
+    "floor": "Floors: what can be had without learning, for comparison",
+}
+
+
+def kind_place(kind: str) -> tuple[int, str]:
+    """Return where a kind stands: known ones in their order, then others by name, floors at the end."""
+    known = list(KINDS)
+    return (known.index(kind), kind) if kind in known[:-1] else (len(known) + (kind == known[-1]), kind)

@@ -32,10 +32,10 @@ from tsadbench.sandbox.seal.guard import forbid
 from tsadbench.sandbox.seal.walls import Walls
 from tsadbench.sandbox.wire import LONGEST_REASON, LONGEST_TRACEBACK, Array, Header, receive, send
 from tsadbench.utils.error_place import own_place, place_of
+from tsadbench.utils.numerics import limit_threads
 from tsadbench.utils.parameters import parameters_of
 from tsadbench.utils.progress import listening
 from tsadbench.utils.text import one_line, printable
-from tsadbench.utils.threads import limit_threads
 
 T = TypeVar("T")
 Answer: TypeAlias = tuple[Header, Sequence[Array]]

@@ -266,7 +266,7 @@ def serve(fd: int, folder: str) -> None:
 
 
 def _preload(modules: list[str]) -> None:
-    from tsadbench.utils.threads import limit_threads
+    from tsadbench.utils.numerics import limit_threads
 
     for module in modules:
         with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box

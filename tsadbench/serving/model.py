@@ -31,8 +31,8 @@ from tsadbench.sandbox import Box, BoxFailure, Construction, Description, Limits
 from tsadbench.sandbox.description import described
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_bytes
+from tsadbench.utils.numerics import limit_threads
 from tsadbench.utils.parameters import JsonValue, parse_label
-from tsadbench.utils.threads import limit_threads
 from tsadbench.utils.toml import fault_text
 
 SCHEMA = 1

@@ -7,11 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from tsadbench.base.status import KINDS, kind_place
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
 from tsadbench.leaderboard.notes import Note
+from tsadbench.leaderboard.presentation import KINDS, kind_place
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.html import tables as report_tables
 from tsadbench.reporting.html.compact import packed

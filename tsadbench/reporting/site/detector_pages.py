@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tsadbench.base.status import KINDS, kind_place
+from tsadbench.leaderboard.presentation import KINDS, kind_place
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.site.content import metrics, rounded, script, split_content, target_of
 from tsadbench.reporting.site.facts import DetectorFacts, detector_facts

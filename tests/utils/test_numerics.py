@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tsadbench.serving.model import _limited_threads
-from tsadbench.utils.threads import limit_threads
+from tsadbench.utils.numerics import limit_threads
 
 
 def threads() -> set[int]:
@@ -42,7 +42,7 @@ AFTER_AN_IMPORT = """
 import json
 import numpy
 from threadpoolctl import threadpool_info
-from tsadbench.utils.threads import limit_threads
+from tsadbench.utils.numerics import limit_threads
 
 limit_threads(1)
 before = len(threadpool_info())

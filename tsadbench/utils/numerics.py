@@ -1,12 +1,16 @@
-"""Processor cores, and the threads of the numeric libraries of this process."""
+"""Processor cores, and of this process the threads of numeric libraries and the global random generators."""
 
 from __future__ import annotations
 
 import os
+import random
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -49,3 +53,33 @@ def _libraries() -> ThreadpoolController:
     with suppress(PermissionError):
         _found[:] = [ThreadpoolController()]
     return _found[0]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed the global random generators of Python, NumPy and PyTorch for a block, then restore them.
+
+    PyTorch's are seeded only if it has been imported before the block: import it at the top of the detector's file.
+    The seed is at least 0 and below 2^32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with seeded(1):
+    ...     first = np.random.random()
+    >>> with seeded(1):
+    ...     print(np.random.random() == first)
+    True
+    """
+    before, legacy = random.getstate(), np.random.get_state()
+    with ExitStack() as stack:
+        torch: Any = sys.modules.get("torch")  # the core does not import it
+        if torch is not None:
+            in_use = torch.cuda.is_initialized()
+            stack.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count() if in_use else 0)))
+            torch.manual_seed(seed)
+        stack.callback(random.setstate, before)
+        stack.callback(np.random.set_state, legacy)
+        random.seed(seed)
+        np.random.seed(seed)
+        yield
