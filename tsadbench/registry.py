@@ -140,7 +140,7 @@ def locate(target: str) -> Source:
     try:
         return Source(target, f"{file}:{path}", str(file), text=file.read_bytes())
     except OSError as error:
-        raise UsageError(f"{file} cannot be read ({error.strerror}); expected path/to/file.py:Class") from error
+        raise UsageError(f"{file} cannot be read ({error.strerror}); expected path/to/file.py:Class") from None
 
 
 def locate_entry(kind: Kind, name: str) -> Source:
@@ -243,7 +243,8 @@ def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError])
     contract: type = {"detectors": base.Detector, "protocols": base.Protocol}.get(kind, base.DetectorLibrary)
     wanted = type(loaded) if kind == "families" else loaded  # a family is an instance
     if not (isinstance(wanted, type) and issubclass(wanted, contract)):
-        raise error(f"{what}: expected a {contract.__name__} (tsadbench.base), found {loaded!r}")
+        found = getattr(loaded, "__qualname__", repr(loaded))
+        raise error(f"{what}: expected a subclass of {contract.__name__} (tsadbench.base), found {found}")
     return loaded
 
 

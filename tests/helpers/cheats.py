@@ -789,6 +789,7 @@ ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
     KnowsNames: {"same-in-box": "recordings have other names in the box"},
     KnowsTheHour: {"same-in-box": "recordings begin at other times in the box"},
     ReadsTheClock: {"same-in-box": "recordings begin at other times in the box"},
+    WritesIntoInput: {"same-in-box": "the memory of recordings cannot be made writable in the box"},
     ScalesByItself: {"every-row": "the rows that it is scaled by have no scores"},
     Delays: {"every-row": "the first rows answer for none"},
     EarlyAlignment: {

@@ -29,8 +29,8 @@ def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[In
     >>> time = np.arange(3.0)
     >>> one = Recording("one", np.array([[5.0], [6.0], [7.0]]), ("flow",), time)
     >>> other = Recording("other", np.array([[9.0], [6.0], [8.0]]), ("flow",), time)
-    >>> [rows.tolist() for rows in shared_rows([one, other], untimed="distinct")]
-    [[-1, 0, -1], [-1, 0, -1]]
+    >>> [(rows >= 0).tolist() for rows in shared_rows([one, other], untimed="distinct")]
+    [[False, True, False], [False, True, False]]
     """
     by_time = untimed == "distinct" or all(recording.time is not None for recording in recordings)
     if not recordings:

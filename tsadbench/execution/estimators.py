@@ -41,6 +41,9 @@ def construction_of(estimator: Estimator) -> Construction:
 
     name = type(estimator).__name__
     steps = dict(getattr(estimator, "steps", ()))
+    for step_name, step in steps.items():
+        if not (step in (None, "passthrough") or isinstance(step, Estimator)):
+            raise UsageError(f"{name}: its step {step_name!r} is not an estimator, found {step!r}")
     last = [*steps.values()][-1] if steps else estimator
     if not (hasattr(last, "score_samples") or isinstance(last, OutlierMixin)):
         raise UsageError(

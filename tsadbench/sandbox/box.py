@@ -280,8 +280,9 @@ class Box:
                 raise BoxFailure(reply.status, reason, trace, forbidden=reply.forbidden)
             if not isinstance(reply, wire.Progress):
                 return reply, wire.receive_arrays(self._process.sock, kinds, self._watch)
-            if self._listener is not None and (now := time.monotonic()) >= self._next_report:
-                self._next_report = now + _REPORT_SECONDS
+            due = time.monotonic() >= self._next_report or reply.done >= reply.total
+            if self._listener is not None and due:
+                self._next_report = time.monotonic() + _REPORT_SECONDS
                 self._listener(reply.done, reply.total, one_line(self._crossing.restored(reply.note)))
 
     def _death(self) -> BoxFailure:
