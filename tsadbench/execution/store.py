@@ -39,14 +39,12 @@ from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.files import require_own_folder
+from tsadbench.utils.files import UNFINISHED, require_own_folder
 from tsadbench.utils.text import label_fault, name_fault, printable
 
 CHECKS = "checks"
 _MARKER = "store.json"
 _FOLDERS = (_RECORDS, _SCORES, _CONTRIBUTIONS, _LOGS) = ("records", "scores", "contributions", "logs")
-# Followed by the machine and the process that writes it.
-_UNFINISHED = ".unfinished-"
 # Records have some ten thousand bytes, logs what a detector printed; the scores of 10^8 rows fit.
 _MOST_RECORD_BYTES, _MOST_LOG_BYTES, _MOST_ARRAY_BYTES = 2**24, 2**26, 2**31
 # The header of an array of floats has 128 bytes.
@@ -224,7 +222,7 @@ class Store:
 
     def _write(self, file: Path, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file next to its place, flush it to the disk, and move it there."""
-        unfinished = file.with_name(f"{_UNFINISHED}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}")
+        unfinished = file.with_name(f"{UNFINISHED}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}")
         try:
             with unfinished.open("xb") as stream:
                 write(stream)
@@ -245,8 +243,8 @@ class Store:
 
     def _remove_unfinished(self) -> None:
         """Remove the unfinished files of processes of this machine that no longer exist."""
-        ours = re.compile(re.escape(f"{_UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
-        for file in self.path.rglob(f"{_UNFINISHED}*"):
+        ours = re.compile(re.escape(f"{UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
+        for file in self.path.rglob(f"{UNFINISHED}*"):
             if (writer := ours.match(file.name)) and not psutil.pid_exists(int(writer[1])):
                 file.unlink(missing_ok=True)
 

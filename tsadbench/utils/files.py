@@ -17,6 +17,8 @@ import platformdirs
 
 from tsadbench.errors import UsageError
 
+# Begins the names of files that are being written.
+UNFINISHED = ".unfinished-"
 _AT_ONCE = 2**20
 _PACKAGE = Path(__file__).parents[1]
 # A wheel holds the leaderboards inside the package, where setup.py puts them; a checkout has them beside it.
@@ -42,7 +44,7 @@ def write_file(file: Path, content: str | bytes) -> Path:
             file.write_bytes(data)
             return file
         target = file.resolve()
-        unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
+        unfinished = target.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
         try:
             with unfinished.open("xb") as stream:
                 if target.exists():
@@ -79,7 +81,9 @@ def require_own_folder(folder: Path, marker: str, kind: str) -> None:
     ``kind`` is what the message calls the folders in which the same command has written that file.
     """
     with _reported(folder):
-        if folder.exists() and not (folder / marker).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+        # Listed before the marker is looked for: another process may be about to write it.
+        own = folder.is_dir() and all(one.name.startswith(UNFINISHED) for one in folder.iterdir())
+        if folder.exists() and not own and not (folder / marker).is_file():
             found = "a folder of other files" if folder.is_dir() else "a file"
             raise UsageError(f"--out {folder}: expected a new folder or {kind}, found {found}")
 
