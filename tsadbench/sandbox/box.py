@@ -271,19 +271,22 @@ class Box:
 
     def _reply(self, mark: str, shapes: Sequence[tuple[int, ...]] | None) -> tuple[wire.Done, list[wire.Array]]:
         """Receive the answer to a request, and pass on the progress before it."""
+        latest: wire.Progress | None = None
         while True:
             header, kinds = wire.receive_header(self._process.sock, self._watch, max_bytes=wire.MAX_REPLY_BYTES)
             reply = wire.read_reply(mark, shapes, header, kinds)
+            latest = reply if isinstance(reply, wire.Progress) else latest
+            # A detector may report at every row: few reports are passed on, and the last one before the answer.
+            if self._listener and latest and (reply is not latest or time.monotonic() >= self._next_report):
+                self._next_report = time.monotonic() + _REPORT_SECONDS
+                self._listener(latest.done, latest.total, one_line(self._crossing.restored(latest.note)))
+                latest = None
             if isinstance(reply, wire.Failure):
                 restored = self._crossing.restored
                 reason, trace = restored(reply.reason), restored(reply.traceback)
                 raise BoxFailure(reply.status, reason, trace, forbidden=reply.forbidden)
             if not isinstance(reply, wire.Progress):
                 return reply, wire.receive_arrays(self._process.sock, kinds, self._watch)
-            due = time.monotonic() >= self._next_report or reply.done >= reply.total
-            if self._listener is not None and due:
-                self._next_report = time.monotonic() + _REPORT_SECONDS
-                self._listener(reply.done, reply.total, one_line(self._crossing.restored(reply.note)))
 
     def _death(self) -> BoxFailure:
         """Return the failure of a process that ended without being asked to."""

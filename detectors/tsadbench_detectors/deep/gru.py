@@ -7,26 +7,23 @@ initial values and the formulas are those of `torch.nn.GRU`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from tsadbench_detectors.deep.activation_gradients import sigmoid_backward, tanh_backward
-from tsadbench_detectors.deep.linear import linear
 
-_Gradients: TypeAlias = tuple[Tensor | None, Tensor, Tensor, None]
+_Gradients: TypeAlias = tuple[Tensor | None, Tensor, Tensor]
 
 
 class _Context(Protocol):
-    """What PyTorch hands to a function with its own gradient, and `_Workspace` beside it."""
+    """What PyTorch hands to a function with its own gradient."""
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]
-    workspace: _Workspace
 
     def save_for_backward(self, *tensors: Tensor) -> None: ...
 
@@ -45,7 +42,6 @@ class SummarisingGRU(nn.Module):
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
         self.gru = nn.GRU(input_size, hidden_size)
-        self._workspace = _Workspace()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return last state, mean and maximum of the states, one below the other, [3 * hidden_size, n_sequences].
@@ -62,16 +58,11 @@ class SummarisingGRU(nn.Module):
             return torch.cat([states[-1], states.mean(dim=0), states.amax(dim=0)])
         weights = self._weights()
         if torch.is_grad_enabled():
-            return _Summary.apply(inputs, *weights, self._workspace)  # type: ignore[no-any-return,no-untyped-call]
+            return _Summary.apply(inputs, *weights)  # type: ignore[no-any-return,no-untyped-call]
         of_columns, of_gates = _sizes(inputs, weights[1])
         # Without a gradient, one step's gates are overwritten by the next one's.
         columns, gates = inputs.new_empty(of_columns), inputs.new_empty(1, *of_gates[1:])
         return _run(inputs, *weights, columns, gates)
-
-    def train(self, mode: bool = True) -> Self:
-        """Keep memory from one training step to the next, but not while scoring."""
-        self._workspace.drop()
-        return super().train(mode)
 
     def _weights(self) -> tuple[Tensor, Tensor]:
         """Return all parameters in two matrices.
@@ -87,34 +78,6 @@ class SummarisingGRU(nn.Module):
         of_gates = torch.cat([by_state[:gates], by_input[:gates], (state_bias + input_bias)[:gates]], dim=1)
         of_state = torch.cat([by_state[gates:], no_input, state_bias[gates:]], dim=1)
         return torch.cat([of_gates, of_state]), torch.cat([by_input[gates:], input_bias[gates:]], dim=1)
-
-
-class _Workspace:
-    """Buffers that one training step leaves to the next one: fresh memory costs as much time as the work done in it."""
-
-    def __init__(self) -> None:
-        # By address, so that a gradient which is taken twice gives them back once.
-        self._spare: dict[int, Tensor] = {}
-
-    def take(self, like: Tensor, *shape: int) -> Tensor:
-        """Return a tensor of this shape, of the type of ``like``, with anything in it."""
-        size = math.prod(shape)
-        fitting = [spare for spare in self._spare.values() if len(spare) >= size and spare.dtype == like.dtype]
-        if not fitting:
-            self.drop()
-            return like.new_empty(size).view(shape)
-        smallest = min(fitting, key=len)
-        return self._spare.pop(smallest.data_ptr())[:size].view(shape)
-
-    def give_back(self, *taken: Tensor) -> None:
-        """Let others have these; autograd tells if they then change under a gradient that still needs them."""
-        for tensor in taken:
-            whole = tensor.view(-1) if tensor._base is None else tensor._base
-            self._spare[whole.data_ptr()] = whole
-
-    def drop(self) -> None:
-        """Leave the memory to others."""
-        self._spare.clear()
 
 
 def _run(inputs: Tensor, by_column: Tensor, by_input: Tensor, columns: Tensor, gates: Tensor) -> Tensor:
@@ -140,10 +103,10 @@ def _run(inputs: Tensor, by_column: Tensor, by_input: Tensor, columns: Tensor, g
     # tanh(x) = 2 * sigmoid(2 * x) - 1, and PyTorch's sigmoid takes a ninth of its tanh's time.
     doubled, minus_one = 2 * by_input, inputs.new_tensor(-1.0)
     total, largest = torch.zeros_like(states[0]), torch.full_like(states[0], -torch.inf)
-    for step, column in enumerate(columns[:n_steps].mT.unbind()):
+    for step, column in enumerate(columns[:n_steps].unbind()):
         kept = step % len(gates)
         reset, update, from_state, candidate = others[4 * kept : 4 * kept + 4]
-        of_gates, of_candidate = linear(by_column, column), _outer(doubled, rest[step])
+        of_gates, of_candidate = torch.mm(by_column, column), _outer(doubled, rest[step])
         torch.sigmoid(of_gates[: 2 * hidden], out=sigmoids[kept])
         from_state.copy_(of_gates[2 * hidden :])
         of_candidate.addcmul_(reset, from_state, value=2).sigmoid_()
@@ -159,8 +122,8 @@ def _run(inputs: Tensor, by_column: Tensor, by_input: Tensor, columns: Tensor, g
 def _outer(weight: Tensor, inputs: Tensor) -> Tensor:
     """Return ``weight @ inputs``, whose last row is 1."""
     if len(inputs) > 2:
-        return linear(weight, inputs.t())
-    # Of a product with one input, oneDNN's preparation takes longer than the product.
+        return torch.mm(weight, inputs)
+    # With one input, a product takes longer than this.
     return torch.mul(weight[:, :1], inputs[:1]).add_(weight[:, 1:])
 
 
@@ -175,11 +138,10 @@ class _Summary(torch.autograd.Function):
     """The recurrence and the summary of its states, and the gradient of both in one pass back through time."""
 
     @staticmethod
-    def forward(ctx: _Context, inputs: Tensor, by_column: Tensor, by_input: Tensor, workspace: _Workspace) -> Tensor:
-        columns, gates = (workspace.take(inputs, *size) for size in _sizes(inputs, by_input))
+    def forward(ctx: _Context, inputs: Tensor, by_column: Tensor, by_input: Tensor) -> Tensor:
+        columns, gates = map(inputs.new_empty, _sizes(inputs, by_input))
         summary = _run(inputs, by_column, by_input, columns, gates)
         ctx.save_for_backward(by_column, by_input, columns, gates, summary)
-        ctx.workspace = workspace
         return summary
 
     @staticmethod
@@ -200,9 +162,7 @@ class _Summary(torch.autograd.Function):
             pooled = torch.addcmul(by_mean, is_largest, by_largest)
             return pooled + by_last if step == len(states) - 1 else pooled
 
-        gradients = _run_back(by_column, by_input, columns, gates, by_state, ctx.needs_input_grad[0])
-        ctx.workspace.give_back(columns, gates)
-        return gradients
+        return _run_back(by_column, by_input, columns, gates, by_state, ctx.needs_input_grad[0])
 
 
 def _run_back(
@@ -233,14 +193,14 @@ def _run_back(
         of_step = kept[4 * step : 4 * step + 4]
         _gates_back(by_state, states[step + 1], of_step, parts)
         # In this order of the factors, these products take a fifth less time than the other way round.
-        of_column += linear(column[step], by_three)
+        of_column += torch.mm(column[step], by_three.t())
         of_input += torch.mm(rest[step], by_candidate.t())
         if of_inputs is not None:
-            of_inputs[step] = linear(to_inputs, by_gates.t())
+            of_inputs[step] = torch.mm(to_inputs, by_gates)
         if step > 0:
             past = torch.addcmul(by_states(step - 1), by_state, of_step[1])
-            by_state = linear(to_state, by_three.t()).add_(past)
-    return of_inputs, of_column.t(), of_input.t(), None
+            by_state = torch.mm(to_state, by_three).add_(past)
+    return of_inputs, of_column.t(), of_input.t()
 
 
 def _gates_back(by_state: Tensor, after: Tensor, gates: Sequence[Tensor], by_gates: Sequence[Tensor]) -> None:
