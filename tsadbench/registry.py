@@ -67,7 +67,7 @@ class Source:
         return self.imported or (package in sys.modules and self.text is None and not own)
 
     def load(self, kind: Kind = "detectors") -> Any:
-        """Return what the reference stands for, importing its module; errors as for `load_detector`."""
+        """Return the object that the reference names, importing its module; errors as for `load_detector`."""
         what = f"{singular(kind)} {self.target!r}"
         library, colon, name = self.target.partition(":")
         error = UsageError if colon else PluginError
@@ -92,7 +92,7 @@ class Source:
 
 
 def entries(kind: Kind) -> tuple[EntryPoint, ...]:
-    """Return what is registered, sorted by name, without importing any of it."""
+    """Return the registered entry points, sorted by name, without importing them."""
     return tuple(sorted(_points(kind), key=lambda point: (point.name, package_of(point))))
 
 
@@ -211,7 +211,7 @@ def remember_pickled(cls: type, pickled: bytes) -> None:
 
 
 def singular(kind: Kind) -> str:
-    """Return what messages call one of a kind."""
+    """Return the singular of a kind, for messages."""
     return {"families": "family", "datasets": "data set"}.get(kind, kind.removesuffix("s"))
 
 
@@ -235,7 +235,7 @@ def _member(library: DetectorLibrary, prefix: str, name: str) -> type[Detector]:
 
 
 def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError]) -> object:
-    """Return what a plugin registered, if it is what its kind asks for."""
+    """Return the object that a plugin registered, if its kind is right."""
     if kind in ("datasets", "commands"):
         return loaded
     from tsadbench import base  # late: `tsadbench list` reads metadata alone, and the contracts import numpy

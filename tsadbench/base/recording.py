@@ -126,7 +126,7 @@ def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A
 
 
 def as_recordings(series: Series | Sequence[Series]) -> tuple[Recording, ...]:
-    """Return one series, or a sequence of them, as recordings; a DataError if there is none or their sensors differ."""
+    """Return one series, or a sequence of them, as recordings; a DataError if it is empty or sensors differ."""
     several = list(series) if isinstance(series, Sequence) else [series]
     recordings = tuple(as_recording(one, id=f"recording-{i}") for i, one in enumerate(several))
     if not recordings:

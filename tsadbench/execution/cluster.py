@@ -142,7 +142,7 @@ def _data(name: str, options: DataOptions) -> LabelledDataset:
 
 
 def require_same(client: Mapping[str, JsonValue], worker: Mapping[str, JsonValue]) -> None:
-    """Raise a ClusterError if a trial's manifest would be another one on this worker than on the client."""
+    """Raise a ClusterError if a trial's manifest would differ between this worker and the client."""
     if found := [*differences(client, worker)]:
         raise ClusterError(
             f"the worker on {platform.node()} differs from the client: {', '.join(found)}; install the same versions "

@@ -133,7 +133,7 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
-        """Return the record of a JSON text; a BrokenTrialError, which names its ``origin``, if it is none."""
+        """Return the record of a JSON text; a BrokenTrialError, which names its ``origin``, if it holds none."""
         try:
             return _ADAPTER.validate_json(text)
         except ValidationError as error:

@@ -36,7 +36,7 @@ from tsadbench.utils.text import name_fault
 
 SCHEMA = 1
 _TABLE = ["dataset", "protocol", "split"]
-# Measured by a clock: no two runs share them, so whoever compares tables to the bit leaves them out.
+# Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 
 

@@ -140,7 +140,7 @@ def _sealed(record: Record) -> bool:
 
 
 def allowed(summary: Summary, n_seeds: int, n_found: int) -> float:
-    """Return how far a mean over ``n_seeds`` may lie from another one over ``n_found`` seeds."""
+    """Return how far a mean over ``n_seeds`` may lie from a mean over ``n_found`` seeds."""
     if summary.std is None:
         return EXACT
     return SPREADS * summary.std * math.sqrt(1 / n_seeds + 1 / n_found) + SLACK

@@ -61,7 +61,7 @@ def _check_version(baseline: Baseline) -> None:
     if record.protocol_version != version:
         raise UsageError(
             f"--baseline: the tables of {record.dataset} are of protocol {record.rules}, and version "
-            f"{version} is installed: numbers of two versions are not compared. Make the tables anew "
+            f"{version} is installed: numbers of two versions are not compared. Make the tables again "
             "(`tsadbench run --write`), or choose others by --dataset and --protocol"
         )
 
@@ -75,7 +75,7 @@ def _records(
 ) -> list[Record]:
     protocol = parse_label(baseline.protocol)
     records: list[Record] = []
-    # Rows of one table may have run with different numbers of threads and seeds; the mean of more seeds is another one.
+    # Rows of one table may have run with different numbers of threads and seeds; the mean of more seeds differs.
     rows = grouped(baseline.records, lambda record: (record.label, record.threads))
     n_seeds = {row: 1 + max(record.seed for record in trials) for row, trials in rows.items()}
     for (threads, n_of_rows), alike in sorted(grouped(rows, lambda row: (row[1], n_seeds[row])).items()):
@@ -95,7 +95,7 @@ def _records(
         if plan.data.dataset.version != baseline.records[0].dataset_version:
             raise UsageError(
                 f"--baseline: the tables of {baseline.dataset} are of version {baseline.records[0].dataset_version} of "
-                f"the data set, and version {plan.data.dataset.version} is installed: make them anew"
+                f"the data set, and version {plan.data.dataset.version} is installed: make them again"
             )
         records += run(plan)
     return records

@@ -67,7 +67,7 @@ class UnitValues:
         return self.trials.get((record.label, record.seed), {}).get("judged") == _digest(record)
 
     def judge(self, record: Record, groups: Mapping[str, Sequence[str]]) -> dict[str, SplitJudgement]:
-        """Return what `TrialResult.judge` returns, from the file; a UsageError if the trial or a unit is missing."""
+        """Return the same as `TrialResult.judge`, from the file; a UsageError if the trial or a unit is missing."""
         if not self.holds(record):
             raise UsageError(f"no metrics by recording ship for {record.label}, seed {record.seed}")
         judged = dict(zip(self.units, self.trials[record.label, record.seed]["values"], strict=True))

@@ -126,7 +126,7 @@ class TrialResult:
         return self.judge({name: (name,) for name in self.recordings})
 
     def judge(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, SplitJudgement]:
-        """Return what the protocol's judge finds on groups of test recordings, less those that it does not score."""
+        """Return the protocol's judgement on groups of test recordings, less those that it does not score."""
         scored = {group: tuple(name for name in names if name in self.recordings) for group, names in groups.items()}
         kept = {group: names for group, names in scored.items() if names}
         return self.protocol.judge(self.scored, Labels(self.data.labels.rows, kept)).splits

@@ -198,7 +198,7 @@ class Box:
     def restore(self, parts: Mapping[str, bytes], kept: Sequence[str] = (), threads: int | None = None) -> Traits:
         """Restore what another box had `learned`; return how far its scores reach.
 
-        Its parameters replace the construction's but for those ``kept``; ``threads`` are for detectors that fit again.
+        Its parameters replace the construction's, except those ``kept``; ``threads`` are for detectors that fit again.
         """
         found, _ = self._ask("restore", dict(parts), tuple(kept), threads)
         return Traits(

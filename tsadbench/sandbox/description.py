@@ -162,7 +162,7 @@ def ask(
     *arguments: object,
     seconds: float = _SECONDS,
 ) -> _Answer:
-    """Return what a function of tsadbench returns in a box, beside the code of a detector or a library.
+    """Call a function of tsadbench in a box, together with the code of a detector or a library.
 
     Its arguments are pickled; the answer is JSON, and dataclasses of it. A construction that asks for a GPU gets one.
     What the function raises on purpose, a TsadbenchError, is raised here; a PluginError if it fails otherwise, ends or
@@ -204,7 +204,7 @@ def ask(
 def described(
     what: Source | Construction, sensors: tuple[str, ...] | None, prior: Prior | None, elsewhere: bool
 ) -> Description:
-    """Return what `describe` does."""
+    """Do the work of `describe`."""
     if isinstance(what, Source):
         return _of_class(what)
     cls = what.source.load()
@@ -278,7 +278,7 @@ def _remembered(file: Path | None) -> Description | None:
 
 
 def _remember(found: Description, file: Path | None) -> None:
-    # A cache that cannot be written to is none; a source that is not known may be another one next time.
+    # Without a cache that can be written to, or a known source, the next process asks again.
     with contextlib.suppress(OSError, TsadbenchError):
         if file is not None and found.sources.files:
             write_file(file, to_json([_states(found.sources.files), found]))

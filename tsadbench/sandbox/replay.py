@@ -49,9 +49,9 @@ MIN_ROWS, _SHARE, _MIN_CROPS = 200, 0.02, 4
 _SHORTEST, _LONGEST = 20, 1000
 # Declared rows before and after a row, as a share of the longest recording: from here on, they count as unbounded too.
 _REACHES_FAR = 0.5
-# Rows that a score is given to forget how its recording began; then at least so many whose ranks are compared.
+# A score may take these rows to forget how its recording began; at least as many follow, whose ranks are compared.
 _SETTLING, _RANKED = 500, 50
-# Every second pair of crops holds one of the recording's highest scores: what a cheat gains lies there, or beside it.
+# Every second pair of crops holds one of the recording's highest scores: a cheat gains there or close by.
 _HIGHEST = 0.01
 # How many normal rows stand in front, few and many, and how many of the recording behind them.
 _BEGINNINGS = ((1, 250), (750, 1000))
@@ -143,7 +143,7 @@ class Audit:
     _n_rows: int = 0
 
     def run(self) -> Replay:
-        """Return what was found; a BoxFailure if a score is not what it was, or if the copy fails."""
+        """Return the findings; a BoxFailure if a score differs from the first one, or if the copy fails."""
         self._rng = self.crossing.generator("replay")
         traits, episode = self.traits, self.scored.episode
         test = tuple(zip(episode.test, self.scored.test, strict=True))
@@ -251,7 +251,7 @@ class Audit:
         return normal.take(int(self._rng.integers(len(normal))) + np.arange(n_rows), axis=0, mode="wrap")
 
     def _ask(self, recording: Recording, start: int = 0, stop: int | None = None) -> FloatArray:
-        """Return what the copy answers, under an id and a clock of its own."""
+        """Return the copy's answer, under another id and clock."""
         self._n_asked += 1
         try:
             return self.copy.score_again(recording, f"replay {self._n_asked}", start, stop)

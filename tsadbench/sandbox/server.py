@@ -108,7 +108,7 @@ class Server:
             new = sorted(_heavy(modules) - self._preloaded)
             self._preloaded.update(new)
             if new and self._forks and self._control is not None:
-                with contextlib.suppress(OSError):  # it has died: its successor is told when it starts
+                with contextlib.suppress(OSError):  # it has died: its successor gets the same message when it starts
                     send(self._control, {"preload": new})
 
     def start(self, log: int, walls: Walls, threads: int = 1) -> Process:

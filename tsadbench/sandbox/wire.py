@@ -58,7 +58,7 @@ def send(
 
 
 def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list[Array]]:
-    """Receive a frame of a sender that is trusted; an EOFError if it is gone, a BrokenFrameError if it is none."""
+    """Receive a frame of a trusted sender; an EOFError if it is gone, a BrokenFrameError for anything else."""
     header, kinds = receive_header(sock, tick)
     return header, receive_arrays(sock, kinds, tick)
 
@@ -180,7 +180,7 @@ _REPLY = TypeAdapter(Annotated[Done | Progress | Failure, Field(discriminator="k
 def read_reply(
     mark: str, shapes: Sequence[tuple[int, ...]] | None, header: Header, arrays: Sequence[ArrayKind]
 ) -> Done | Progress | Failure:
-    """Return what a frame says, before its arrays are received; a BrokenFrameError if it says something else.
+    """Return a frame's message, before its arrays are received; a BrokenFrameError if it is not a valid answer.
 
     That is the answer to the request of this ``mark``, progress, or a failure. ``shapes`` are those of the float64
     arrays that have to follow the answer; None: arrays of bytes, one for each of its ``parts``.

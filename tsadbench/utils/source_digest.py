@@ -36,7 +36,7 @@ _IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_params"})
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The source that a class is made of. If it is not known, its digest is another one each time."""
+    """The source that a class is made of. If the source is not known, its digest differs each time."""
 
     modules: dict[str, str]  # their digests by their names; a module that was given by its path has the file's name
     imports: tuple[str, ...]  # of other packages by those outside `tsadbench.base`, without the standard library's
@@ -181,7 +181,7 @@ def _read(text: bytes) -> tuple[str, tuple[tuple[int, str, str], ...]]:
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[int, str, str]]:
-    """Yield the level, module and name of all that code imports, but for type checkers; of a module, the name is ""."""
+    """Yield the level, module and name of all that code imports at run time; of a module, the name is ""."""
     if isinstance(node, ast.Import):
         yield from ((0, alias.name, "") for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

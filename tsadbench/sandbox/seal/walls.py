@@ -43,7 +43,7 @@ class Walls:
     hidden: tuple[str, ...] = ()
 
     def exposed(self) -> str | None:
-        """Return a hidden folder that lies in a readable one, or is one; None if there is none."""
+        """Return a hidden folder that lies in a readable one, or is one; else None."""
         return next((folder for folder in self.hidden if any(is_below(folder, path) for path in self.readable)), None)
 
 
