@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -78,32 +80,20 @@ def fit(scores: FloatArray, level: float = 0.98, q: float = 1e-3) -> Threshold:
     level, t = _initial_threshold(ordered, level)
     tail = ordered[np.searchsorted(ordered, t, side="right") :]
     n, excesses = len(ordered), len(tail)
-
+    found = partial(Threshold, method="pot", t=t, level=level, q=q, n=n, excesses=excesses)
     if excesses == 0:
-        return Threshold(
-            value=float(ordered[-1]), method="pot", status="degenerate", t=t, level=level, q=q, n=n, excesses=0
-        )
+        return found(value=float(ordered[-1]), status="degenerate")
     if np.count_nonzero(np.diff(tail)) + 1 < FEWEST_DISTINCT:
-        value = float(np.quantile(ordered, 1 - q))
-        return Threshold(value=value, method="pot", status="quantile", t=t, level=level, q=q, n=n, excesses=excesses)
+        return found(value=float(np.quantile(ordered, 1 - q)), status="quantile")
     if excesses <= q * n:
-        return Threshold(value=t, method="pot", status="quantile", t=t, level=level, q=q, n=n, excesses=excesses)
-
-    tail_fit = fit_excesses(tail - t)
-    endpoint = t - tail_fit.sigma / tail_fit.gamma if tail_fit.gamma < 0 else math.inf
-    return Threshold(
-        value=tail_quantile(t, tail_fit.gamma, tail_fit.sigma, q * n / excesses),
-        method="pot",
-        status="clamped" if tail_fit.clamped else "ok",
-        t=t,
-        level=level,
-        q=q,
-        n=n,
-        excesses=excesses,
-        gamma=tail_fit.gamma,
-        sigma=tail_fit.sigma,
-        log_likelihood=tail_fit.log_likelihood,
-        endpoint=endpoint if math.isfinite(endpoint) else None,
+        return found(value=t, status="quantile")
+    pareto = fit_excesses(tail - t)
+    reach = pareto.sigma / -pareto.gamma if pareto.gamma < 0 else math.inf
+    return found(
+        value=tail_quantile(t, pareto.gamma, pareto.sigma, q * n / excesses),
+        status="clamped" if pareto.gamma in (GAMMA_MIN, GAMMA_MAX) else "ok",
+        **pareto._asdict(),
+        endpoint=t + reach if math.isfinite(reach) else None,
     )
 
 
@@ -114,8 +104,8 @@ def check_options(level: float, q: float) -> None:
     # Rounded, because 1 - .98 is a little more than .02 in binary.
     if not (q > 0 and round(level + q, 12) < 1):
         raise UsageError(
-            f"q must lie between 0 and 1 - level = {1 - level:.6g}, found {q!r}: the threshold would fall below "
-            f"the initial one; choose a smaller q or a lower level"
+            f"q must lie between 0 and 1 - level = {1 - level:.6g}, or the threshold would fall below the initial one; "
+            f"found {q!r}"
         )
 
 
@@ -137,31 +127,20 @@ def tail_quantile(t: float, gamma: float, sigma: float, ratio: float) -> float:
     return t + sigma * reach
 
 
-class TailFit(NamedTuple):
-    """A generalised Pareto distribution fitted to excesses.
-
-    Parameters
-    ----------
-    gamma, sigma
-        Shape; scale in units of the score.
-    log_likelihood
-        Of the excesses.
-    clamped
-        Whether gamma lies at a bound of [-0.5, 1].
-    """
+class Pareto(NamedTuple):
+    """A generalised Pareto distribution: shape, scale in units of the score, log-likelihood of the excesses."""
 
     gamma: float
     sigma: float
     log_likelihood: float
-    clamped: bool
 
 
-def fit_excesses(excesses: FloatArray) -> TailFit:
+def fit_excesses(excesses: FloatArray) -> Pareto:
     """Return the generalised Pareto distribution that makes these excesses most likely, gamma in [-0.5, 1].
 
     With x = gamma / sigma, the best gamma for a given x is mean(log(1 + x y)), so the likelihood is searched in x
-    alone ([2]_): on a grid, then around its best point. If that leads to a bound of gamma, gamma stays there and
-    only sigma is fitted. Excesses are divided by their mean first, so that no constant in here has a unit.
+    alone ([2]_): on a grid, then around its best point. If that leads to a bound of gamma, gamma is exactly this bound
+    and only sigma is fitted. Excesses are divided by their mean first, so that no constant in here has a unit.
 
     Parameters
     ----------
@@ -173,22 +152,23 @@ def fit_excesses(excesses: FloatArray) -> TailFit:
     y = excesses / scale
     first, last = _solve(_gamma, GAMMA_MIN, y), _solve(_gamma, GAMMA_MAX, y)
     grid = _grid(first, last, float(y.max()))
-    costs = [_cost(x, y) for x in grid]
+    costs = [_cost(x, _gamma(x, y), y) for x in grid]
     best = int(np.argmin(costs))
     around = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
     # A bounded search: the grid spans the allowed range of gamma, and the search must not leave it.
-    precision = 1e-10 * (around[1] - around[0])
-    search = minimize_scalar(lambda x: _cost(x, y), bounds=around, method="bounded", options={"xatol": precision})
+    search = minimize_scalar(
+        lambda x: _cost(x, _gamma(x, y), y),
+        bounds=around,
+        method="bounded",
+        options={"xatol": 1e-10 * (around[1] - around[0])},
+    )
     cost, x = min((costs[best], grid[best]), (float(search.fun), float(search.x)))
     gamma = _gamma(x, y)
-
-    clamped = x in (first, last)
-    if clamped:
-        gamma = GAMMA_MIN if x == first else GAMMA_MAX  # exactly, not within the root finder's precision
+    if x in (first, last):
+        gamma = GAMMA_MIN if x == first else GAMMA_MAX
         x = _solve(_slope, gamma / (1 + gamma), y)
-        cost = _cost(x, y, gamma)
-    sigma = scale * gamma / x if x else scale
-    return TailFit(gamma, sigma, -len(y) * (cost + math.log(scale)), clamped)
+        cost = _cost(x, gamma, y)
+    return Pareto(gamma, scale * gamma / x if x else scale, -len(y) * (cost + math.log(scale)))
 
 
 def _gamma(x: float, y: FloatArray) -> float:
@@ -201,13 +181,9 @@ def _slope(x: float, y: FloatArray) -> float:
     return float(np.mean(x * y / (1 + x * y)))
 
 
-def _cost(x: float, y: FloatArray, gamma: float | None = None) -> float:
-    """Return the negative log-likelihood an excess, at the likeliest gamma unless one is given; y has mean 1."""
-    if x == 0:
-        return 1.0
-    likeliest = _gamma(x, y)
-    gamma = likeliest if gamma is None else gamma
-    return math.log(gamma / x) + (1 + 1 / gamma) * likeliest
+def _cost(x: float, gamma: float, y: FloatArray) -> float:
+    """Return the negative log-likelihood an excess; y has mean 1."""
+    return math.log(gamma / x) + (1 + 1 / gamma) * _gamma(x, y) if x else 1.0
 
 
 def _solve(grows: Callable[[float, FloatArray], float], target: float, y: FloatArray) -> float:
@@ -234,26 +210,24 @@ def _grid(first: float, last: float, largest: float) -> list[float]:
 
 def _initial_threshold(ordered: FloatArray, level: float) -> tuple[float, float]:
     """Return the first level, in steps of .01 downwards, that leaves enough excesses, and its quantile."""
-    lowered, steps = level, 0
-    while True:
+    for steps in count():
+        lowered = round(level - steps / 100, 12)  # .01 subtracted again and again would miss .90
         t = float(np.quantile(ordered, lowered))
         excesses = len(ordered) - int(np.searchsorted(ordered, t, side="right"))
         if excesses >= ENOUGH_EXCESSES or lowered <= LOWEST_LEVEL:
-            return lowered, t
-        steps += 1
-        lowered = round(level - steps / 100, 12)  # .01 subtracted again and again would miss .90
+            break
+    return lowered, t
 
 
 def _checked(scores: FloatArray) -> FloatArray:
+    """Return the scores in ascending order."""
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
-    if len(ordered) == 0:
-        raise DataError("Peaks-over-Threshold: expected at least one score, found none")
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = ordered[-1] - ordered[0]  # sorting puts NaN last: one look is enough
-    if not np.isfinite(spread):
-        wrong = int(np.count_nonzero(~np.isfinite(ordered)))
-        raise DataError(
-            f"Peaks-over-Threshold: expected finite scores whose spread is finite too, found {wrong} of "
-            f"{len(ordered)} that are NaN or infinite, the others up to {np.nanmax(np.abs(ordered)):.3g}"
-        )
+        # Sorting puts NaN last: one look is enough.
+        if len(ordered) == 0 or not np.isfinite(ordered[-1] - ordered[0]):
+            wrong = int(np.count_nonzero(~np.isfinite(ordered)))
+            raise DataError(
+                f"Peaks-over-Threshold: expected at least one score, finite and of finite spread; {wrong} of "
+                f"{len(ordered)} are NaN or infinite"
+            )
     return ordered

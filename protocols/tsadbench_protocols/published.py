@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from tsadbench import DataError, UsageError
-from tsadbench.base import ALL, Dataset, Episode, Labels, Place, Recording, Scored
+from tsadbench import UsageError
+from tsadbench.base import ALL, Dataset, Episode, Ge, Place, Recording
 from tsadbench_protocols.judging import PooledProtocol
 
 
+@dataclass(kw_only=True, eq=False)
 class Published(PooledProtocol):
     """The paper's protocol (the paper calls it "strict point-wise").
 
@@ -40,24 +43,16 @@ class Published(PooledProtocol):
     version = 2
     summary = "the paper's: the test recordings concatenated into one series, windows across their borders"
 
-    def __init__(self, *, window: int = 30, horizon: int = 10, level: float = 0.98, q: float = 1e-3) -> None:
-        self.window = window
-        self.horizon = horizon
-        self.level = level
-        self.q = q
-
-    def check(self) -> None:
-        """Raise a UsageError if a parameter is out of range."""
-        self._require_integer("window", least=1)
-        self._require_integer("horizon", least=1)
-        super().check()
+    window: Annotated[int, Ge(1)] = 30
+    horizon: Annotated[int, Ge(1)] = 10
+    level: float = 0.98
+    q: float = 1e-3
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield the one fit: all training recordings, and the test recordings as one series without time.
 
         A UsageError if the data set has several entities.
         """
-        self.check()
         if len(dataset.by_entity) > 1:
             raise UsageError(
                 f"published fits one model on everything, and data set {dataset.name!r} has {len(dataset.by_entity)} "
@@ -70,16 +65,6 @@ class Published(PooledProtocol):
         values.flags.writeable = False
         series = Recording(id="test", values=values, sensors=dataset.sensors)
         yield Episode(id=ALL, train=dataset.train, test=(series,))
-
-    def _check_labels(self, scored: Sequence[Scored], labels: Labels) -> None:
-        # The one series is cut again at the lengths of the labels, which lie in the data set's order.
-        n_scores = [len(rows) for fit in scored for rows in fit.test]
-        n_labels = sum(len(rows) for rows in labels.rows.values())
-        if n_scores != [n_labels]:
-            raise DataError(
-                f"expected one scored series with a label for each row, found {n_scores} scored rows and "
-                f"{n_labels} labels"
-            )
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
         """Yield every test recording's place in the one series."""

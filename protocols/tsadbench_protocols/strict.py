@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from tsadbench import DataError, UsageError
-from tsadbench.base import ALL, Dataset, Episode, Judgement, Labels, Place, Recording, Scored
-from tsadbench_protocols.held_out import ONE_PART_IN, held_out
+from tsadbench import DataError
+from tsadbench.base import ALL, Dataset, Episode, Ge, Judgement, Labels, Place, Recording, Scored
 from tsadbench_protocols.judging import PooledProtocol
-from tsadbench_protocols.overlap import without_shared_rows
+from tsadbench_protocols.training_rows import ONE_PART_IN, held_out, without_shared_rows
 
 # With fewer, q = 1e-3 is less than one row, and the training rows say more about the tail.
 FEWEST_CALIBRATION_ROWS = 1_000
 
 
+@dataclass(kw_only=True, eq=False)
 class Strict(PooledProtocol):
     """The default protocol. It is not the paper's: that one is `published`.
 
@@ -49,25 +49,10 @@ class Strict(PooledProtocol):
     version = 2
     summary = "the default, not the paper's: each recording by itself, no training row that recurs in the test"
 
-    def __init__(
-        self,
-        *,
-        warm_up: int = 30,
-        calibration: Literal["training", "held-out"] = "training",
-        level: float = 0.98,
-        q: float = 1e-3,
-    ) -> None:
-        self.warm_up = warm_up
-        self.calibration = calibration
-        self.level = level
-        self.q = q
-
-    def check(self) -> None:
-        """Raise a UsageError if a parameter is out of range."""
-        self._require_integer("warm_up", least=0)
-        if self.calibration not in ("training", "held-out"):
-            raise UsageError(f"strict: calibration must be training or held-out, found {self.calibration!r}")
-        super().check()
+    warm_up: Annotated[int, Ge(0)] = 30
+    calibration: Literal["training", "held-out"] = "training"
+    level: float = 0.98
+    q: float = 1e-3
 
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield a fit for each entity: its training recordings without shared rows, its test recordings.
@@ -76,32 +61,25 @@ class Strict(PooledProtocol):
         out, unless the data set has none at all. A DataError if an entity has test recordings and no training
         recording, or every row of these also occurs in those.
         """
-        self.check()
         for entity, (train, test) in dataset.by_entity.items():
             if test or not dataset.test:
-                yield self._episode(dataset, entity, train, test)
+                whose = f"data set {dataset.name!r}" + (f", entity {entity!r}" if entity != ALL else "")
+                yield self._episode(whose, entity, train, test)
 
-    def _episode(
-        self, dataset: Dataset, entity: str, train: tuple[Recording, ...], test: tuple[Recording, ...]
-    ) -> Episode:
-        whose = f"data set {dataset.name!r}" if entity == ALL else f"data set {dataset.name!r}, entity {entity!r}"
+    def _episode(self, whose: str, entity: str, train: tuple[Recording, ...], test: tuple[Recording, ...]) -> Episode:
         if not train:
-            raise DataError(
-                f"{whose}: expected a training recording, for each entity has a model of its own; found test "
-                f"recordings alone ({', '.join(one.id for one in test[:3])}{', ...' if len(test) > 3 else ''})"
-            )
+            raise DataError(f"{whose}: expected a training recording, found none to the test recording {test[0].id!r}")
         train = without_shared_rows(train, test)
         if not train:
             raise DataError(
                 f"{whose}: every training row also occurs in a test recording (same time, same values), so nothing is "
-                f"left to train on{'; the protocol published keeps such rows' if entity == ALL else ''}"
+                f"left to train on"
             )
-        calibration: tuple[Recording, ...] = ()
         if self.calibration == "held-out":
             fitted, last = held_out(train)
-            if self.enough(last):
-                train, calibration = fitted, last
-        return Episode(id=entity, train=train, test=test, calibration=calibration)
+            if self._n_calibrating(last) >= FEWEST_CALIBRATION_ROWS:
+                return Episode(id=entity, train=fitted, test=test, calibration=last)
+        return Episode(id=entity, train=train, test=test)
 
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
         """Judge as `PooledProtocol` does, and note if held-out rows were asked for and are too few."""
@@ -110,34 +88,11 @@ class Strict(PooledProtocol):
         if self.calibration == "training" or not too_few:
             return judgement
         n_left = max(self._n_calibrating(held_out(episode.train)[1]) for episode in too_few)
-        whose = (
-            "the threshold is"
-            if len(scored) == 1
-            else f"the thresholds of {', '.join(episode.id for episode in too_few)} are"
-        )
         note = (
-            f"{whose} found on training rows: held out, one row in {ONE_PART_IN} would leave "
-            f"{'at most ' if len(scored) > 1 else ''}{n_left} rows after the warm-up, and {FEWEST_CALIBRATION_ROWS:,} "
-            "are needed"
+            f"thresholds are found on training rows ({', '.join(episode.id for episode in too_few)}): the last of "
+            f"{ONE_PART_IN} parts has at most {n_left} rows after the warm-up, {FEWEST_CALIBRATION_ROWS:,} are needed"
         )
         return replace(judgement, notes=(*judgement.notes, note))
-
-    def enough(self, recordings: Sequence[Recording]) -> bool:
-        """Whether normal recordings have enough rows after their warm-up for a threshold."""
-        return self._n_calibrating(recordings) >= FEWEST_CALIBRATION_ROWS
-
-    def _n_calibrating(self, recordings: Sequence[Recording]) -> int:
-        return sum(len(range(one.n_rows)[self.calibration_rows(one.n_rows)]) for one in recordings)
-
-    def _check_labels(self, scored: Sequence[Scored], labels: Labels) -> None:
-        n_scores = {
-            recording.id: len(rows)
-            for fit in scored
-            for recording, rows in zip(fit.episode.test, fit.test, strict=True)
-        }
-        n_labels = {name: len(rows) for name, rows in labels.rows.items()}
-        if n_labels != n_scores:
-            raise DataError(f"expected one label for each scored row, {n_scores}, found labels for {n_labels}")
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:  # noqa: ARG002 - each by itself
         """Yield every test recording, which is scored by itself; all its rows count but for the warm-up."""
@@ -147,3 +102,6 @@ class Strict(PooledProtocol):
     def calibration_rows(self, n_rows: int) -> slice:
         """Return the rows after the warm-up."""
         return slice(self.warm_up, n_rows)
+
+    def _n_calibrating(self, recordings: Sequence[Recording]) -> int:
+        return sum(max(0, one.n_rows - self.warm_up) for one in recordings)

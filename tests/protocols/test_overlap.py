@@ -13,7 +13,7 @@ from tests.helpers.protocol_plant import SENSORS, recording
 from tsadbench.base.dataset import DataOptions
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import load_dataset
-from tsadbench_protocols.overlap import without_shared_rows
+from tsadbench_protocols.training_rows import without_shared_rows
 
 
 def joined(name: str, *parts: Recording) -> Recording:

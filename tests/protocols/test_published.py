@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.helpers.protocol_plant import plant, pressure, recording, scores_of, trial
+from tests.helpers.protocol_plant import plant, pressure, recording, trial
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Scored, Threshold
 from tsadbench.base.recording import Recording
@@ -150,13 +150,6 @@ def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: tuple[int, int,
         trial(Published(), LabelledDataset(data.dataset, three(*lengths).labels), pressure)
 
 
-def test_another_number_of_episodes_is_an_error() -> None:
-    data = three(50, 20, 60)
-    (episode,) = Published().episodes(data.dataset)
-    with pytest.raises(DataError, match="found 2"):
-        Published().judge([scores_of(episode, pressure)] * 2, data.labels)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -176,7 +169,3 @@ def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dic
 def test_the_default_parameters_are_in_range() -> None:
     Published().check()
     assert vars(Published()) == {"window": 30, "horizon": 10, "level": 0.98, "q": 1e-3}
-
-
-def test_its_summary_says_that_it_is_the_papers_protocol() -> None:
-    assert Published.summary.startswith("the paper's: ")

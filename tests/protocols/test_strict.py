@@ -218,35 +218,20 @@ def test_an_infinite_score_breaks_the_contract(where: str) -> None:
         trial(Strict(), data, rule)
 
 
-@pytest.mark.parametrize("lengths", [{"a": 49}, {"b": 50}, {"a": 50, "b": 50}])
-def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("lengths", "named"), [({"a": 49}, "50 .*'a'.* 49"), ({"b": 50}, "'a'.* 0"), ({"a": 50, "b": 50}, "b")]
+)
+def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: dict[str, int], named: str) -> None:
     data = plant((recording("free", 100),), (recording("a", 50),))
     labels = Labels({name: np.zeros(n, dtype=np.bool_) for name, n in lengths.items()}, {"overall": ("a",)})
-    with pytest.raises(DataError, match="'a': 50"):
+    with pytest.raises(DataError, match=named):
         trial(Strict(), LabelledDataset(data.dataset, labels), pressure)
-
-
-@pytest.mark.parametrize("role", ["train", "test"])
-def test_scores_that_do_not_fit_the_recordings_are_an_error(role: str) -> None:
-    data = plant((recording("free", 100),), (recording("a", 50),))
-    (episode,) = Strict().episodes(data.dataset)
-    scores = {"train": (np.zeros(100),), "test": (np.zeros(50),)} | {role: (np.zeros(49),)}
-    with pytest.raises(DataError, match=r"\[49\]"):
-        Strict().judge([Scored(episode, **scores)], data.labels)
-
-
-@pytest.mark.parametrize("copies", [0, 2])
-def test_another_number_of_episodes_is_an_error(copies: int) -> None:
-    data = plant((recording("free", 100),), (recording("a", 50),))
-    (episode,) = Strict().episodes(data.dataset)
-    with pytest.raises(DataError, match=f"found {copies}"):
-        Strict().judge([scores_of(episode, pressure)] * copies, data.labels)
 
 
 def test_a_split_that_names_an_unknown_recording_is_an_error() -> None:
     data = plant((recording("free", 100),), (recording("a", 50),))
     labels = Labels(data.labels.rows, {"overall": ("a",), "valves": ("a", "valve1")})
-    with pytest.raises(DataError, match="'valves'.*'valve1'"):
+    with pytest.raises(DataError, match="valve1"):
         trial(Strict(), LabelledDataset(data.dataset, labels), pressure)
 
 
@@ -328,10 +313,3 @@ class TestHeldOut:
     def test_another_word_is_refused(self) -> None:
         with pytest.raises(UsageError, match="calibration"):
             Strict(calibration="test").check()  # type: ignore[arg-type] - what a user may write
-
-    def test_scores_of_too_few_calibration_rows_are_refused(self) -> None:
-        data = plant((recording("free", 5000),), (recording("a", 50),))
-        (episode,) = self.HELD_OUT.episodes(data.dataset)
-        scored = replace(scores_of(episode, pressure), calibration=())
-        with pytest.raises(DataError, match="calibration"):
-            self.HELD_OUT.judge([scored], data.labels)
