@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
 
 with extra("catch", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.optim import Optimizer
 
     from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
-    from tsadbench_detectors.deep.training import Loss, Training, TrainingPlan
-    from tsadbench_detectors.deep.windows import Windows
 
 # Of the clustering loss, as published.
 _TEMPERATURE = 0.07
@@ -256,10 +255,14 @@ class CATCH(SizedNetwork):
             dropout=self.dropout,
         )
 
-    def _train(self, windows: Windows) -> None:
-        training = TwoRates(type(self).__name__, self.network_, self._loss, windows, self._plan, self.mask_rate)
-        self.losses_ = training.losses
-        self.facts_ = training.run()
+    def _optimisers(self) -> Sequence[Optimizer]:
+        masks = list(self.network_.get_submodule("masks").parameters())
+        others = [weight for name, weight in self.network_.named_parameters() if not name.startswith("masks.")]
+        groups: list[dict[str, object]] = [
+            {"params": others},
+            {"params": masks, "lr": self.mask_rate * self.learning_rate},
+        ]
+        return [self._adam(groups)]
 
     def _loss(self, windows: Tensor) -> Tensor:
         normal, scale = self._normal(windows)
@@ -280,12 +283,9 @@ class CATCH(SizedNetwork):
         scale = (variance + _SMALLEST_VARIANCE).sqrt()
         return (rows - mean) / scale, scale
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        terms = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            parts = [self._terms(part) for part in torch.split(windows, _WINDOWS_AT_ONCE)]
-            terms[self.window - 1 + first] = torch.cat(parts).cpu().numpy()
-        return terms / recording.n_sensors
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        parts = [self._terms(part) for part in torch.split(windows, _WINDOWS_AT_ONCE)]
+        return torch.cat(parts) / windows.shape[2]
 
     def _terms(self, windows: Tensor) -> Tensor:
         """Return each sensor's term of the last rows' scores, [batch, n_sensors]."""
@@ -294,27 +294,6 @@ class CATCH(SizedNetwork):
         # The transform is linear: the difference of two spectra is the spectrum of the difference.
         spectral = torch.fft.fft(errors).abs().mean(dim=2)
         return torch.as_tensor(errors[:, :, -1].square() + self.score_weight * spectral)
-
-
-class TwoRates(Training):
-    """Training in which the mask generator has a learning rate of its own.
-
-    Parameters
-    ----------
-    detector, network, loss, windows, plan
-        As for `Training`.
-    mask_rate
-        The mask generator's learning rate, as a share of the others'.
-    """
-
-    def __init__(
-        self, detector: str, network: nn.Module, loss: Loss, windows: Windows, plan: TrainingPlan, mask_rate: float
-    ) -> None:
-        super().__init__(detector, network, loss, windows, plan)
-        masks = list(cast("Network", network).masks.parameters())
-        others = [one for one in network.parameters() if all(one is not mask for mask in masks)]
-        groups: list[dict[str, object]] = [{"params": others}, {"params": masks, "lr": mask_rate * plan.learning_rate}]
-        self._optimiser = torch.optim.Adam(groups, lr=plan.learning_rate, fused=windows.device.type in ("cpu", "cuda"))
 
 
 class Network(nn.Module):

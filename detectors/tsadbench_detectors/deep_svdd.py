@@ -12,9 +12,7 @@ import numpy as np
 
 from tsadbench.base import (
     LEVELLED,
-    SHARE_SEEN,
     Choice,
-    Fact,
     FloatArray,
     Recording,
     Space,
@@ -28,7 +26,6 @@ with extra("deep-svdd", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.sizes import SizedNetwork, Width
-    from tsadbench_detectors.deep.training import Training
     from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
 
 Objective: TypeAlias = Literal["one-class", "soft-boundary"]
@@ -183,52 +180,47 @@ class DeepSVDD(SizedNetwork):
         return cast("Network", self.network_)
 
     def _train(self, windows: Windows) -> None:
-        plan, name = self._plan, type(self).__name__
-        trained_on, held_out = (part[:: plan.gap(len(part))] for part in windows.hold_out(self.held_out))
+        plan = self._plan
+        trained_on, held_out = windows.hold_out(self.held_out)
+        steps_an_epoch = plan.steps_an_epoch(len(trained_on))
+        trained_on, held_out = (part[:: plan.gap(len(part))] for part in (trained_on, held_out))
         watched = held_out if len(held_out) else trained_on
-        first = self._pretrain(windows)
+        self._pretrain(windows)
+        first = self.facts_
         done = int(first.get("steps") or 0)
         self._network.centre.copy_(centre_of(self._represented(windows, trained_on)))
         spread_before = self._spread(windows, watched)
-        self.losses_, self.radius_ = [], 0.0
-        looked_at_in = -1
+        self.radius_ = 0.0
 
-        def loss(batch: Tensor) -> Tensor:
-            nonlocal looked_at_in
-            n_epochs = len(self.losses_)
-            if self.objective == "soft-boundary" and self.warm_up <= n_epochs != looked_at_in:
-                looked_at_in = n_epochs
+        def before_step(step: int) -> None:
+            epoch, within = divmod(step, steps_an_epoch)
+            if self.objective == "soft-boundary" and within == 0 and epoch >= self.warm_up:
                 self.radius_ = self._radius(windows, trained_on)
-            return self._loss(batch)
 
         bounded = None if plan.max_steps is None else plan.max_steps - done
         rest = replace(plan, min_steps=max(1, plan.min_steps - done), max_steps=bounded)
-        training = Training(name, self._network.encoder, loss, windows, rest)
-        self.losses_ = training.losses
-        facts = training.run()
+        encoder = [self._adam(self._network.encoder.parameters())]
+        self._train_part(windows, rest, optimisers=encoder, before_step=before_step)
         if self.objective == "soft-boundary":
             self.radius_ = self._radius(windows, trained_on)
         self.facts_ = {
-            **facts,
-            "steps": done + int(facts["steps"] or 0),
-            "epochs": int(first.get("epochs") or 0) + int(facts["epochs"] or 0),
-            SHARE_SEEN: max(float(part.get(SHARE_SEEN) or 0.0) for part in (first, facts)),
-            LEVELLED: bool(first.get(LEVELLED, True)) and bool(facts[LEVELLED]),
+            **self.facts_,
+            LEVELLED: bool(first.get(LEVELLED, True)) and bool(self.facts_[LEVELLED]),
             "pretraining_steps": done,
             "pretraining_loss": first.get("loss"),
             "spread_before": spread_before,
             "spread": self._spread(windows, watched),
         }
 
-    def _pretrain(self, windows: Windows) -> dict[str, Fact]:
-        """Train the autoencoder; return what `Training.run` states, or nothing if there is no first phase."""
+    def _pretrain(self, windows: Windows) -> None:
+        """Train the autoencoder, for half of the steps at most."""
         plan = self._plan
         most = None if plan.max_steps is None else plan.max_steps // 2
         if self.pretraining_epochs == 0 or most == 0:
-            return {}
-        plan = replace(plan, epochs=self.pretraining_epochs, min_steps=math.ceil(plan.min_steps / 2), max_steps=most)
-        network = self._network
-        return Training(type(self).__name__, network, network.reconstruction_loss, windows, plan).run()
+            return
+        fewest = math.ceil(plan.min_steps / 2)
+        plan = replace(plan, epochs=self.pretraining_epochs, min_steps=fewest, max_steps=most)
+        self._train_part(windows, plan, loss=self._network.reconstruction_loss)
 
     def _loss(self, windows: Tensor) -> Tensor:
         distances = self._network.squared_distances(windows)
@@ -257,17 +249,11 @@ class DeepSVDD(SizedNetwork):
         """Return the standard deviation of the representation, the mean over its coordinates."""
         return float(self._represented(windows, numbers).std(dim=0, correction=0).mean())
 
-    def _score(self, recording: Recording) -> FloatArray:
-        scores = np.empty(recording.n_rows)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            scores[self.window - 1 + first] = self._network.squared_distances(windows).cpu().numpy()
-        return scores
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        return self._network.parts_by_sensor(windows)
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        contributions = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            contributions[self.window - 1 + first] = self._network.parts_by_sensor(windows).cpu().numpy()
-        return contributions
+    def _score(self, recording: Recording) -> FloatArray:
+        return self._by_row(recording, self._network.squared_distances)
 
 
 def centre_of(representations: Tensor) -> Tensor:

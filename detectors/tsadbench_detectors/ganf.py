@@ -11,9 +11,7 @@ import numpy as np
 
 from tsadbench import UsageError
 from tsadbench.base import (
-    SHARE_SEEN,
     Choice,
-    Fact,
     FloatArray,
     Recording,
     Space,
@@ -29,7 +27,7 @@ with extra("ganf", "deep"):
     from tsadbench_detectors.deep.acyclic_graph import AugmentedLagrangian, acyclicity
     from tsadbench_detectors.deep.graph_flow import Network
     from tsadbench_detectors.deep.network_detector import NetworkDetector
-    from tsadbench_detectors.deep.training import Loss, Training, TrainingPlan
+    from tsadbench_detectors.deep.training import Loss
     from tsadbench_detectors.deep.windows import Windows
 
 # The share of the epochs in which the graph is held to be acyclic: the paper has at most 20, then 30.
@@ -168,29 +166,16 @@ class GANF(NetworkDetector):
         constrained = ConstrainedLoss(self._network, self._loss, n_structure * steps_an_epoch)
         # No held-out loss counts yet, so that none can end this part.
         structure = replace(plan, epochs=n_structure, min_steps=1, patience=n_structure + 1)
-        losses = self._train_part(constrained, windows, structure)
-        before, remaining = self.facts_, self._network.acyclicity()
+        self._train_part(windows, structure, loss=constrained)
+        self._network.project()
+        n_taken, remaining = int(cast("int", self.facts_["steps"])), self._network.acyclicity()
         self._network.cut()
-        n_taken = int(cast("int", before["steps"]))
         if n_structure < n_epochs and n_taken != plan.max_steps:
             fewest = max(1, plan.min_steps - n_taken)
             most = None if plan.max_steps is None else plan.max_steps - n_taken
-            rest = replace(plan, epochs=n_epochs - n_structure, min_steps=fewest, max_steps=most)
-            losses = losses + self._train_part(self._loss, windows, rest)
-            self.facts_ = {name: _of_both(name, before[name], after) for name, after in self.facts_.items()}
-        self.losses_ = losses
-        self.facts_ = {
-            **self.facts_,
-            "acyclicity": remaining,
-            "edges": int(np.count_nonzero(self.adjacency_)),
-        }
-
-    def _train_part(self, loss: Loss, windows: Windows, plan: TrainingPlan) -> list[tuple[float, float]]:
-        """Train, set ``facts_``, and return the losses after each epoch."""
-        training = Training(type(self).__name__, self.network_, loss, windows, plan)
-        self.facts_ = training.run()
-        self._network.project()
-        return training.losses
+            self._train_part(windows, replace(plan, epochs=n_epochs - n_structure, min_steps=fewest, max_steps=most))
+            self._network.project()
+        self.facts_ = {**self.facts_, "acyclicity": remaining, "edges": int(np.count_nonzero(self.adjacency_))}
 
     def _loss(self, windows: Tensor) -> Tensor:
         self._network.project()
@@ -201,13 +186,6 @@ class GANF(NetworkDetector):
         for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
             surprise[self.window - 1 + first] = -self._network(windows, last_only=True)[-1].cpu().numpy()
         return surprise
-
-
-def _of_both(fact: str, before: Fact, after: Fact) -> Fact:
-    """Return what a fact about two trainings, one after the other, is for both."""
-    if fact in ("steps", "epochs"):
-        return cast("int", before) + cast("int", after)
-    return max(cast("float", before), cast("float", after)) if fact == SHARE_SEEN else after
 
 
 class ConstrainedLoss:

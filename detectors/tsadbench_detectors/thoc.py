@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune, extra
 
 with extra("thoc", "deep"):
     import torch
@@ -235,6 +235,8 @@ class THOC(SizedNetwork):
         overlap: Tensor = self.network_.overlap()  # type: ignore[operator]
         loss = distance.mean() + self.orthogonality * overlap + self.self_supervision * error
         return torch.as_tensor(loss + self.weight_decay * decay)
+
+    _contributions = Detector._contributions  # it offers none
 
     def _score(self, recording: Recording) -> FloatArray:
         scores = np.empty(recording.n_rows)

@@ -7,19 +7,16 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("tranad", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.optim import Optimizer
 
-    from tsadbench_detectors.deep.alternating import AlternatingTraining, Objective
     from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.sizes import Size, SizedNetwork
-    from tsadbench_detectors.deep.windows import Windows
 
 # At size "default" a token has at least twice as many elements: layer normalisation leaves nothing of one or two.
 _FEWEST_VALUES = 8
@@ -184,25 +181,16 @@ class TranAD(SizedNetwork):
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         return UnitRange.of(recordings)
 
-    def _train(self, windows: Windows) -> None:
-        network = self.network_
-        decoders = [list(network.get_submodule(name).parameters()) for name in ("first", "second")]
-        encoder = [weight for name, weight in network.named_parameters() if not name.startswith(("first.", "second."))]
-        training = AlternatingTraining(
-            type(self).__name__,
-            network,
-            self._loss,
-            self._losses,
-            [Objective(parameters) for parameters in (*decoders, encoder)],
-            windows,
-            self._plan,
-        )
-        self.losses_ = training.losses
-        self.facts_ = training.run()
+    def _optimisers(self) -> Sequence[Optimizer]:
+        decoders = [list(self.network_.get_submodule(name).parameters()) for name in ("first", "second")]
+        encoder = [
+            weight for name, weight in self.network_.named_parameters() if not name.startswith(("first.", "second."))
+        ]
+        return [self._adam(parameters) for parameters in (*decoders, encoder)]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return what decoder 1, decoder 2 and the encoder minimise in the epoch that runs."""
-        weight = max(self.epsilon ** -(len(self.losses_) + 1), self.least_weight)
+        weight = max(self.epsilon**-self._epoch, self.least_weight)
         first, second, again = self._errors(windows)
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again, weight * (first + second)
 
@@ -214,12 +202,9 @@ class TranAD(SizedNetwork):
     def _errors(self, windows: Tensor) -> list[Tensor]:
         return [nn.functional.mse_loss(made, windows[:, -1]) for made in self.network_(windows)]
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        errors = np.empty(recording.values.shape)
-        for start, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            first, _, again = ((made - windows[:, -1]).square() for made in self.network_(windows))
-            errors[self.window - 1 + start] = ((first + again) / 2).cpu().numpy()
-        return errors
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        first, _, again = ((made - windows[:, -1]).square() for made in self.network_(windows))
+        return torch.as_tensor(first + again) / 2
 
 
 class Network(nn.Module):

@@ -7,17 +7,15 @@ from itertools import pairwise
 from numbers import Real
 from typing import ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("usad", "deep"):
+    import torch
     from torch import Tensor, nn
+    from torch.optim import Optimizer
 
-    from tsadbench_detectors.deep.alternating import AlternatingTraining, Objective
     from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
-    from tsadbench_detectors.deep.windows import Windows
 
 
 class USAD(SizedNetwork):
@@ -164,24 +162,13 @@ class USAD(SizedNetwork):
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         return UnitRange.of(recordings)
 
-    def _train(self, windows: Windows) -> None:
-        network = self.network_
-        encoder, *decoders = (list(part.parameters()) for part in network.children())
-        training = AlternatingTraining(
-            type(self).__name__,
-            network,
-            self._loss,
-            self._losses,
-            [Objective([*encoder, *decoder]) for decoder in decoders],
-            windows,
-            self._plan,
-        )
-        self.losses_ = training.losses
-        self.facts_ = training.run()
+    def _optimisers(self) -> Sequence[Optimizer]:
+        encoder, *decoders = (list(part.parameters()) for part in self.network_.children())
+        return [self._adam([*encoder, *decoder]) for decoder in decoders]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """Return what the first autoencoder minimises and what the second does, in the epoch that runs."""
-        weight = max(1 / (len(self.losses_) + 1), self.least_weight)
+        weight = max(1 / self._epoch, self.least_weight)
         first, second, again = (nn.functional.mse_loss(made, windows) for made in self.network_(windows))
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again
 
@@ -190,12 +177,9 @@ class USAD(SizedNetwork):
         first, _, again = (nn.functional.mse_loss(made, windows) for made in self.network_(windows))
         return (first + again) / 2
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        errors = np.empty(recording.values.shape)
-        for start, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            first, _, again = ((made[:, -1] - windows[:, -1]).square() for made in self.network_(windows))
-            errors[self.window - 1 + start] = (self.alpha * first + (1 - self.alpha) * again).cpu().numpy()
-        return errors
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        first, _, again = ((made[:, -1] - windows[:, -1]).square() for made in self.network_(windows))
+        return torch.as_tensor(self.alpha * first + (1 - self.alpha) * again)
 
 
 class Network(nn.Module):

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.detectors.test_deep import noise
-from tsadbench_detectors.deep.alternating import AlternatingTraining, Objective
-from tsadbench_detectors.deep.training import TrainingPlan
+from tsadbench_detectors.deep.training import Training, TrainingPlan
 from tsadbench_detectors.deep.windows import Windows
 
 N_SENSORS = 3
@@ -33,12 +32,9 @@ class Pair(nn.Module):
         reconstruction, adversary = (one - windows).square().mean(), (two - windows).square().mean()
         return reconstruction + 0.5 * adversary, 0.1 * (self.second(hidden) - windows).square().mean() - adversary
 
-    def objectives(self, second_rate: float | None = None) -> list[Objective]:
-        shared = list(self.shared.parameters())
-        return [
-            Objective([*shared, *self.first.parameters()]),
-            Objective([*shared, *self.second.parameters()], second_rate),
-        ]
+    def optimisers(self, second_rate: float = 1e-2) -> list[torch.optim.Optimizer]:
+        shared, first, second = (list(part.parameters()) for part in self.children())
+        return [torch.optim.Adam([*shared, *first], 1e-2), torch.optim.Adam([*shared, *second], second_rate)]
 
 
 def plan(**parameters: object) -> TrainingPlan:
@@ -54,31 +50,27 @@ def first_loss(network: Pair) -> Callable[[Tensor], Tensor]:
     return lambda windows: network.losses(windows)[0]
 
 
-def training_of(network: Pair, how: TrainingPlan, second_rate: float | None = None) -> AlternatingTraining:
-    objectives = network.objectives(second_rate)
-    return AlternatingTraining("pair", network, first_loss(network), network.losses, objectives, some_windows(), how)
+def training_of(network: Pair, how: TrainingPlan, second_rate: float) -> Training:
+    optimisers = network.optimisers(second_rate)
+    return Training("pair", network, first_loss(network), network.losses, optimisers, some_windows(), how)
 
 
 def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float]]:
     """Train in a plain loop, each loss differentiated in a network of its own; return the losses."""
     windows, order = some_windows(), torch.Generator().manual_seed(4)
-    rates, heads = (1e-2, second_rate), ("first", "second")
-    adams = [
-        torch.optim.Adam([*network.shared.parameters(), *network.get_submodule(head).parameters()], rate)
-        for head, rate in zip(heads, rates, strict=True)
-    ]
+    adams = network.optimisers(second_rate)
     losses = []
     for _ in range(n_epochs):
         of_epoch = []
         for batch in torch.split(torch.randperm(len(windows), generator=order), 16):
             gradients = []
-            for number, head in enumerate(heads):
+            for number in range(2):
                 alone = copy.deepcopy(network)
                 loss = alone.losses(windows[batch])[number]
                 loss.backward()  # type: ignore[no-untyped-call]
                 if number == 0:
                     of_epoch += len(batch) * [loss.item()]
-                trained = [*alone.shared.parameters(), *alone.get_submodule(head).parameters()]
+                trained = alone.optimisers(second_rate)[number].param_groups[0]["params"]
                 gradients.append([parameter.grad for parameter in trained])
             for adam, of_loss in zip(adams, gradients, strict=True):
                 for weight, gradient in zip(adam.param_groups[0]["params"], of_loss, strict=True):
@@ -88,12 +80,12 @@ def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float
     return losses
 
 
-@pytest.mark.parametrize("second_rate", [None, 3e-3])
-def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rate: float | None) -> None:
+@pytest.mark.parametrize("second_rate", [1e-2, 3e-3])
+def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rate: float) -> None:
     torch.manual_seed(0)
     network = Pair()
     expected = copy.deepcopy(network)
-    losses = by_hand(expected, 3, second_rate or 1e-2)
+    losses = by_hand(expected, 3, second_rate)
     training = training_of(network, plan(), second_rate)
     facts = training.run()
     for found, by_loop in zip(network.parameters(), expected.parameters(), strict=True):
@@ -113,12 +105,12 @@ def test_the_watched_loss_alone_ends_training_and_chooses_the_network() -> None:
             weights.append(network.first.weight.clone())
         return torch.tensor([3.0, 1.0, 2.0, 2.0, 2.0][len(weights) - 1])
 
-    training = AlternatingTraining(
+    training = Training(
         "pair",
         network,
         watched,
         network.losses,
-        network.objectives(),
+        network.optimisers(),
         some_windows(),
         plan(held_out=0.2, epochs=9, patience=2),
     )

@@ -101,6 +101,8 @@ def resolve_fields(cls: type, names: dict[str, Any]) -> None:
     """Resolve a class's annotations by ``names``, and add what the base classes declare of the same parameters."""
     declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
     annotations = {name: declared[name] for name in declared if name in vars(cls)}  # a default without annotation
+    for name in filter(lambda name: name.endswith("_"), vars(cls).get("__annotations__", {})):
+        cls.__annotations__[name] = "object"  # learned, not a parameter: a class that may follow in its file
     for name, annotation in inspect.get_annotations(cls, globals=names, eval_str=True).items():
         kind, own = _parts(annotation)
         rules = (*_parts(declared.get(name))[1], *(_real(rule) if kind is float else rule for rule in own))

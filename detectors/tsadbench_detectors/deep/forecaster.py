@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Annotated
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from tsadbench.base import FloatArray, Ge, Recording, detector
@@ -18,7 +19,7 @@ class Forecaster(NetworkDetector):
     """A detector whose network sees ``window`` rows and forecasts the ``horizon`` rows that follow.
 
     The network maps scaled rows [batch, window, n_sensors] to their forecast [batch, horizon, n_sensors]. A subclass
-    makes its score of `_errors`.
+    makes its score of `_errors`; by default it is their sum.
 
     Parameters
     ----------
@@ -33,6 +34,11 @@ class Forecaster(NetworkDetector):
         past, future = self._past_and_future(windows)
         return nn.functional.mse_loss(self.network_(past), future)
 
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        """Return the mean squared error over the rows of the horizon that exist."""
+        past, future = self._past_and_future(windows)
+        return torch.as_tensor(self.network_(past) - future).square().nanmean(dim=1)
+
     def _errors(self, recording: Recording) -> FloatArray:
         """Return each sensor's mean squared error, [n_rows, n_sensors], in scaled units.
 
@@ -40,11 +46,7 @@ class Forecaster(NetworkDetector):
         t + horizon - 1, or to the recording's end if that comes first. Copies of the first row stand in for rows
         before the recording.
         """
-        errors = np.empty(recording.values.shape)
-        length = self.window + self.horizon
-        for first, windows in self._scored_windows(recording, length, before=self.window, missing=self.horizon - 1):
-            errors[self.window + first] = self._errors_of(windows)
-        return errors
+        return self._by_row(recording, self._row_terms)
 
     def _training_errors(self, recordings: Sequence[Recording]) -> FloatArray:
         """Return the training windows' errors, [n_windows, n_sensors]; some of them if ``max_steps`` is set."""
@@ -57,9 +59,7 @@ class Forecaster(NetworkDetector):
         return np.concatenate(errors)
 
     def _errors_of(self, windows: Tensor) -> FloatArray:
-        """Return each window's mean squared error of the forecast rows that exist, [n_windows, n_sensors]."""
-        past, future = self._past_and_future(windows)
-        return np.asarray((self.network_(past) - future).square().nanmean(dim=1).double().cpu())
+        return np.asarray(self._row_terms(windows).double().cpu())
 
     def _past_and_future(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         return windows[:, : self.window], windows[:, self.window :]

@@ -1,8 +1,9 @@
 """The base of detectors that train a network on windows of rows.
 
 It owns windows, scaling, training with early stopping, device, seeds and progress. A detector's own file holds its
-network, its loss and its score: it writes `_build_network`, `_loss` and, by `_scored_windows`, ``_contributions`` or
-``_score``. `Forecaster` and `Reconstructor` do that for the two usual kinds.
+network, its loss and its score: it writes `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor`
+do that for the two usual kinds. A network with several losses writes `_losses` and `_optimisers` too, one that is
+trained in several parts `_train`.
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
 from numbers import Integral
-from typing import Annotated, cast
+from typing import Annotated, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import ParamsT
 
 from tsadbench import DataError
 from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, detector
 from tsadbench_detectors.deep.device import find_device
-from tsadbench_detectors.deep.training import Training, TrainingPlan, mean_loss
+from tsadbench_detectors.deep.training import Loss, Losses, Training, TrainingPlan, joined_facts, mean_loss
 from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
 from tsadbench_detectors.standardise import Scaler, Standardiser
+
+Size: TypeAlias = Literal["default", "paper"]
 
 # Far outside any sensor's range, and its square is still a float32.
 _LARGEST_SCALED = 1e15
@@ -38,7 +43,8 @@ class NetworkDetector(Detector):
 
     A subclass declares the parameters below with its defaults, and its own. Without ``stride``, ``min_steps``,
     ``max_steps``, or ``held_out`` and ``patience`` of its own, it trains on all windows, as often as ``epochs`` says.
-    By default, a row's score is the sum of its sensors' contributions.
+    By default, a sensor's contribution is its `_row_terms`, and a row's score the sum of its sensors' contributions.
+    Its class declares ``network_: Network = field(init=False)``, so that types are known.
 
     Parameters
     ----------
@@ -66,6 +72,9 @@ class NetworkDetector(Detector):
     patience
         Training ends when the loss on the held-out windows has not fallen for this many epochs; the network with the
         smallest such loss is kept.
+    size
+        "default", or "paper": what is None is as published (``paper``). What is given counts at either size. Training
+        (epochs, batches, rate) does not depend on it.
     seed
         Decides the initial weights, the order of the training windows and everything else that is drawn.
     device
@@ -82,8 +91,12 @@ class NetworkDetector(Detector):
     learning_rate: Annotated[float, Gt(0), Lt(math.inf)]
     held_out: Annotated[float, Ge(0), Lt(0.5)] = field(default=0.0, init=False)
     patience: Annotated[int, Ge(1)] = field(default=1, init=False)
+    size: Size = field(default="default", init=False)
     seed: Annotated[int, Ge(0)]
     device: str
+
+    # Of parameters that are None: the published values.
+    paper: ClassVar[Mapping[str, int]] = {}
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -93,6 +106,26 @@ class NetworkDetector(Detector):
     def _loss(self, windows: Tensor) -> Tensor:
         """Return the loss to minimise, for scaled rows [batch, window + horizon, n_sensors]."""
 
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        """Return what each sensor adds to the score of a window's row, [batch, n_sensors].
+
+        The row is the window's last one; if the network forecasts, the first of the horizon. Of the horizon, rows after
+        the recording's end are NaN.
+        """
+        raise NotImplementedError
+
+    def _losses(self, windows: Tensor) -> Sequence[Tensor]:
+        """Return what each of `_optimisers` minimises; then `_loss` is only watched, on held-out windows."""
+        return [self._loss(windows)]
+
+    def _optimisers(self) -> Sequence[Optimizer]:
+        """Return the optimisers, one for each of `_losses`."""
+        return [self._adam(self.network_.parameters())]
+
+    def _adam(self, parameters: ParamsT) -> Optimizer:
+        """Return Adam, in one kernel for all weights: small networks would spend most of a step in a dozen for each."""
+        return torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
+
     def declared_traits(self) -> Traits:
         """Return the traits: a score depends on the window and, if the network forecasts, on all of the horizon."""
         memory = self.window if self.horizon else self.window - 1
@@ -100,6 +133,21 @@ class NetworkDetector(Detector):
 
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(self._contributions(recording).sum(axis=1))
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        return self._by_row(recording, self._row_terms)
+
+    def _given_or(self, parameter: str, default: float) -> int:
+        """Return a parameter that may be None: as given, as published at size "paper", or the default, rounded up."""
+        given: int | None = getattr(self, parameter)
+        if given is None and self.size == "paper":
+            given = self.paper.get(parameter)
+        return math.ceil(default) if given is None else given
+
+    @property
+    def _epoch(self) -> int:
+        """The epoch of training that runs, from 1 on."""
+        return len(self.losses_) + 1
 
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         """Return the scaler of the rows."""
@@ -160,6 +208,8 @@ class NetworkDetector(Detector):
                 f"the longest has {longest}; train on more rows or make window or horizon smaller"
             )
         self.device_ = find_device(self.device)
+        self.losses_: list[tuple[float, float]] = []
+        self.facts_: dict[str, Fact] = {}
         self.scaler_ = self._learn_scaler(recordings)
         with self._own_randomness():
             # The initial weights are drawn on the CPU, so that they are the same on every device.
@@ -169,10 +219,35 @@ class NetworkDetector(Detector):
 
     def _train(self, windows: Windows) -> None:
         """Train ``network_`` on these windows."""
-        training = Training(type(self).__name__, self.network_, self._loss, windows, self._plan)
-        # After each epoch: mean training and held-out loss; a loss may look at how many there are.
+        self._train_part(windows, self._plan)
+
+    def _train_part(
+        self,
+        windows: Windows,
+        plan: TrainingPlan,
+        *,
+        loss: Loss | None = None,
+        optimisers: Sequence[Optimizer] | None = None,
+        before_step: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Train by this plan; see `Training`. Losses and facts tell of all parts of the training up to its end.
+
+        Parameters
+        ----------
+        loss
+            Trained on and watched; None: `_losses` and `_loss`.
+        optimisers
+            None: `_optimisers`.
+        """
+        watched: Loss = self._loss if loss is None else loss
+        losses: Losses = self._losses if loss is None else lambda batch: [watched(batch)]
+        chosen = self._optimisers() if optimisers is None else optimisers
+        name, earlier = type(self).__name__, self.losses_
+        training = Training(name, self.network_, watched, losses, chosen, windows, plan, before_step)
+        # After each epoch of this part: mean training and held-out loss.
         self.losses_ = training.losses
-        self.facts_ = training.run()
+        self.facts_ = joined_facts(self.facts_, training.run())
+        self.losses_ = [*earlier, *training.losses]
 
     @contextmanager
     def _own_randomness(self) -> Iterator[None]:
@@ -195,7 +270,7 @@ class NetworkDetector(Detector):
         return TrainingPlan(**{field.name: getattr(self, field.name) for field in fields(TrainingPlan)})
 
     def _training_facts(self) -> Mapping[str, Fact]:
-        return getattr(self, "facts_", {})  # a model file of version 0.1.0 has none
+        return self.facts_
 
     def _statistics_stride(self, recordings: Sequence[Recording], stride: int) -> int:
         """Return the rows between windows, at least ``stride``, of which a fit takes statistics after training."""
@@ -217,6 +292,13 @@ class NetworkDetector(Detector):
                 f"(window + horizon), the longest part has {max(part.n_rows for part in parts)}"
             )
         return mean_loss(self.network_, self._loss, windows, torch.arange(len(windows)))
+
+    def _by_row(self, recording: Recording, terms: Callable[[Tensor], Tensor]) -> FloatArray:
+        """Return these terms (`_row_terms`) of every row's window, [n_rows, ...]; a first row's has copies of it."""
+        before = self.window if self.horizon else self.window - 1
+        length, missing = self.window + self.horizon, max(0, self.horizon - 1)
+        batches = self._scored_windows(recording, length, before=before, missing=missing)
+        return np.concatenate([terms(windows).double().cpu().numpy() for _, windows in batches])
 
     def _scored_windows(
         self, recording: Recording, length: int, *, before: int, missing: int = 0

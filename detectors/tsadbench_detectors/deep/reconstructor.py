@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+import torch
 from torch import Tensor, nn
 
-from tsadbench.base import FloatArray, Recording
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 
@@ -21,8 +20,6 @@ class Reconstructor(NetworkDetector):
         """Return the mean squared error, unless a subclass overrides it."""
         return nn.functional.mse_loss(self.network_(windows), windows)
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        errors = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            errors[self.window - 1 + first] = (self.network_(windows)[:, -1] - windows[:, -1]).abs().cpu().numpy()
-        return errors
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        """Return the absolute errors of the windows' last rows."""
+        return torch.as_tensor(self.network_(windows)[:, -1] - windows[:, -1]).abs()

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from tsadbench import UsageError, progress
 from tsadbench.base import LEVELLED, SHARE_SEEN, STILL_FALLING, Fact, FloatArray, share_note
 from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
 
 Loss: TypeAlias = Callable[[Tensor], Tensor]
+Losses: TypeAlias = Callable[[Tensor], Sequence[Tensor]]
 
 # Training steps between two reports within an epoch.
 _STEPS_A_REPORT = 100
@@ -49,9 +51,16 @@ class TrainingPlan:
             return 1
         return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
 
+    def steps_an_epoch(self, n_windows: int) -> int:
+        """Return how many steps it takes to train on so many windows once."""
+        return math.ceil(n_windows / self.batch_size)
+
 
 class Training:
-    """Trains a network by Adam on shuffled windows, to the last epoch or step or until the held-out loss stops falling.
+    """Trains a network on shuffled windows, to the last epoch or step or until the held-out loss stops falling.
+
+    Each batch is one step: all losses come from one forward pass, and each is differentiated with respect to its own
+    optimiser's parameters alone, at the weights before the batch. Then the optimisers take their steps, in order.
 
     Parameters
     ----------
@@ -60,11 +69,18 @@ class Training:
     network
         The network; its weights change.
     loss
-        Returns the loss to minimise for windows [batch, length, n_sensors].
+        What is watched: the loss of windows [batch, length, n_sensors] that are held out, in scoring mode. It decides
+        when training ends and which network is kept.
+    losses
+        Returns what the optimisers minimise, one loss for each. The first is the one that is reported.
+    optimisers
+        Two of them may share parameters.
     windows
         What to train on.
     plan
         How.
+    before_step
+        Is called before each step with the number of steps that were taken.
 
     Attributes
     ----------
@@ -73,16 +89,24 @@ class Training:
         the held-out windows' (NaN if there are none).
     """
 
-    def __init__(self, detector: str, network: nn.Module, loss: Loss, windows: Windows, plan: TrainingPlan) -> None:
-        self._detector, self._network, self._loss, self._windows, self._plan = detector, network, loss, windows, plan
+    def __init__(
+        self,
+        detector: str,
+        network: nn.Module,
+        loss: Loss,
+        losses: Losses,
+        optimisers: Sequence[Optimizer],
+        windows: Windows,
+        plan: TrainingPlan,
+        before_step: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._detector, self._network, self._windows, self._plan = detector, network, windows, plan
+        self._loss, self._losses, self._optimisers, self._before_step = loss, losses, optimisers, before_step
         self._training, held_out = windows.hold_out(plan.held_out)
         self._held_out = held_out[:: plan.gap(len(held_out))]
-        steps_an_epoch = math.ceil(len(self._training) / plan.batch_size)
+        steps_an_epoch = plan.steps_an_epoch(len(self._training))
         self._n_epochs = max(plan.epochs, math.ceil(plan.min_steps / steps_an_epoch))
         self._most_steps = min(self._n_epochs * steps_an_epoch, plan.max_steps or math.inf)
-        # One kernel for all weights instead of a dozen each, which small networks would spend most of a step in.
-        fused = windows.device.type in ("cpu", "cuda")
-        self._optimiser = torch.optim.Adam(network.parameters(), lr=plan.learning_rate, fused=fused)
         self._loss_by_step: list[float] = []
         self._n_seen = 0
         self.losses: list[tuple[float, float]] = []
@@ -147,6 +171,7 @@ class Training:
         self._network.train()
         loss, n_seen = 0.0, 0
         for step, batch in enumerate(batches, start=1):
+            self._before_step(self._n_steps)
             self._loss_by_step.append(self._step(self._windows[batch]))
             loss += self._loss_by_step[-1] * len(batch)
             n_seen += len(batch)
@@ -158,11 +183,21 @@ class Training:
         return loss / n_seen
 
     def _step(self, windows: Tensor) -> float:
-        self._optimiser.zero_grad()
-        loss = self._loss(windows)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimiser.step()
-        return loss.item()
+        losses = self._losses(windows)
+        trained = [
+            [weight for group in optimiser.param_groups for weight in group["params"]] for optimiser in self._optimisers
+        ]
+        gradients = [
+            # The forward pass is needed until the last loss is differentiated.
+            torch.autograd.grad(loss, weights, retain_graph=number < len(losses), allow_unused=True)
+            for number, (loss, weights) in enumerate(zip(losses, trained, strict=True), start=1)
+        ]
+        for optimiser, weights, of_loss in zip(self._optimisers, trained, gradients, strict=True):
+            for weight, gradient in zip(weights, of_loss, strict=True):
+                weight.grad = gradient
+            optimiser.step()
+            optimiser.zero_grad()
+        return losses[0].item()
 
     def _require_finite(self, loss: float, epoch: int) -> None:
         if not math.isfinite(loss):
@@ -177,6 +212,13 @@ class Training:
             progress(epochs, self._n_epochs, note)
         else:
             progress(self._n_steps, int(self._most_steps), note)
+
+
+def joined_facts(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the facts of two trainings, one after the other, as those of one."""
+    sums = {name: int(before.get(name) or 0) + int(after[name] or 0) for name in ("steps", "epochs")}
+    seen = max(float(facts.get(SHARE_SEEN) or 0.0) for facts in (before, after))
+    return {**before, **after, **sums, SHARE_SEEN: seen}
 
 
 def mean_loss(network: nn.Module, loss: Loss, windows: Windows, numbers: Tensor) -> float:
