@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Annotated, ClassVar
 
-from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Le, Lt, Recording, Traits, Tune, detector, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("tranad", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.nn.functional import mse_loss
     from torch.optim import Optimizer
 
     from tsadbench_detectors.deep.dropout import Dropout
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
+    from tsadbench_detectors.deep.row_embedding import sinusoids
 
 # At size "default" a token has at least twice as many elements: layer normalisation leaves nothing of one or two.
 _FEWEST_VALUES = 8
@@ -24,21 +26,21 @@ _FEWEST_VALUES = 8
 _LARGEST_FOCUS = 1e15
 
 
-class TranAD(SizedNetwork):
+@detector
+class TranAD(NetworkDetector):
     """Scores how badly a transformer reconstructs a row, at first and once it has seen its own first error.
 
     The network reconstructs the last row of a window from the rows before it. Its squared error, the focus score, then
-    enters the network beside the same rows, and a second decoder reconstructs the row again. In training the two
+    enters the network with the same rows, and a second decoder reconstructs the row again. In training the two
     decoders work against each other: the second makes that second reconstruction worse, the first makes it better. The
-    score is the mean of the squared errors of the first reconstruction and of the second one after the first, summed
-    over the sensors; each sensor's term is its contribution.
+    score is the sum of its sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
-        Rows that it sees at once, at least 2: the last one is reconstructed.
+        Rows that it sees at once; the last one is reconstructed.
     size
         "default", or "paper": as many heads as there are sensors, and tokens that hold a row and its focus alone.
     heads
@@ -49,7 +51,7 @@ class TranAD(SizedNetwork):
     dropout
         Share of a layer's outputs that is dropped in training.
     epsilon
-        The weight of the first reconstruction is ``epsilon ** -n`` in epoch n; at least 1.
+        The weight of the first reconstruction is ``epsilon ** -n`` in epoch n.
     least_weight
         That weight is never less than this; 0: as published.
 
@@ -68,27 +70,21 @@ class TranAD(SizedNetwork):
     Differences
         The row that is reconstructed is hidden: a learned vector stands in for it in q, and only its focus reaches the
         second pass. In the paper E sees the row itself, and in the authors' code the row is the decoder's query, so
-        that the network can learn to copy it. C is the window; the paper also speaks of the whole series up to the row,
-        which would leave the score's memory without bound. Like the authors' code, it reconstructs one row of a window.
-        That code minimises ``|O1 - x|^2 / n + (1 - 1/n) |O2' - x|^2`` alone, without an adversary, scores by O2' alone,
-        labels a window of rows i - 10 to i - 1 with row i, has no layer normalisation, and its LeakyReLU has slope 1,
-        which makes the feed-forward layers linear. None of that is so here. Which loss trains E the paper leaves open;
-        its game is between the decoders (``min over D1, max over D2 of |O2' - x|``), so that E takes the sum, in which
-        the adversarial terms cancel: the encoder learns from passes with a focus of 0 alone, and the decoders learn the
-        second pass. The weight has a floor, as otherwise a long training of few rows would have little
-        but the adversary: below w = 1/2, D2 lowers its loss most by being as wrong as a sigmoid can be on every row.
-        The paper's step of meta-learning on one random batch after each epoch is left out: it is one step in about 60,
-        described in one line, and the authors' code has none. Adam without weight decay or schedule. The loss on
-        held-out windows is the score's mean, which means the same in every epoch. The network with the smallest
-        is kept.
+        that the network can learn to copy it. C is the window; the paper also speaks of the whole series up to the row.
+        The authors' code minimises ``|O1 - x|^2 / n + (1 - 1/n) |O2' - x|^2`` alone, without an adversary, scores by
+        O2' alone, labels a window of rows i - 10 to i - 1 with row i, has no layer normalisation, and its LeakyReLU has
+        slope 1, which makes the feed-forward layers linear. None of that is so here. Which loss trains E the paper
+        leaves open; it takes the sum, in which the adversarial terms cancel. The weight has a floor, because below
+        w = 1/2 D2 lowers its loss most by being as wrong as a sigmoid can be on every row. The paper's step of
+        meta-learning after each epoch is left out, as in the authors' code. Adam without weight decay or schedule. The
+        loss on held-out windows is the score's mean; the network with the smallest is kept.
     Defaults
         ``window`` 10, ``hidden_size`` 64, ``dropout`` 0.1 and one layer of each kind are the paper's. Its epsilon is
         slightly above 1; with 1.01 the weight of the adversary rises to a tenth in ten epochs, and with 1.5 and no
         floor D2 collapses in the third. The floor of 0.9 is that of `USAD`, chosen by the loss on held-out training
-        rows. Two heads instead of one for each sensor are a choice of cost: they halve the time of a fit with 52
-        sensors. The learning rate of 3e-3 gives a smaller loss on SKAB's held-out training rows than 1e-3, and as small
-        a one as 1e-2, at which the paper starts its falling schedule. 12 epochs in batches of 128 are about 750 steps
-        there.
+        rows. Two heads instead of one for each sensor halve the time of a fit with 52 sensors. The learning rate of
+        3e-3 gives a smaller loss on SKAB's held-out training rows than 1e-3, and as small a one as the paper's 1e-2.
+        12 epochs in batches of 128 are about 750 steps there.
 
     References
     ----------
@@ -99,78 +95,35 @@ class TranAD(SizedNetwork):
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Tuli et al., PVLDB 2022"
     )
+    network_: Network = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        window: int = 10,
-        stride: int = 1,
-        size: Size = "default",
-        heads: int | None = None,
-        hidden_size: int = 64,
-        dropout: float = 0.1,
-        epsilon: float = 1.01,
-        least_weight: float = 0.9,
-        epochs: int = 12,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 3e-3,
-        held_out: float = 0.1,
-        patience: int = 5,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.heads = heads
-        self.hidden_size = hidden_size
-        self.dropout = dropout
-        self.epsilon = epsilon
-        self.least_weight = least_weight
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(5, 60, log=True),
-            "hidden_size": Choice((16, 64, 128)),
-            "heads": Choice((None, 1, 2)),
-            "dropout": Tune(0.0, 0.3),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(3e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 6, "hidden_size": 8, "epochs": 2, "min_steps": 1}
+    window: Annotated[int, Ge(2), Tune(5, 60, log=True), Cheap(6)] = 10
+    stride: int = 1
+    size: Size = "default"
+    heads: Annotated[int | None, Ge(1), Choice((None, 1, 2))] = None
+    hidden_size: Annotated[int, Ge(1), Choice((16, 64, 128)), Cheap(8)] = 64
+    dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.3)] = 0.1
+    epsilon: Annotated[float, Ge(1), Lt(math.inf)] = 1.01
+    least_weight: Annotated[float, Ge(0), Le(1)] = 0.9
+    epochs: Annotated[int, Cheap(2)] = 12
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
+    learning_rate: Annotated[float, Tune(3e-4, 1e-2, log=True)] = 3e-3
+    held_out: float = 0.1
+    patience: int = 5
+    seed: int = 0
+    device: str = "cpu"
 
     def _check(self, sensors: tuple[str, ...]) -> None:
-        self._require_integer("window", at_least=2)
-        self._require_integer("hidden_size", at_least=1)
-        self._require(isinstance(self.epsilon, Real) and 1 <= self.epsilon < math.inf, "epsilon", "a number from 1 on")
-        weight, dropout = self.least_weight, self.dropout
-        self._require(isinstance(weight, Real) and 0 <= weight <= 1, "least_weight", "a number from 0 to 1")
-        self._require(isinstance(dropout, Real) and 0 <= dropout < 1, "dropout", "a number from 0 to below 1")
         super()._check(sensors)
         if self.heads is not None:
-            self._require_integer("heads", at_least=1)
             width, heads = self._shape(len(sensors))
             self._require(width % heads == 0, "heads", f"a divisor of {width}, the width of a token")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        width, heads = self._shape(n_sensors)
-        return Network(n_sensors, self.window, width, heads, self.hidden_size, self.dropout)
+        return Network(n_sensors, self.window, *self._shape(n_sensors), self.hidden_size, self.dropout)
 
     def _shape(self, n_sensors: int) -> tuple[int, int]:
         """Return the width of a token and the number of attention heads."""
@@ -182,25 +135,20 @@ class TranAD(SizedNetwork):
         return UnitRange.of(recordings)
 
     def _optimisers(self) -> Sequence[Optimizer]:
-        decoders = [list(self.network_.get_submodule(name).parameters()) for name in ("first", "second")]
-        encoder = [
-            weight for name, weight in self.network_.named_parameters() if not name.startswith(("first.", "second."))
-        ]
+        decoders = [list(decoder.parameters()) for decoder in (self.network_.first, self.network_.second)]
+        weights = self.network_.named_parameters()
+        encoder = [weight for name, weight in weights if not name.startswith(("first.", "second."))]
         return [self._adam(parameters) for parameters in (*decoders, encoder)]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return what decoder 1, decoder 2 and the encoder minimise in the epoch that runs."""
         weight = max(self.epsilon**-self._epoch, self.least_weight)
-        first, second, again = self._errors(windows)
+        first, second, again = (mse_loss(made, windows[:, -1]) for made in self.network_(windows))
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again, weight * (first + second)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        """Return the score, averaged over windows and sensors: what is watched, and not minimised."""
-        first, _, again = self._errors(windows)
-        return (first + again) / 2
-
-    def _errors(self, windows: Tensor) -> list[Tensor]:
-        return [nn.functional.mse_loss(made, windows[:, -1]) for made in self.network_(windows)]
+        """Return the score, averaged over windows and sensors: unlike `_losses`, the same in every epoch."""
+        return self._row_terms(windows).mean()
 
     def _row_terms(self, windows: Tensor) -> Tensor:
         first, _, again = ((made - windows[:, -1]).square() for made in self.network_(windows))
@@ -210,16 +158,7 @@ class TranAD(SizedNetwork):
 class Network(nn.Module):
     """An encoder of a row's past and of its focus, and two decoders of the row.
 
-    Parameters
-    ----------
-    n_sensors
-        Sensors of a row.
-    window, hidden_size, dropout
-        As for `TranAD`.
-    width
-        Elements of a token, even and at least ``2 * n_sensors``.
-    heads
-        Of each attention layer, a divisor of ``width``.
+    A token has ``width`` elements, an even number of at least ``2 * n_sensors``, and ``heads`` divides it.
     """
 
     def __init__(self, n_sensors: int, window: int, width: int, heads: int, hidden_size: int, dropout: float) -> None:
@@ -228,7 +167,7 @@ class Network(nn.Module):
         self.padding = width - 2 * n_sensors
         self.scale = math.sqrt(n_sensors)
         self.query = nn.Parameter(torch.zeros(n_sensors))
-        self.register_buffer("positions", encoded_positions(window, width), persistent=False)
+        self.register_buffer("positions", sinusoids(window, width), persistent=False)
         self.context = nn.Sequential(Attention(width, heads, dropout), FeedForward(width, hidden_size, dropout))
         self.to_window, self.to_context = (TokenAttention(width, heads, dropout) for _ in range(2))
         self.dropout = Dropout(dropout)
@@ -307,10 +246,3 @@ class FeedForward(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Return new tokens for tokens [batch, n_tokens, width]."""
         return torch.as_tensor(self.norm(tokens + self.dropout(self.layers(tokens))))
-
-
-def encoded_positions(length: int, width: int) -> Tensor:
-    """Return the sinusoidal encoding of positions, [length, width]; width is even."""
-    rates = 10_000.0 ** (-torch.arange(0, width, 2) / width)
-    angles = torch.arange(length)[:, None] * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
