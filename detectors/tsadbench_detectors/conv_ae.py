@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
-from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("conv-ae", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.reconstructor import Reconstructor
-    from tsadbench_detectors.deep.sizes import Width
-
-    _WIDE, _NARROW = Width(32, per_sensor=4), Width(16, per_sensor=2)
 
 _KERNEL = 7
 
 
+@detector
 class ConvAE(Reconstructor):
     """Scores how far a window's last row is from its reconstruction by a convolutional autoencoder.
-
-    Convolutions over time (kernel 7, stride 2, ReLU) with 32 and 16 channels, then their transposes; dropout between.
-    For more than 8 sensors, there are 4 and 2 channels a sensor.
-    The loss is the mean squared error, the score the sum of the absolute errors of the last row.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -41,9 +35,9 @@ class ConvAE(Reconstructor):
     Notes
     -----
     Equations
-        ``r = decode(encode(window))`` with ``encode``: two convolutions over time (kernel 7, stride 2, ReLU),
-        ``decode``: their transposes; the loss is the mean of ``(x - r)^2``, the score ``sum_i |x_i - r_i|`` of the
-        window's last row.
+        ``r = decode(encode(window))`` with ``encode``: two convolutions over time (kernel 7, stride 2, ReLU) with 32
+        and 16 channels, or 4 and 2 for each sensor if that is more, and dropout between; ``decode``: their transposes.
+        The loss is the mean of ``(x - r)^2``, the score ``sum_i |x_i - r_i|`` of the window's last row.
     Differences
         The SKAB benchmark's network has one output channel against all sensors (``shared_output=on``): its optimum is
         the mean of the sensors' z-scores, and untrained that mean scores as well. Its score of a row is gathered from
@@ -61,54 +55,19 @@ class ConvAE(Reconstructor):
         family="reconstruction", stochastic=True, extra="deep", paper="Vijay, keras.io, 2020"
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 1,
-        shared_output: bool = False,
-        dropout: float = 0.2,
-        epochs: int = 100,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 5,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.shared_output = shared_output
-        self.dropout = dropout
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(16, 60, log=True, alters_loss=True),
-            "dropout": Tune(0.0, 0.5),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "epochs": 2, "min_steps": 1}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require(isinstance(self.shared_output, bool), "shared_output", "True or False")
-        self._require(0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
+    window: Annotated[int, Tune(16, 60, log=True, alters_loss=True), Cheap(8)] = 30
+    stride: int = 1
+    shared_output: bool = False
+    dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.2
+    epochs: Annotated[int, Cheap(2)] = 100
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 5
+    seed: int = 0
+    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
@@ -124,7 +83,7 @@ class Network(nn.Module):
     def __init__(self, n_inputs: int, n_outputs: int, dropout: float) -> None:
         super().__init__()
         same = _KERNEL // 2
-        wide, narrow = _WIDE.of(n_inputs), _NARROW.of(n_inputs)
+        wide, narrow = max(32, 4 * n_inputs), max(16, 2 * n_inputs)
         self.down_1 = nn.Conv1d(n_inputs, wide, _KERNEL, stride=2, padding=same)
         self.down_2 = nn.Conv1d(wide, narrow, _KERNEL, stride=2, padding=same)
         self.up_2 = nn.ConvTranspose1d(narrow, narrow, _KERNEL, stride=2, padding=same)

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import field
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Recording, Traits, Tune, detector, extra
 
 with extra("lstm-vae", "deep"):
     import torch
     from torch import Tensor, nn
 
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
-
-# exp(-6) of a standardised sensor's variance. A decoder that is more certain than that of a sensor that hardly moves
-# would make the loss diverge.
-_SMALLEST_LOG_VARIANCE, _LARGEST_LOG_VARIANCE = -6.0, 6.0
+    from tsadbench_detectors.deep.gaussian import clamped, drawn, surprise
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
 
-class LSTMVAE(SizedNetwork):
+@detector
+class LSTMVAE(NetworkDetector):
     """Scores how improbable a window's last row is under an LSTM variational autoencoder.
 
     The encoder gives mean and variance of the latent variables z, the decoder mean and variance of every row given z.
-    The loss is the negative evidence lower bound: ``-log p(x|z)`` summed over the window, z drawn once, plus the
-    Kullback-Leibler divergence of ``q(z|x)`` from the standard normal distribution, whose weight rises from 0 to 1
-    over the first ``warm_up`` epochs. The score is ``-log p(x|z)`` of the last row at z's mean: nothing is drawn.
-    It is the sum of the sensors' terms, which are its contributions.
+    Scores draw nothing: they are taken at z's mean. They are the sum of the sensors' terms, which are contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -49,8 +42,8 @@ class LSTMVAE(SizedNetwork):
     -----
     Equations
         ``z ~ q(z|x) = N(mu, exp(v))`` from the encoder's last state; ``p(x|z) = N(m(z), exp(w(z)))`` for every value of
-        the window. Loss: ``-log p(x|z) + beta KL(q(z|x) || N(0, I))``, both summed, beta rising from 0 to 1. Score:
-        ``-log p(x|z)`` of the last row at ``z = mu``.
+        the window. Loss: ``-log p(x|z) + beta KL(q(z|x) || N(0, I))``, both summed, z drawn once, beta rising from 0 to
+        1. Score: ``-log p(x|z)`` of the last row at ``z = mu``.
     Differences
         The paper adds noise to its input and lets its prior move with the task's progress; here the prior is standard
         normal. The network that the SKAB benchmark had draws z with the logarithm of the variance as its deviation, has
@@ -68,93 +61,51 @@ class LSTMVAE(SizedNetwork):
     are those of the network that the SKAB benchmark had, in windows of 5 rows; ``window`` does not depend on ``size``.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "hidden_size": Width(32, per_sensor=2, paper=32),
-        "latent_size": Width(4, per_sensor=1 / 2, paper=100),
-    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Park et al., RA-L 2018"
     )
+    paper: ClassVar[Mapping[str, int]] = {"hidden_size": 32, "latent_size": 100}
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 1,
-        size: Size = "default",
-        hidden_size: int | None = None,
-        latent_size: int | None = None,
-        warm_up: int = 5,
-        epochs: int = 30,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 5,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.hidden_size = hidden_size
-        self.latent_size = latent_size
-        self.warm_up = warm_up
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30
+    stride: int = 1
+    size: Size = "default"
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
+    latent_size: Annotated[int | None, Ge(1), Choice((None, 2, 8, 16))] = None
+    warm_up: Annotated[int, Ge(1), Tune(1, 10)] = 5
+    epochs: Annotated[int, Cheap(2)] = 30
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 5
+    seed: int = 0
+    device: str = "cpu"
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(10, 60, log=True, alters_loss=True),
-            "hidden_size": Choice((None, 16, 64)),
-            "latent_size": Choice((None, 2, 8, 16)),
-            "warm_up": Tune(1, 10),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 8, "epochs": 2, "min_steps": 1}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require_integer("warm_up", at_least=1)
+    network_: Network = field(init=False)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        return Network(n_sensors, *(self._width(parameter, n_sensors) for parameter in self.widths))
+        hidden_size = self._given_or("hidden_size", max(32, 2 * n_sensors))
+        return Network(n_sensors, hidden_size, self._given_or("latent_size", max(4, n_sensors / 2)))
 
     def _loss(self, windows: Tensor) -> Tensor:
-        mean, log_variance = self.network_.encode(windows)  # type: ignore[operator]
-        if not self.network_.training:
-            # The held-out loss is the bound itself, at z's mean, whatever the weight of the divergence in this epoch.
-            return (self._surprise(windows, mean).sum((1, 2)) + divergence(mean, log_variance)).mean()
-        latent = mean + torch.exp(0.5 * log_variance) * torch.randn_like(mean)
-        weight = min(1.0, (len(self.losses_) + 1) / self.warm_up)
-        return (self._surprise(windows, latent).sum((1, 2)) + weight * divergence(mean, log_variance)).mean()
+        mean, log_variance = self.network_.encode(windows)
+        if self.network_.training:
+            latent = drawn(mean, log_variance, torch.randn_like(mean))
+            beta = min(1.0, self._epoch / self.warm_up)
+        else:
+            # Held-out losses are the bound itself, at z's mean, so that those of all epochs can be compared.
+            latent, beta = mean, 1.0
+        return (self._surprise(windows, latent).sum((1, 2)) + beta * divergence(mean, log_variance)).mean()
 
     def _surprise(self, windows: Tensor, latent: Tensor) -> Tensor:
         """Return ``-log p(x|z)`` of every value, [batch, window, n_sensors]."""
-        mean, log_variance = self.network_.decode(latent, windows.shape[1])  # type: ignore[operator]
-        surprise = torch.addcmul(log_variance, (windows - mean).square(), (-log_variance).exp())
-        return torch.as_tensor(0.5 * (surprise + math.log(2 * math.pi)))
+        return surprise(windows, *self.network_.decode(latent, windows.shape[1]))
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        surprise = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            latent, _ = self.network_.encode(windows)  # type: ignore[operator]
-            surprise[self.window - 1 + first] = self._surprise(windows, latent)[:, -1].cpu().numpy()
-        return surprise
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        mean, _ = self.network_.encode(windows)
+        return self._surprise(windows, mean)[:, -1]
 
 
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
@@ -169,15 +120,7 @@ def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
 
 
 class Network(nn.Module):
-    """Encoder and decoder, each one LSTM layer with linear heads.
-
-    Parameters
-    ----------
-    n_sensors
-        Sensors of a row.
-    hidden_size, latent_size
-        As for `LSTMVAE`.
-    """
+    """Encoder and decoder, each one LSTM layer with a linear head."""
 
     def __init__(self, n_sensors: int, hidden_size: int, latent_size: int) -> None:
         super().__init__()
@@ -188,14 +131,11 @@ class Network(nn.Module):
 
     def encode(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean and logarithm of the variance of z, [batch, latent_size] each."""
-        return _mean_and_log_variance(self.to_latent(self.encoder(windows)[0][:, -1]))
+        mean, log_variance = self.to_latent(self.encoder(windows)[0][:, -1]).chunk(2, dim=-1)
+        return mean, clamped(log_variance)
 
     def decode(self, latent: Tensor, window: int) -> tuple[Tensor, Tensor]:
         """Return mean and logarithm of the variance of the rows, [batch, window, n_sensors] each."""
         states, _ = self.decoder(latent[:, None].expand(-1, window, -1))
-        return _mean_and_log_variance(self.to_rows(states))
-
-
-def _mean_and_log_variance(both: Tensor) -> tuple[Tensor, Tensor]:
-    mean, log_variance = both.chunk(2, dim=-1)
-    return mean, log_variance.clamp(_SMALLEST_LOG_VARIANCE, _LARGEST_LOG_VARIANCE)
+        mean, log_variance = self.to_rows(states).chunk(2, dim=-1)
+        return mean, clamped(log_variance)

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar
+from math import ceil
+from typing import Annotated, ClassVar
 
-from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Recording, Traits, Tune, detector, extra
 
 with extra("vanilla-ae", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm
+    from tsadbench_detectors.deep.network_detector import Size
     from tsadbench_detectors.deep.reconstructor import Reconstructor
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
-
-    # By the number of values that the network sees: 5, 4 and 2 for SKAB's 8 sensors.
-    _WIDTHS = (
-        Width(5, per_sensor=5 / 8, paper=5),
-        Width(4, per_sensor=1 / 2, paper=4),
-        Width(1, per_sensor=1 / 4, paper=2),
-    )
 
 
-class VanillaAE(SizedNetwork, Reconstructor):
+@detector
+class VanillaAE(Reconstructor):
     """Scores how far a row is from its reconstruction by a dense autoencoder: the sum of the absolute errors.
 
-    For n values, the layers' widths are n, 5n/8, n/2, n/4, n/2, 5n/8, n, rounded up, and inside at least 5, 4 and 1:
-    8 sensors have the published widths, and more sensors pass a bottleneck that is as narrow beside them. Each layer
-    but the bottleneck and the last is followed by batch normalisation and a ReLU. The loss is the mean absolute error.
     Like the SKAB benchmark's, it sees single rows; with ``window`` above 1 the rows of a window side by side.
-
-    The running moments of batch normalisation, which scoring uses, move by 0.1 per step: with the reference's 0.01,
-    they have not settled when training ends.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -47,13 +36,15 @@ class VanillaAE(SizedNetwork, Reconstructor):
     -----
     Equations
         ``r = decode(encode(x))``; the loss is the mean of ``|x - r|``, the score ``sum_i |x_i - r_i|`` of the last row.
+        For n values the layers' widths are n, 5n/8, n/2, n/4, n/2, 5n/8, n, rounded up, and inside at least 5, 4 and 1.
+        Batch normalisation and a ReLU follow each layer but the bottleneck and the last.
     Differences
-        One dense autoencoder: the paper's is an ensemble of many, randomly thinned ones. Compared with the SKAB
-        benchmark's network, the running moments of batch normalisation move by 0.1 per step: with its 0.01 they have
-        not settled when training ends. Widths grow with the number of sensors.
+        One dense autoencoder: the paper's is an ensemble of many, randomly thinned ones. The running moments of batch
+        normalisation move by 0.1 per step: with the SKAB benchmark's 0.01 they have not settled when training ends.
+        Widths grow with the number of sensors.
     Defaults
-        Widths for 8 sensors, batches of 32, learning rate 5e-3, 40 epochs, a fifth of the rows held out and patience 3
-        are the SKAB benchmark's; window = 1, as there.
+        Widths for 8 sensors, single rows, batches of 32, learning rate 5e-3, 40 epochs, a fifth of the rows held out
+        and patience 3 are the SKAB benchmark's.
 
     References
     ----------
@@ -64,46 +55,18 @@ class VanillaAE(SizedNetwork, Reconstructor):
         family="reconstruction", stochastic=True, extra="deep", paper="Chen et al., SDM 2017"
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 1,
-        stride: int = 1,
-        size: Size = "default",
-        epochs: int = 40,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 32,
-        learning_rate: float = 5e-3,
-        held_out: float = 0.2,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(1, 20, log=True, alters_loss=True),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"epochs": 8, "min_steps": 1}
+    window: Annotated[int, Tune(1, 20, log=True, alters_loss=True)] = 1
+    stride: int = 1
+    size: Size = "default"
+    epochs: Annotated[int, Cheap(8)] = 40
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 32
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 5e-3
+    held_out: float = 0.2
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(self.window, recordings[0].n_sensors, self.size)
@@ -117,10 +80,12 @@ class Network(nn.Module):
 
     def __init__(self, window: int, n_sensors: int, size: Size = "default") -> None:
         super().__init__()
-        n_values = window * n_sensors
-        wide, narrow, bottleneck = (width.of(n_values, size) for width in _WIDTHS)
-        self.encoder = nn.Sequential(*_hidden_layers(n_values, wide, narrow), nn.Linear(narrow, bottleneck))
-        self.decoder = nn.Sequential(*_hidden_layers(bottleneck, narrow, wide), nn.Linear(wide, n_values))
+        n = window * n_sensors
+        wide, narrow, bottleneck = max(5, ceil(5 * n / 8)), max(4, ceil(n / 2)), max(1, ceil(n / 4))
+        if size == "paper":
+            wide, narrow, bottleneck = 5, 4, 2
+        self.encoder = nn.Sequential(*_hidden_layers(n, wide, narrow), nn.Linear(narrow, bottleneck))
+        self.decoder = nn.Sequential(*_hidden_layers(bottleneck, narrow, wide), nn.Linear(wide, n))
 
     def forward(self, windows: Tensor) -> Tensor:
         """Return the reconstruction."""
@@ -129,7 +94,4 @@ class Network(nn.Module):
 
 
 def _hidden_layers(*widths: int) -> list[nn.Module]:
-    layers = []
-    for n_in, n_out in pairwise(widths):
-        layers += [nn.Linear(n_in, n_out), BatchNorm(n_out), nn.ReLU()]
-    return layers
+    return [layer for pair in pairwise(widths) for layer in (nn.Linear(*pair), BatchNorm(pair[1]), nn.ReLU())]

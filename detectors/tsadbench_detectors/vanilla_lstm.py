@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Recording, Traits, Tune, detector, extra
 
 with extra("vanilla-lstm", "deep"):
+    import torch
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.forecaster import Forecaster
-    from tsadbench_detectors.deep.sizes import SizedNetwork, Width
 
 
-class VanillaLSTM(SizedNetwork, Forecaster):
+@detector
+class VanillaLSTM(Forecaster):
     """Scores how far a row is from its forecast by two LSTM layers: the sum of the absolute errors.
-
-    The loss is the mean absolute error. The SKAB benchmark replaces the LSTM's tanh by a ReLU, which makes it
-    unstable; this one has the tanh, and shuffles its training windows, which the benchmark does not.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -50,63 +46,34 @@ class VanillaLSTM(SizedNetwork, Forecaster):
     detection using an LSTM-based predictive data model, arXiv 1612.06676, 2016.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(100, per_sensor=2)}
     traits: ClassVar[Traits] = Traits(
         family="forecast", stochastic=True, extra="deep", paper="Filonov et al., arXiv 1612.06676, 2016"
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 2,
-        hidden_size: int | None = None,
-        epochs: int = 25,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.2,
-        patience: int = 10,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.hidden_size = hidden_size
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(10, 60, log=True),
-            "hidden_size": Choice((None, 16, 32, 64, 128)),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 8, "epochs": 2, "min_steps": 1}
+    window: Annotated[int, Tune(10, 60, log=True), Cheap(8)] = 30
+    stride: int = 2
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 32, 64, 128)), Cheap(8)] = None
+    epochs: Annotated[int, Cheap(2)] = 25
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.2
+    patience: int = 10
+    seed: int = 0
+    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        return Network(n_sensors, self._width("hidden_size", n_sensors))
+        return Network(n_sensors, self._given_or("hidden_size", max(100, 2 * n_sensors)))
 
     def _loss(self, windows: Tensor) -> Tensor:
         past, future = self._past_and_future(windows)
         return nn.functional.l1_loss(self.network_(past), future)
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        return np.sqrt(self._errors(recording))  # over a horizon of one row the mean squared error is that row's
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        past, future = self._past_and_future(windows)
+        return torch.as_tensor(self.network_(past) - future)[:, 0].abs()
 
 
 class Network(nn.Module):

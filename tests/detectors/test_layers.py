@@ -11,7 +11,6 @@ from tsadbench_detectors.deep.gru import SummarisingGRU
 from tsadbench_detectors.deep.long_gru import LongGRU
 from tsadbench_detectors.deep.mixer import Mixer
 from tsadbench_detectors.deep.pair_logits import pair_logits
-from tsadbench_detectors.lstm_ae import Network as LSTMAutoencoder
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
@@ -132,20 +131,3 @@ def test_the_mixers_forecast_by_loops() -> None:
     rows = rows + torch.stack([block.sensors_out.weight @ units + block.sensors_out.bias for units in hidden])
     output = mixer.head.weight[0] @ rows + mixer.head.bias
     torch.testing.assert_close(mixer(window[None])[0, 0], (output - mixer.offset) / mixer.gain * spread + level)
-
-
-@pytest.mark.parametrize("batch", [4, 30])  # narrower than the states, and wider
-def test_the_lstm_autoencoder_is_that_of_plain_layers(batch: int) -> None:
-    torch.manual_seed(0)
-    network, windows = LSTMAutoencoder(3, 5), drawn(batch, 7, 3).requires_grad_()
-    encoder, decoder = nn.LSTM(3, 5, batch_first=True), nn.LSTM(5, 5, batch_first=True)
-    weights = dict(network.named_parameters())
-
-    def run(layer: nn.LSTM, name: str, inputs: Tensor) -> Tensor:
-        own = {key: weights[f"{name}.{key}"] for key, _ in layer.named_parameters()}
-        states: Tensor = torch.func.functional_call(layer, own, (inputs,))[0]
-        return states
-
-    summary = run(encoder, "encoder", windows)[:, -1:]
-    expected = network.head(run(decoder, "decoder", summary.expand(-1, 7, -1)))
-    require_same(network(windows), expected, [windows, *network.parameters()])
