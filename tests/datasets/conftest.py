@@ -13,10 +13,11 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Take a small, made-up SKAB for the published one, with an empty cache; return its folder."""
     folder = write_skab(tmp_path / "published")
     write_catalogue(tmp_path / "catalogue", folder)
-    monkeypatch.setattr("tsadbench.datasets.source.CATALOGUE", tmp_path / "catalogue")
+    monkeypatch.setattr("tsadbench.datasets.fetch.CATALOGUE", tmp_path / "catalogue")
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda project: tmp_path / "cache" / project)
     for variable in ("TSADBENCH_DATA", "TSADBENCH_SKAB_URL"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)  # between two attempts
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     return folder
 

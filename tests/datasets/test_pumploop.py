@@ -12,12 +12,13 @@ import pytest
 
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.datasets import pump_physics as loop
+from tsadbench.datasets import pump_sessions as plan
 from tsadbench.datasets import pumploop
 from tsadbench.datasets.cards.schema import read_card
 from tsadbench.datasets.loading import check_labels, load_dataset
-from tsadbench.datasets.pumploop import loop, plan
-from tsadbench.datasets.pumploop.loop import SENSORS, SOUND, Fault, Loop
-from tsadbench.datasets.pumploop.plan import FAULTS, NOISE, SIZES, Course
+from tsadbench.datasets.pump_physics import SENSORS, SOUND, Fault, Loop
+from tsadbench.datasets.pump_sessions import FAULTS, NOISE, SIZES, Course
 from tsadbench.errors import UsageError
 
 OPENING, AIR = 0.8, 20.0
@@ -66,7 +67,7 @@ class TestRecordings:
         by_session = Counter(dataset.sessions[one.id] for one in dataset.test)
         assert len(by_session) >= 8
         assert set(by_session.values()) == {len(FAULTS)}
-        card, *_ = read_card(Path(loop.__file__).parents[1] / "skab.toml")
+        card, *_ = read_card(Path(loop.__file__).with_name("skab.toml"))
         assert card is not None
         assert list(dataset.sensors) == card.columns.sensors
 

@@ -12,8 +12,7 @@ from tsadbench.analysis.significance.comparison import Comparison
 from tsadbench.analysis.significance.pairs import ROPE
 from tsadbench.api.request import naming_arguments, one_or_several
 from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.datasets.by_name import loader
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset, loader
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DatasetSpec

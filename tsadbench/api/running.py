@@ -11,7 +11,7 @@ from tsadbench.api.board import Board
 from tsadbench.api.live import RunProgress, watched
 from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.by_name import loader
+from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record

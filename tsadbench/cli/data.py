@@ -19,7 +19,7 @@ from tsadbench.errors import DataError, DataNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.datasets.source import Source
+    from tsadbench.datasets.fetch import Source
 
 app = typer.Typer(
     cls=Listing,
@@ -48,8 +48,7 @@ def fetch(
 
     An interrupted download continues where it stopped. Files that differ are replaced.
     """
-    from tsadbench.datasets.download import download
-    from tsadbench.datasets.location import place
+    from tsadbench.datasets.fetch import download, place
 
     failures: list[str] = []
     with interruptible("the files that are complete are kept; running it again continues from them"):
@@ -70,10 +69,10 @@ def fetch(
 @app.command()
 def verify(name: _Name = "skab", data: DataOption = None) -> None:
     """Compare every file with the published one (SHA-256); exit code 1 if any is missing or differs."""
-    from tsadbench.datasets.location import find
+    from tsadbench.datasets.fetch import find
 
     source = _source_of(name)
-    folder = find(source, data)
+    folder = find(name, data)
     states = {file: source.state(folder, file) for file in source.sha256}
     wrong = {file: state for file, state in states.items() if state != "as published"}
     for file, state in wrong.items():
@@ -87,14 +86,14 @@ def verify(name: _Name = "skab", data: DataOption = None) -> None:
 @app.command()
 def path(name: _Name = "skab", data: DataOption = None) -> None:
     """Print the folder that contains the data set's files."""
-    typer.echo(_folder_of(name, data))
+    from tsadbench.datasets.fetch import BY_REQUEST, find
+
+    typer.echo(find(name if name in BY_REQUEST else _source_of(name).name, data))
 
 
 @app.command("list")
 def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], format_option] = "table") -> None:
     """List the data sets: their licences, how large their files are, and where these are or can be had."""
-    from tsadbench.datasets.source import megabytes
-
     datasets = list(listed(data))
     if form == "json":
         typer.echo(json.dumps({"schema": 1, "datasets": [asdict(one) for one in datasets]}, indent=2))
@@ -104,7 +103,7 @@ def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], 
             one.name,
             "yes" if one.here else "no",
             "" if one.files is None else str(one.files),
-            "" if one.bytes is None else megabytes(one.bytes),
+            "" if one.bytes is None else f"{one.bytes / 1e6:.1f}",
             one.licence or "",
             one.where,
         )
@@ -287,7 +286,7 @@ def _sources_of(names: Iterable[str]) -> list[Source]:
 
     A UsageError if a data set's files are not published. A suite's data sets without published files are passed over.
     """
-    from tsadbench.datasets.source import published
+    from tsadbench.datasets.fetch import published
     from tsadbench.datasets.suites import SUITES
 
     sources: dict[str, Source] = {}
@@ -301,12 +300,11 @@ def _sources_of(names: Iterable[str]) -> list[Source]:
 
 def _source_of(name: str) -> Source:
     """Return the source of a data set; a UsageError says why if its files are not published."""
-    from tsadbench.datasets.cards.by_request import HOW, OBTAINED
+    from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, published
     from tsadbench.datasets.loading import CARD_ENDING
-    from tsadbench.datasets.source import Source, published
     from tsadbench.registry import entries
 
-    if name in OBTAINED:
+    if name in BY_REQUEST:
         raise UsageError(f"{name}: its files are not published, so they cannot be fetched or compared; {HOW}")
     if name.endswith(CARD_ENDING):
         raise UsageError(f"{name}: the files of a card lie beside it; check them with  tsadbench data validate {name}")
@@ -315,19 +313,9 @@ def _source_of(name: str) -> Source:
     return Source.load(name)
 
 
-def _folder_of(name: str, directory: Path | None) -> Path:
-    """Return the folder with a data set's files; a DataNotFoundError if there is none."""
-    from tsadbench.datasets.cards.by_request import HOW, OBTAINED
-    from tsadbench.datasets.location import find, find_obtained
-
-    return find_obtained(name, directory, HOW) if name in OBTAINED else find(_source_of(name), directory)
-
-
 def listed(directory: Path | None) -> Iterator[Listed]:
     """Yield every registered data set; nothing is downloaded or read."""
-    from tsadbench.datasets.cards.by_request import HOW, OBTAINED
-    from tsadbench.datasets.location import place
-    from tsadbench.datasets.source import Source, published
+    from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, place, published
     from tsadbench.registry import entries
 
     for name in dict.fromkeys(entry.name for entry in entries("datasets")):
@@ -337,7 +325,7 @@ def listed(directory: Path | None) -> Iterator[Listed]:
             count, missing = len(source.sha256), len(source.missing(folder))
             where = f"{missing} of {count} files are missing: tsadbench data fetch {name}" if missing else str(folder)
             yield Listed(name, not missing, where, source.licence, count, source.n_bytes)
-        elif name in OBTAINED:
+        elif name in BY_REQUEST:
             here = folder.is_dir()
             yield Listed(name, here, str(folder) if here else HOW, "by request")
         else:
@@ -350,13 +338,12 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
     A DataNotFoundError if files are missing; the message says where they are published.
     """
     from tsadbench.base.dataset import DataOptions
+    from tsadbench.datasets.fetch import Source, find, published
     from tsadbench.datasets.loading import load_dataset
-    from tsadbench.datasets.location import find
-    from tsadbench.datasets.source import Source, published
 
     if name in published():
         source = Source.load(name)
-        source.require(find(source, directory))
+        source.require(find(name, directory))
     return load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
 
 

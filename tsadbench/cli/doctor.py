@@ -224,7 +224,7 @@ def devices() -> Iterator[Finding]:
 def data_sets(directory: Path | None) -> Iterator[Finding]:
     """Yield every registered data set and the location of its files; nothing is downloaded or read."""
     from tsadbench.cli.data import listed
-    from tsadbench.datasets.location import VARIABLE
+    from tsadbench.datasets.fetch import VARIABLE
 
     folder = os.environ.get(VARIABLE) if directory is None else None
     if folder and not Path(folder).expanduser().is_dir():

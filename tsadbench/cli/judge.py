@@ -47,7 +47,7 @@ def judge(
     protocol's code has changed, `run`, `leaderboard` and `verify` do this by themselves. Exit code 1 if a trial cannot
     be judged.
     """
-    from tsadbench.datasets.by_name import loader
+    from tsadbench.datasets.loading import loader
     from tsadbench.execution.store import Store
 
     if (form is not None or split) and protocol is None:

@@ -64,7 +64,7 @@ def leaderboard(
     data: DataOption = None,
 ) -> None:
     """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
-    from tsadbench.datasets.by_name import loader
+    from tsadbench.datasets.loading import loader
     from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.columns import groups_of

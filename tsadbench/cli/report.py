@@ -39,7 +39,7 @@ def report(
     Of a store of very many trials it holds the best rows, and curves of the best detectors; the page says which.
     """
     from tsadbench.cli.live import progress_bar
-    from tsadbench.datasets.by_name import loader
+    from tsadbench.datasets.loading import loader
     from tsadbench.execution.store import Store
     from tsadbench.reporting.html.build import write_report
 

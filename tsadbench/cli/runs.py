@@ -101,7 +101,7 @@ def show(
 
 def _standing(record: Record, named: list[str], data: Path | None) -> str:
     """List the changes since a trial ran."""
-    from tsadbench.datasets.by_name import loader
+    from tsadbench.datasets.loading import loader
     from tsadbench.results.verification import why_new
     from tsadbench.utils.parameters import normal_label
 

@@ -67,7 +67,7 @@ def verify(
     trial cannot be checked. A detector's code that has changed since is reported, but does not count. A trial that
     other rules than today's have judged is judged again, and its record written anew.
     """
-    from tsadbench.datasets.by_name import loader
+    from tsadbench.datasets.loading import loader
     from tsadbench.execution.store import Store
     from tsadbench.results.verification import drawn
     from tsadbench.utils.parameters import normal_label

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from tsadbench.errors import DataError, PluginError, UsageError
@@ -28,13 +29,28 @@ def load_dataset(name: str) -> Loader:
         return card_loader(Path(name))
     is_path = "/" in name or "\\" in name
     if is_path or (Path(name).exists() and name not in {entry.name for entry in entries("datasets")}):
-        raise UsageError(
-            f"data set {name!r}: expected the name of one, or the path of a card, which ends in {CARD_ENDING}; "
-            f"tsadbench data new FOLDER  writes a card for a folder of CSV or Parquet files"
-        )
+        raise UsageError(f"data set {name!r}: expected a name or a card ({CARD_ENDING}); tsadbench data new FOLDER")
     label = parse_label(name)
     loader = checked_loader(label.target, locate_entry("datasets", label.target).load("datasets"))
     return with_parameters(loader, label) if label.arguments else loader
+
+
+def loader(
+    cards: Sequence[str], directory: Path | None, own: Mapping[str, LabelledDataset] = MappingProxyType({})
+) -> Callable[[str], LabelledDataset]:
+    """Return a function that loads a data set of a run store by the name that its records have, once."""
+    from tsadbench.base.dataset import DataOptions
+
+    known = dict(own)
+    for card in cards:
+        loaded = load_dataset(card)(DataOptions())
+        known[loaded.dataset.name] = loaded
+
+    @cache
+    def load(name: str) -> LabelledDataset:
+        return known[name] if name in known else load_dataset(name)(DataOptions(directory, allow_changed=True))
+
+    return load
 
 
 def with_parameters(loader: Loader, label: Label) -> Loader:
@@ -51,22 +67,19 @@ def with_parameters(loader: Loader, label: Label) -> Loader:
 
 
 def checked_loader(name: str, loader: object) -> Loader:
-    """Return what an entry point refers to as a loader; a PluginError if it is none."""
+    """Return what an entry point refers to as a loader; a PluginError if it cannot be called."""
     if not callable(loader):
         raise PluginError(f"data set {name!r}: expected a function that loads it, found {loader!r}")
     return cast("Loader", loader)
 
 
 def require_distinct_names(loaded: Iterable[tuple[str, LabelledDataset]]) -> None:
-    """Raise a UsageError if two data sets, each beside what the user calls it, have the same name."""
+    """Raise a UsageError if two data sets, each with what the user calls it, have the same name."""
     called: dict[str, str] = {}
     for call, data in loaded:
         name = data.dataset.name
         if name in called:
-            raise UsageError(
-                f"data sets {called[name]} and {call} have the same name, {name!r}: their tables would be mixed up; "
-                f"change it in one of the cards"
-            )
+            raise UsageError(f"data sets {called[name]} and {call} have the same name, {name!r}; change a card")
         called[name] = call
 
 
@@ -80,17 +93,14 @@ def card_loader(path: Path) -> Loader:
     def load(options: DataOptions) -> LabelledDataset:
         from tsadbench.datasets.cards.reader import load_card
 
-        if path.is_dir() or (path.is_file() and path.suffix != CARD_ENDING):
-            raise UsageError(
-                f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER  writes one"
-            )
+        if path.suffix != CARD_ENDING or path.is_dir():
+            raise UsageError(f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER")
         if options.directory is not None:
             raise UsageError(f"--data is for data sets with a name; the files of the card {path} lie beside it")
         loaded = load_card(path)
         if loaded.dataset.name in {entry.name for entry in entries("datasets")}:
             raise UsageError(
-                f"data set card {path}: the name {loaded.dataset.name!r} belongs to a registered data set; choose "
-                f"another, or the tables of both would be mixed up"
+                f"{path}: the name {loaded.dataset.name!r} belongs to a registered data set; choose another"
             )
         return loaded
 
@@ -113,10 +123,8 @@ def check_labels(data: LabelledDataset) -> None:
         )
     if dict(data.labels.splits) != dict(data.dataset.splits):
         raise DataError(f"{where} its splits and those of its labels differ")
-    for name, cause in [(name, cause) for name, causes in data.labels.causes.items() for cause in causes]:
-        which = f"{where} the cause in rows {cause.start} to {cause.stop - 1} of {name!r}"
-        if not 0 <= cause.start < cause.stop <= expected.get(name, 0):
-            raise DataError(f"{which}: expected rows of a test recording, which has {expected.get(name, 'none')}")
-        unknown = sorted(set(cause.sensors).difference(data.dataset.sensors))
-        if unknown or not cause.sensors:
-            raise DataError(f"{which}: expected sensors of the data set, found {', '.join(unknown) or 'none'}")
+    for name, causes in data.labels.causes.items():
+        for cause in causes:
+            inside = 0 <= cause.start < cause.stop <= expected.get(name, 0)
+            if not inside or not cause.sensors or set(cause.sensors).difference(data.dataset.sensors):
+                raise DataError(f"{where} {cause} of {name!r}: expected rows of a test recording and its sensors")

@@ -11,21 +11,11 @@ from tsadbench.utils.parameters import nearest
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Data sets that are run by one name, and ranked over all of them.
-
-    Parameters
-    ----------
-    name
-        As the command line knows it.
-    version
-        Raised when a data set joins or leaves: ranks over two versions are not compared.
-    datasets
-        Names of registered data sets, in the order of tables.
-    """
+    """Data sets that are run by one name, and ranked over all of them."""
 
     name: str
-    version: int
-    datasets: tuple[str, ...]
+    version: int  # raised when a data set joins or leaves: ranks over two versions are not compared
+    datasets: tuple[str, ...]  # names of registered data sets, in the order of tables
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

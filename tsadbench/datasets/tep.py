@@ -17,8 +17,7 @@ from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset,
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.location import find_or_download
-from tsadbench.datasets.source import Source
+from tsadbench.datasets.fetch import Source, find_or_download
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
 
@@ -95,14 +94,9 @@ def _recording(name: str, values: FloatArray) -> Recording:
 
 def _read(file: Path, shape: tuple[int, int]) -> FloatArray:
     try:
-        values = np.loadtxt(file.read_bytes().decode("ascii").splitlines(), ndmin=2)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
-    except ValueError as error:
-        raise DataError(f"{file}: expected numbers alone ({error}); fetch the file again") from error
+        values = np.loadtxt(file)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: {error}; fetch the file again") from error
     if values.shape != shape or not np.isfinite(values).all():
-        raise DataError(
-            f"{file}: expected {shape[0]} lines of {shape[1]} finite numbers, found {values.shape[0]} of "
-            f"{values.shape[1]}; fetch the file again"
-        )
+        raise DataError(f"{file}: expected {shape} finite numbers, found {values.shape}; fetch the file again")
     return values

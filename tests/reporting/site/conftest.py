@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.banked import bank_of
 from tests.helpers.few_tables import few_tables
-from tsadbench.datasets.by_name import loader
+from tsadbench.datasets.loading import loader
 from tsadbench.reporting.site.build import write_site
 from tsadbench.utils.files import LEADERBOARDS
 

@@ -6,30 +6,22 @@ from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.cards.reader import load_card
-from tsadbench.datasets.location import find_obtained
+from tsadbench.datasets.fetch import find
 
-OBTAINED = ("swat", "wadi")
-HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
+_CARDS = Path(__file__).parent
 
 
 def load_swat(options: DataOptions) -> LabelledDataset:
     """Return SWaT, a water treatment testbed: 51 sensors and actuators, one row per second, 36 attacks.
 
-    Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV. A
-    DataNotFoundError if there is no such folder. A DataError if a file is malformed; the message lists everything that
-    is wrong.
+    Its folder holds the workbooks ``SWaT_Dataset_Normal_v1`` and ``SWaT_Dataset_Attack_v0``, saved as CSV.
     """
-    return _load("swat", options)
+    return load_card(_CARDS / "swat.toml", find("swat", options.directory))
 
 
 def load_wadi(options: DataOptions) -> LabelledDataset:
     """Return WADI (the release A2 of 19 November 2019), a water distribution testbed: 123 columns, 15 attacks.
 
-    Its folder holds ``WADI_14days_new.csv`` and ``WADI_attackdataLABLE.csv`` as they are sent. A DataNotFoundError if
-    there is no such folder. A DataError if a file is malformed; the message lists everything that is wrong.
+    Its folder holds ``WADI_14days_new.csv`` and ``WADI_attackdataLABLE.csv`` as they are sent.
     """
-    return _load("wadi", options)
-
-
-def _load(name: str, options: DataOptions) -> LabelledDataset:
-    return load_card(Path(__file__).with_name(f"{name}.toml"), find_obtained(name, options.directory, HOW))
+    return load_card(_CARDS / "wadi.toml", find("wadi", options.directory))

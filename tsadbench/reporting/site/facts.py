@@ -13,8 +13,8 @@ from tsadbench import datasets as shipped
 from tsadbench.analysis.audit.findings import Finding, shipped_findings
 from tsadbench.base.dataset import DataOptions
 from tsadbench.base.detector import Traits
+from tsadbench.datasets.fetch import Source
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.datasets.source import Source
 from tsadbench.datasets.suites import SIMULATED, SUITES
 from tsadbench.errors import PluginError, TsadbenchError, UsageError
 from tsadbench.registry import is_registered, load_protocol

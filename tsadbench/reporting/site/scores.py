@@ -12,8 +12,8 @@ from tsadbench.analysis.curves import rows_of
 from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode
-from tsadbench.datasets.by_name import loader
-from tsadbench.datasets.location import place
+from tsadbench.datasets.fetch import place
+from tsadbench.datasets.loading import loader
 from tsadbench.errors import BrokenTrialError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.cells import best_floors, metrics_of, ranked_means

@@ -1,8 +1,8 @@
 """pumploop: a simulated water-pump loop that ships with the package, for machines without any other data.
 
 An inverter feeds a motor, the motor drives a centrifugal pump, the pump pushes water from a tank through a valve before
-it and a valve after it, and back. Eight sensors, named as in SKAB; one row a second (`loop` has the equations, `plan`
-what happens). Everything is drawn from seeds, one a session, and takes part of a second.
+it and a valve after it, and back. Eight sensors, named as in SKAB; one row a second (`pump_physics` has the equations,
+`pump_sessions` what happens). Everything is drawn from seeds, one a session, and takes part of a second.
 
 Because it is simulated, the truth is known: every test recording is simulated twice, with its fault and without, from
 the same draws. A row is anomalous while the fault lasts, and after it until the loop is back where it would have been:
@@ -23,8 +23,8 @@ from pydantic import NonNegativeInt
 from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.pumploop.loop import NOMINAL_VOLTAGE, SENSORS, Fault, Loop
-from tsadbench.datasets.pumploop.plan import (
+from tsadbench.datasets.pump_physics import NOMINAL_VOLTAGE, SENSORS, Fault, Loop
+from tsadbench.datasets.pump_sessions import (
     FAULTS,
     FIRST_SENSORS,
     NOISE,
@@ -39,7 +39,7 @@ from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 # How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
 TOLERANCE = 3 * NOISE
 CITATION = "Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it."
-_DATASETS = Path(__file__).parent.parent
+_DATASETS = Path(__file__).parent
 
 
 def load(options: DataOptions, *, seed: NonNegativeInt | None = None) -> LabelledDataset:  # noqa: ARG001 - no files
@@ -51,7 +51,7 @@ def load(options: DataOptions, *, seed: NonNegativeInt | None = None) -> Labelle
     # NumPy pads short entropy with zeros: without the ones, seeds 0 and 1 would share draws with pumploop itself.
     key = () if seed is None else (seed, 1, 1)
     name = "pumploop" if seed is None else f"pumploop[seed={seed}]"
-    training, test, labels = series() if not key else _series(key)
+    training, test, labels = series(key)
     courses = faulty_courses(key)
     splits = _splits(courses)
     dataset = Dataset(
@@ -73,12 +73,8 @@ _Series: TypeAlias = tuple[tuple[Recording, ...], tuple[Recording, ...], Mapping
 
 
 @cache
-def series() -> _Series:
+def series(key: tuple[int, ...] = ()) -> _Series:
     """Return the training recordings, the test recordings and the labels of these by id, simulated once a process."""
-    return _series(())
-
-
-def _series(key: tuple[int, ...]) -> _Series:
     training, courses = sound_courses(key), faulty_courses(key)
     shown = simulate([*courses, *(course.twin for course in courses)])
     test = tuple(_recording(course, values) for course, values in zip(courses, shown, strict=False))

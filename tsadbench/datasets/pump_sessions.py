@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.signal import lfilter
 
-from tsadbench.datasets.pumploop.loop import SENSORS, SOUND, Fault
+from tsadbench.datasets.pump_physics import SENSORS, SOUND, Fault
 from tsadbench.utils.arrays import FloatArray
 
 N_TRAIN, TRAIN_ROWS = 6, 1500
