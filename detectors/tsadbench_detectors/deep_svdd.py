@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import field, replace
 from itertools import pairwise
-from typing import ClassVar, Literal, TypeAlias, cast, get_args
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from tsadbench.base import (
-    LEVELLED,
-    Choice,
-    FloatArray,
-    Recording,
-    Space,
-    Traits,
-    Tune,
-    extra,
-)
+from tsadbench.base import LEVELLED, Cheap, Choice, FloatArray, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("deep-svdd", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.nn.functional import mse_loss
 
-    from tsadbench_detectors.deep.sizes import SizedNetwork, Width
+    from tsadbench_detectors.deep.network_detector import NetworkDetector
     from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
 
 Objective: TypeAlias = Literal["one-class", "soft-boundary"]
 
-# A coordinate of the centre is at least so far from 0, which an encoder could reach with all weights at 0.
+# A coordinate of the centre is at least this far from 0, which an encoder could reach with all weights at 0.
 _LEAST_OF_CENTRE = 0.1
 # Of a leaky ReLU, the reference code's.
 _SLOPE = 0.1
 
 
-class DeepSVDD(SizedNetwork):
+@detector
+class DeepSVDD(NetworkDetector):
     """Scores the squared distance of a window's representation from the centre that training drew all windows to.
 
     An autoencoder is trained to reconstruct windows. Its encoder then maps the training windows to representations
@@ -63,7 +56,7 @@ class DeepSVDD(SizedNetwork):
         "one-class": the mean squared distance. "soft-boundary": a sphere around the centre, as small as it can be
         while few windows lie outside.
     nu
-        Of the soft boundary: the share of the training windows that lie outside the sphere, above 0 and below 1.
+        Of the soft boundary: the share of the training windows that lie outside the sphere.
     warm_up
         Of the soft boundary: epochs until the sphere has a radius; before them it is 0.
     weight_decay
@@ -79,14 +72,14 @@ class DeepSVDD(SizedNetwork):
         R^2) / nu + decay/2 |W|^2``. Score: ``|phi(x; W) - c|^2``. phi: layers of 64, 32 and 16 units without biases,
         leaky ReLUs between them.
     Differences
-        The paper's encoders are convolutional networks for images, here they are dense layers on windows of
+        The paper's encoders are convolutional networks for images; here they are dense layers on windows of
         standardised rows, without the paper's batch normalisation: its running means would be biases. The reference
         code takes R from the last batch of an epoch; here R^2 is the (1 - nu) quantile of the squared distances of all
-        training windows (with ``max_steps``, of some), taken anew before each epoch. It leaves a coordinate of the
-        centre that is exactly 0 where it is; here it becomes 0.1. Its score with a soft boundary subtracts R^2, which
-        changes no ranking. There is no fall of the learning rate in late epochs. Whether the representation collapses,
-        all windows to one point, can be seen from the training facts: ``spread`` is its standard deviation over
-        held-out windows, the mean over its coordinates, and ``spread_before`` the same before the second phase.
+        training windows (with ``max_steps``, of some), computed before each epoch. It leaves a coordinate of the centre
+        that is exactly 0 where it is; here it becomes 0.1. Its score with a soft boundary subtracts R^2, which changes
+        no ranking. The learning rate does not fall in late epochs. The training facts show whether the representation
+        collapses to one point: ``spread`` is its standard deviation over held-out windows, the mean over its
+        coordinates, and ``spread_before`` the same before the second phase.
     Defaults
         Batches of 200, nu 0.1, weight decay 1e-6 and the warm-up's share of the epochs (10 of 150, rounded up) are
         those of the paper's code. A window of 30 rows is this project's. Widths follow the number of values. 10 epochs
@@ -99,114 +92,60 @@ class DeepSVDD(SizedNetwork):
     classification, ICML 2018 (PMLR 80).
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "hidden_size": Width(64, per_sensor=8),
-        "representation_size": Width(16, per_sensor=2),
-    }
     traits: ClassVar[Traits] = Traits(family="one-class", stochastic=True, extra="deep", paper="Ruff et al., ICML 2018")
+    network_: Network = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 1,
-        hidden_size: int | None = None,
-        representation_size: int | None = None,
-        objective: Objective = "one-class",
-        nu: float = 0.1,
-        warm_up: int = 1,
-        weight_decay: float = 1e-6,
-        pretraining_epochs: int = 10,
-        epochs: int = 10,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 200,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 5,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.hidden_size = hidden_size
-        self.representation_size = representation_size
-        self.objective = objective
-        self.nu = nu
-        self.warm_up = warm_up
-        self.weight_decay = weight_decay
-        self.pretraining_epochs = pretraining_epochs
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        # The distance from the centre says nothing of the quality: it is smallest if everything collapses.
-        return {
-            "window": Tune(5, 60, log=True, alters_loss=True),
-            "hidden_size": Choice((None, 32, 128), alters_loss=True),
-            "representation_size": Choice((None, 4, 8, 32), alters_loss=True),
-            "objective": Choice(get_args(Objective), alters_loss=True),
-            "pretraining_epochs": Choice((0, 5, 10, 20), alters_loss=True),
-            "learning_rate": Tune(1e-4, 1e-2, log=True, alters_loss=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 16, "representation_size": 8, "epochs": 2, "pretraining_epochs": 2,
-                "min_steps": 1}  # fmt: skip
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require(self.objective in get_args(Objective), "objective", f"one of {list(get_args(Objective))}")
-        self._require(0 < self.nu < 1, "nu", "a number above 0 and below 1")
-        self._require_integer("warm_up", at_least=0)
-        self._require(0 <= self.weight_decay < math.inf, "weight_decay", "a number of at least 0")
-        self._require_integer("pretraining_epochs", at_least=0)
+    # The distance from the centre says nothing of the quality: it is smallest if everything collapses.
+    window: Annotated[int, Tune(5, 60, log=True, alters_loss=True), Cheap(8)] = 30
+    stride: int = 1
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 32, 128), alters_loss=True), Cheap(16)] = None
+    representation_size: Annotated[int | None, Ge(1), Choice((None, 4, 8, 32), alters_loss=True), Cheap(8)] = None
+    objective: Annotated[Objective, Choice(("one-class", "soft-boundary"), alters_loss=True)] = "one-class"
+    nu: Annotated[float, Gt(0), Lt(1)] = 0.1
+    warm_up: Annotated[int, Ge(0)] = 1
+    weight_decay: Annotated[float, Ge(0), Lt(math.inf)] = 1e-6
+    pretraining_epochs: Annotated[int, Ge(0), Choice((0, 5, 10, 20), alters_loss=True), Cheap(2)] = 10
+    epochs: Annotated[int, Cheap(2)] = 10
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: int = 200
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True, alters_loss=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 5
+    seed: int = 0
+    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        return Network(self.window * n_sensors, *(self._width(parameter, n_sensors) for parameter in self.widths))
-
-    @property
-    def _network(self) -> Network:
-        return cast("Network", self.network_)
+        hidden_size = self._given_or("hidden_size", max(64, 8 * n_sensors))
+        return Network(
+            self.window * n_sensors, hidden_size, self._given_or("representation_size", max(16, 2 * n_sensors))
+        )
 
     def _train(self, windows: Windows) -> None:
+        """Train the autoencoder, place the centre, then draw the representations to it."""
         plan = self._plan
-        trained_on, held_out = windows.hold_out(self.held_out)
-        steps_an_epoch = plan.steps_an_epoch(len(trained_on))
-        trained_on, held_out = (part[:: plan.gap(len(part))] for part in (trained_on, held_out))
-        watched = held_out if len(held_out) else trained_on
+        trained, held_out = windows.hold_out(self.held_out)
+        some, watched = (part[:: plan.gap(len(part))] for part in (trained, held_out if len(held_out) else trained))
         self._pretrain(windows)
-        first = self.facts_
-        done = int(first.get("steps") or 0)
-        self._network.centre.copy_(centre_of(self._represented(windows, trained_on)))
+        first, n_taken = self.facts_, int(self.facts_.get("steps") or 0)
+        self.network_.centre.copy_(centre_of(self._represented(windows, some)))
         spread_before = self._spread(windows, watched)
+        soft, steps_an_epoch = self.objective == "soft-boundary", plan.steps_an_epoch(len(trained))
         self.radius_ = 0.0
 
-        def before_step(step: int) -> None:
-            epoch, within = divmod(step, steps_an_epoch)
-            if self.objective == "soft-boundary" and within == 0 and epoch >= self.warm_up:
-                self.radius_ = self._radius(windows, trained_on)
+        def set_radius(step: int) -> None:
+            if soft and step % steps_an_epoch == 0 and step >= self.warm_up * steps_an_epoch:
+                self.radius_ = self._radius(windows, some)
 
-        bounded = None if plan.max_steps is None else plan.max_steps - done
-        rest = replace(plan, min_steps=max(1, plan.min_steps - done), max_steps=bounded)
-        encoder = [self._adam(self._network.encoder.parameters())]
-        self._train_part(windows, rest, optimisers=encoder, before_step=before_step)
-        if self.objective == "soft-boundary":
-            self.radius_ = self._radius(windows, trained_on)
+        encoder = self._adam(self.network_.encoder.parameters())
+        self._train_part(windows, plan.rest(n_taken), optimisers=[encoder], before_step=set_radius)
+        if soft:
+            self.radius_ = self._radius(windows, some)
         self.facts_ = {
             **self.facts_,
             LEVELLED: bool(first.get(LEVELLED, True)) and bool(self.facts_[LEVELLED]),
-            "pretraining_steps": done,
+            "pretraining_steps": n_taken,
             "pretraining_loss": first.get("loss"),
             "spread_before": spread_before,
             "spread": self._spread(windows, watched),
@@ -216,53 +155,45 @@ class DeepSVDD(SizedNetwork):
         """Train the autoencoder, for half of the steps at most."""
         plan = self._plan
         most = None if plan.max_steps is None else plan.max_steps // 2
-        if self.pretraining_epochs == 0 or most == 0:
-            return
-        fewest = math.ceil(plan.min_steps / 2)
-        plan = replace(plan, epochs=self.pretraining_epochs, min_steps=fewest, max_steps=most)
-        self._train_part(windows, plan, loss=self._network.reconstruction_loss)
+        if self.pretraining_epochs > 0 and most != 0:
+            fewest = math.ceil(plan.min_steps / 2)
+            plan = replace(plan, epochs=self.pretraining_epochs, min_steps=fewest, max_steps=most)
+            self._train_part(windows, plan, loss=self.network_.reconstruction_loss)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        distances = self._network.squared_distances(windows)
-        if self.objective == "one-class":
-            loss = distances.mean()
-        else:
-            loss = soft_boundary_loss(distances, self.radius_, self.nu)
-        if not self._network.encoder.training:
+        distances = self.network_.squared_distances(windows)
+        soft = self.objective == "soft-boundary"
+        loss = soft_boundary_loss(distances, self.radius_, self.nu) if soft else distances.mean()
+        if not self.network_.training:
             return loss
         return loss + self.weight_decay / 2 * sum(
-            weight.square().sum() for weight in self._network.encoder.parameters()
+            weight.square().sum() for weight in self.network_.encoder.parameters()
         )
 
     def _represented(self, windows: Windows, numbers: Tensor) -> Tensor:
         """Return the representations of the windows of these numbers, [n_numbers, representation_size]."""
         with torch.no_grad():
             batches = torch.split(numbers, WINDOWS_AT_ONCE)
-            return torch.cat([self._network.encoder(windows[batch].flatten(1)) for batch in batches])
+            return torch.cat([self.network_.encoder(windows[batch].flatten(1)) for batch in batches])
 
     def _radius(self, windows: Windows, numbers: Tensor) -> float:
         """Return the radius outside of which the share ``nu`` of the windows of these numbers lies."""
-        distances = (self._represented(windows, numbers) - self._network.centre).square().sum(dim=1)
+        distances = (self._represented(windows, numbers) - self.network_.centre).square().sum(dim=1)
         return math.sqrt(np.quantile(distances.cpu().numpy(), 1.0 - self.nu))
 
     def _spread(self, windows: Windows, numbers: Tensor) -> float:
         """Return the standard deviation of the representation, the mean over its coordinates."""
         return float(self._represented(windows, numbers).std(dim=0, correction=0).mean())
 
-    def _row_terms(self, windows: Tensor) -> Tensor:
-        return self._network.parts_by_sensor(windows)
-
     def _score(self, recording: Recording) -> FloatArray:
-        return self._by_row(recording, self._network.squared_distances)
+        return self._by_row(recording, self.network_.squared_distances)
+
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        return self.network_.parts_by_sensor(windows)
 
 
 def centre_of(representations: Tensor) -> Tensor:
     """Return their mean, [size], whose coordinates nearer than 0.1 to 0 become 0.1, or -0.1 if they are negative.
-
-    Parameters
-    ----------
-    representations
-        [n_windows, size].
 
     Examples
     --------
@@ -275,26 +206,12 @@ def centre_of(representations: Tensor) -> Tensor:
 
 
 def soft_boundary_loss(distances: Tensor, radius: float, nu: float) -> Tensor:
-    """Return the squared radius plus how far outside of it windows lie, mean over the windows, divided by nu.
-
-    Parameters
-    ----------
-    distances
-        From the centre, squared, [n_windows].
-    """
+    """Return the squared radius plus how far outside of it windows lie, from their squared distances [n_windows]."""
     return radius**2 + (distances - radius**2).clamp(min=0.0).mean() / nu
 
 
 class Network(nn.Module):
-    """Encoder and decoder of flattened windows, without biases, and the centre of the representations.
-
-    Parameters
-    ----------
-    n_values
-        Values of a window.
-    hidden_size, representation_size
-        As for `DeepSVDD`.
-    """
+    """Encoder and decoder of flattened windows, without biases, and the centre of the representations."""
 
     def __init__(self, n_values: int, hidden_size: int, representation_size: int) -> None:
         super().__init__()
@@ -307,31 +224,23 @@ class Network(nn.Module):
     def reconstruction_loss(self, windows: Tensor) -> Tensor:
         """Return the autoencoder's mean squared error."""
         values = windows.flatten(1)
-        return nn.functional.mse_loss(self.decoder(self.encoder(values)), values)
+        return mse_loss(self.decoder(self.encoder(values)), values)
 
     def squared_distances(self, windows: Tensor) -> Tensor:
         """Return each window's squared distance from the centre, [batch]."""
-        distances: Tensor = (self.encoder(windows.flatten(1)) - self.centre).square().sum(dim=1)
-        return distances
+        return torch.as_tensor(self.encoder(windows.flatten(1)) - self.centre).square().sum(dim=1)
 
     def parts_by_sensor(self, windows: Tensor) -> Tensor:
         """Return the squared distances split by sensor, [batch, n_sensors].
 
-        For weights W of a window, ``phi(x) = W3 S2 W2 S1 W1 x`` with the slopes S of the leaky ReLUs, so
-        ``|phi - c|^2 = (phi - c)' W3 S2 W2 S1 W1 x - (phi - c)' c``.
+        ``|phi - c|^2 = (phi - c)' J x - (phi - c)' c``, and ``(phi - c)' J`` is the gradient of half the distance.
         """
-        outputs, slopes = windows.flatten(1), []
-        for layer in self.encoder:
-            if isinstance(layer, nn.LeakyReLU):
-                slopes.append(torch.where(outputs < 0.0, _SLOPE, 1.0).to(outputs.dtype))
-            outputs = layer(outputs)
-        apart = outputs - self.centre
-        gradient = apart
-        for layer in reversed(self.encoder):
-            gradient = gradient @ layer.weight if isinstance(layer, nn.Linear) else gradient * slopes.pop()
-        by_value = gradient.view(windows.shape) * windows
+        with torch.inference_mode(False), torch.enable_grad():
+            values = windows.clone().requires_grad_()
+            apart = self.encoder(values.flatten(1)) - self.centre
+            (gradient,) = torch.autograd.grad(apart.square().sum() / 2, values)
         constant = (apart * self.centre).sum(dim=1, keepdim=True) / windows.shape[2]
-        return by_value.sum(dim=1) - constant
+        return torch.as_tensor((gradient * windows).sum(dim=1) - constant).detach()
 
 
 def _layers(widths: Sequence[int]) -> nn.Sequential:

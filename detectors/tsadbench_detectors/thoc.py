@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Annotated, ClassVar
 
 import numpy as np
 from sklearn.cluster import kmeans_plusplus
 
-from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Detector, FloatArray, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("thoc", "deep"):
     import torch
@@ -18,7 +18,7 @@ with extra("thoc", "deep"):
     from torch.nn.functional import linear, mse_loss, normalize
 
     from tsadbench_detectors.deep.long_gru import LongGRU
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.windows import Windows
 
 # Training windows on whose features the centres are placed.
@@ -27,15 +27,15 @@ _WINDOWS_FOR_CENTRES = 512
 _NUDGE = 0.01
 
 
-class THOC(SizedNetwork):
+@detector
+class THOC(NetworkDetector):
     """Scores how far a row's features at several time scales lie from the centres that a hierarchy of clusters learned.
 
     A dilated recurrent network reads the window: its layer l looks back ``2^(l-1)`` rows at a time. At the bottom, the
     last row's feature is shared out among the centres by cosine similarity; each centre's share is merged with the
     feature of the next layer and shared out again, up to the top. The score is the cosine distance of the top
-    features from their centres, weighted by the paths that lead there.
-
-    Which sensor is to blame, the method does not say: there are no contributions.
+    features from their centres, weighted by the paths that lead there. The method does not say which sensor is to
+    blame: there are no contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -56,11 +56,11 @@ class THOC(SizedNetwork):
         Weight of the loss that keeps a layer's centres orthogonal and of length 1.
     self_supervision
         Weight of the loss of the forecasts.
+    weight_decay
+        Weight of the sum of the squared parameters.
     warm_up
         Epochs at the beginning that train the forecasts alone, but at most a third of ``max_steps``; then the centres
         are placed.
-    weight_decay
-        Weight of the sum of the squared parameters.
 
     Notes
     -----
@@ -77,20 +77,19 @@ class THOC(SizedNetwork):
         The authors published no code. MVDD is computed for the window's last row, which is the one scored, and not for
         rows early in the window, of which the layers have seen little. Of a dilated layer, only the chain of rows that
         ends there is computed: the last features are the same, at two fifths of the cost. A window's forecasts start
-        from these chains; over all windows they start at every row. Ports average the distance over all levels, ignore
-        the temperature, or forecast without a predictor; this network does not.
+        from these chains. Ports average the distance over all levels, ignore the temperature, or forecast without a
+        predictor; this network does not.
         New are ``b_1`` and the warm-up: at first the forecasts alone train; then each level's inputs are moved so that
         their mean over 512 training windows is 0, and its centres are placed on inputs that k-means++ picks, with a
-        little noise. As drawn, all features of a network lie in one narrow cone; all would join the one centre that
-        happens to be nearest, and later rows could not be told apart. Even so, training ends with nearly all weight on
-        one centre at the top, because MVDD is smallest there; the levels below still tell rows apart.
+        little noise. As drawn, all features lie in one narrow cone and would join the one centre that happens to be
+        nearest. Even so, training ends with nearly all weight on one centre at the top, because MVDD is smallest there;
+        the levels below still tell rows apart.
     Defaults
         Every layer looks back within the window of 32 rows, so L = 5 (ports have one more, which sees a single row).
         The published table could not be verified: the width of 128 and the weights of 1 are those of ports. 32 units
-        are for cost, as are every second window and batches of 64. Ports have the temperature 1, at which none of 10
-        orthogonal centres can get more than a quarter of a feature: that is hardly more than a mean, so 0.1. The
-        ``weight_decay`` is Deep SVDD's. After 3 epochs, about 200 steps on SKAB's training rows, the forecasts' error
-        has fallen by most of what it falls.
+        are for cost, as are every second window and batches of 64. At the ports' temperature of 1 none of 10 orthogonal
+        centres can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep SVDD's. After 3
+        epochs, about 200 steps on SKAB's training rows, the forecasts' error has fallen by most of what it falls.
 
     References
     ----------
@@ -98,158 +97,93 @@ class THOC(SizedNetwork):
     NeurIPS 2020.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(32, per_sensor=1, paper=128)}
     traits: ClassVar[Traits] = Traits(
         family="one-class", stochastic=True, extra="deep", paper="Shen, Li, Kwok, NeurIPS 2020"
     )
+    paper: ClassVar[dict[str, int]] = {"hidden_size": 128}
+    network_: Network = field(init=False)
 
-    # Training windows [n, window, n_sensors] on which the centres are to be placed; None when they are.
-    to_place_on_: Tensor | None
-
-    def __init__(
-        self,
-        *,
-        window: int = 32,
-        stride: int = 2,
-        layers: int = 5,
-        size: Size = "default",
-        hidden_size: int | None = None,
-        temperature: float = 0.1,
-        orthogonality: float = 1.0,
-        self_supervision: float = 1.0,
-        weight_decay: float = 1e-6,
-        warm_up: int = 3,
-        epochs: int = 10,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 5,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.layers = layers
-        self.size = size
-        self.hidden_size = hidden_size
-        self.temperature = temperature
-        self.orthogonality = orthogonality
-        self.self_supervision = self_supervision
-        self.weight_decay = weight_decay
-        self.warm_up = warm_up
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        # A loss compares no two one-class networks whose distances differ in meaning.
-        return {
-            "window": Tune(32, 100, log=True, alters_loss=True),
-            "layers": Tune(3, 5, alters_loss=True),
-            "hidden_size": Choice((None, 16, 64), alters_loss=True),
-            "temperature": Tune(0.05, 1.0, log=True, alters_loss=True),
-            "orthogonality": Tune(0.1, 2.0, log=True, alters_loss=True),
-            "self_supervision": Tune(0.1, 2.0, log=True, alters_loss=True),
-            "batch_size": Choice((32, 64, 128)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {
-            "window": 8,
-            "stride": 1,
-            "layers": 3,
-            "hidden_size": 8,
-            "warm_up": 1,
-            "epochs": 10,
-            "learning_rate": 5e-3,
-            "min_steps": 1,
-        }
+    # A loss compares no two one-class networks whose distances differ in meaning.
+    window: Annotated[int, Ge(2), Tune(32, 100, log=True, alters_loss=True), Cheap(8)] = 32
+    stride: Annotated[int, Cheap(1)] = 2
+    layers: Annotated[int, Ge(1), Tune(3, 5, alters_loss=True), Cheap(3)] = 5
+    size: Size = "default"
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64), alters_loss=True), Cheap(8)] = None
+    temperature: Annotated[float, Gt(0), Lt(math.inf), Tune(0.05, 1.0, log=True, alters_loss=True)] = 0.1
+    orthogonality: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 2.0, log=True, alters_loss=True)] = 1.0
+    self_supervision: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 2.0, log=True, alters_loss=True)] = 1.0
+    weight_decay: Annotated[float, Ge(0), Lt(math.inf)] = 1e-6
+    warm_up: Annotated[int, Ge(0), Cheap(1)] = 3
+    epochs: Annotated[int, Cheap(10)] = 10
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128))] = 64
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True), Cheap(5e-3)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 5
+    seed: int = 0
+    device: str = "cpu"
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._require_integer("window", at_least=2)
-        self._require_integer("layers", at_least=1)
         most = (self.window - 1).bit_length()
         self._require(
             self.layers <= most,
             "layers",
             f"at most {most}, so that the top one looks back within the window of {self.window} rows",
         )
-        self._require_integer("warm_up", at_least=0)
-        fewest = max(n_centres(self.layers))
+        fewest = 2 * self.layers
         self._require(
-            self._width("hidden_size", len(sensors)) >= fewest,
-            "hidden_size",
-            f"at least {fewest}, for that many orthogonal centres (2 * layers)",
+            self._width(len(sensors)) >= fewest, "hidden_size", f"at least {fewest}, for that many orthogonal centres"
         )
-        self._require(
-            isinstance(self.temperature, Real) and 0.0 < self.temperature < np.inf, "temperature", "a number above 0"
-        )
-        for parameter in ("orthogonality", "self_supervision", "weight_decay"):
-            value: float = getattr(self, parameter)
-            self._require(isinstance(value, Real) and 0.0 <= value < np.inf, parameter, "a number from 0 on")
+
+    def _width(self, n_sensors: int) -> int:
+        return self._given_or("hidden_size", max(32, n_sensors))
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        return Network(n_sensors, self._width("hidden_size", n_sensors), self.layers, self.temperature)
+        return Network(n_sensors, self._width(n_sensors), self.layers, self.temperature)
 
     def _train(self, windows: Windows) -> None:
+        """Train the forecasts alone for ``warm_up`` epochs, place the centres, then train on the whole loss."""
+        plan = self._plan
         trained, _ = windows.hold_out(self.held_out)
-        self.to_place_on_ = windows[trained[:: -(-len(trained) // _WINDOWS_FOR_CENTRES)]]
-        self.warming_steps_ = self.warm_up * math.ceil(len(trained) / self.batch_size)
+        some = windows[trained[:: math.ceil(len(trained) / _WINDOWS_FOR_CENTRES)]]
+        warming = self.warm_up * plan.steps_an_epoch(len(trained))
         if self.max_steps is not None:
-            self.warming_steps_ = min(self.warming_steps_, self.max_steps // 3)
-        super()._train(windows)
-        self._place_centres()  # if training ended while it warmed up
+            warming = min(warming, self.max_steps // 3)
+        self.centres_placed_ = False
 
-    def _place_centres(self) -> None:
-        if self.to_place_on_ is not None:
-            self.network_.place_centres(self.to_place_on_, self.seed)  # type: ignore[operator]
-            self.to_place_on_ = None
+        def place_centres(step: int) -> None:
+            if step == warming:
+                self.network_.place_centres(some, self.seed)
+                self.centres_placed_ = True
+
+        self._train_part(windows, plan, before_step=place_centres)
+        if not self.centres_placed_:  # training ended while it warmed up
+            place_centres(warming)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        rows = windows.permute(1, 2, 0).contiguous()
-        chains = self.network_.chains(rows)  # type: ignore[operator]
-        error: Tensor = self.network_.forecast_error(chains, rows)  # type: ignore[operator]
-        if self.to_place_on_ is not None:
-            if not self.network_.training:
-                # No network without its centres is the best one on the held-out windows.
-                return torch.full_like(error, torch.inf)
-            if self.warming_steps_ > 0:
-                self.warming_steps_ -= 1
-                return error
-            self._place_centres()
-        distance, _ = self.network_.distance(chains_ends(chains))  # type: ignore[operator]
-        decay = torch.cat([parameter.flatten() for parameter in self.network_.parameters()]).square().sum()
-        overlap: Tensor = self.network_.overlap()  # type: ignore[operator]
-        loss = distance.mean() + self.orthogonality * overlap + self.self_supervision * error
-        return torch.as_tensor(loss + self.weight_decay * decay)
-
-    _contributions = Detector._contributions  # it offers none
+        network, rows = self.network_, windows.permute(1, 2, 0).contiguous()
+        chains = network.chains(rows)
+        error = network.forecast_error(chains, rows)
+        if not self.centres_placed_:
+            # No network without its centres is the best one on the held-out windows.
+            return error if network.training else torch.full_like(error, torch.inf)
+        distance, _ = network.distance(last_features(chains))
+        decay = torch.cat([parameter.flatten() for parameter in network.parameters()]).square().sum()
+        loss = distance.mean() + self.orthogonality * network.overlap() + self.self_supervision * error
+        return loss + self.weight_decay * decay
 
     def _score(self, recording: Recording) -> FloatArray:
-        scores = np.empty(recording.n_rows)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            chains = self.network_.chains(windows.permute(1, 2, 0).contiguous())  # type: ignore[operator]
-            distance, _ = self.network_.distance(chains_ends(chains))  # type: ignore[operator]
-            scores[self.window - 1 + first] = distance.cpu().numpy()
-        return scores
+        return self._by_row(recording, self._distances)
 
+    # It offers none.
+    _contributions = Detector._contributions
 
-def n_centres(layers: int) -> list[int]:
-    """Return how many centres each level has, from the bottom: 2 * layers, two fewer at each next one, 2 at the top."""
-    return [2 * (layers - layer) for layer in range(layers)]
+    def _distances(self, windows: Tensor) -> Tensor:
+        """Return the windows' MVDD terms, [batch]."""
+        return self.network_.distance(last_features(self.network_.chains(windows.permute(1, 2, 0).contiguous())))[0]
 
 
 def every_second(steps: Tensor) -> Tensor:
@@ -257,21 +191,13 @@ def every_second(steps: Tensor) -> Tensor:
     return steps[(len(steps) - 1) % 2 :: 2]
 
 
-def chains_ends(chains: Sequence[Tensor]) -> list[Tensor]:
+def last_features(chains: Sequence[Tensor]) -> list[Tensor]:
     """Return the last states [batch, hidden_size] of chains [n_steps, hidden_size, batch]."""
     return [chain[-1].t() for chain in chains]
 
 
 class Network(nn.Module):
-    """Dilated recurrent layers, the hierarchy of clusters above them, and a forecast by each layer.
-
-    Parameters
-    ----------
-    n_sensors
-        Sensors of a row.
-    hidden_size, layers, temperature
-        As for `THOC`.
-    """
+    """Dilated recurrent layers, the hierarchy of clusters above them, and a forecast by each layer."""
 
     def __init__(self, n_sensors: int, hidden_size: int, layers: int, temperature: float) -> None:
         super().__init__()
@@ -286,27 +212,18 @@ class Network(nn.Module):
             for _ in inputs[1:]
         )
         self.offsets = nn.ParameterList(nn.Parameter(torch.zeros(hidden_size)) for _ in inputs)
-        centres = [normalize(torch.randn(n, hidden_size), dim=1) for n in n_centres(layers)]
+        centres = [normalize(torch.randn(n, hidden_size), dim=1) for n in range(2 * layers, 0, -2)]
         self.centres = nn.ParameterList(nn.Parameter(of_level) for of_level in centres)
         self.temperature = temperature
 
     def chains(self, rows: Tensor) -> list[Tensor]:
         """Return each layer's states at the window's last row, and s, 2 s, ... rows before it, in order of time.
 
-        s is the layer's ``2^(l-1)``. A layer whose states s rows apart depend on each other gives, for these rows
-        alone, what a recurrent layer gives that reads every second state of the chain below.
-
-        Parameters
-        ----------
-        rows
-            [window, n_sensors, batch].
-
-        Returns
-        -------
-        list of Tensor
-            For each layer [ceil(window / s), hidden_size, batch].
+        s is the layer's ``2^(l-1)``. For these rows alone, a dilated layer gives what a recurrent layer gives that
+        reads every second state of the chain below. Of rows [window, n_sensors, batch], a layer has the chain
+        [ceil(window / s), hidden_size, batch].
         """
-        found, below = [], rows
+        found, below = list[Tensor](), rows
         for layer, recurrent in enumerate(self.recurrent):
             inputs = every_second(below) if layer else below
             below = recurrent(inputs, len(inputs))
@@ -316,10 +233,7 @@ class Network(nn.Module):
     def distance(self, features: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Return the weighted cosine distance from the top centres [batch], and their weights R [batch, n_centres].
 
-        Parameters
-        ----------
-        features
-            Each layer's at the row in question, [batch, hidden_size].
+        The features are each layer's at the row in question, [batch, hidden_size].
         """
         mixed, relevance = None, features[0].new_ones(len(features[0]), 1, 1)
         for level, feature in enumerate(features):
@@ -332,16 +246,10 @@ class Network(nn.Module):
         return torch.as_tensor((reached * distances).sum(dim=1)), reached
 
     def inputs(self, feature: Tensor, mixed: Tensor | None, level: int) -> Tensor:
-        """Return what a level shares out, [batch, n, hidden_size]: what the n centres below got, each with the feature.
+        """Return g, what a level (from 0 on) shares out, [batch, n, hidden_size].
 
-        Parameters
-        ----------
-        feature
-            The recurrent layer's, [batch, hidden_size].
-        mixed
-            [batch, n, hidden_size]; None at the bottom, where the feature alone is shared out.
-        level
-            From 0 on.
+        That is the layer's feature [batch, hidden_size] at the bottom, and above it the feature with what each of the n
+        centres below got (``mixed``, [batch, n, hidden_size]).
         """
         if mixed is None:
             return torch.as_tensor(feature + self.offsets[0])[:, None]
@@ -349,7 +257,7 @@ class Network(nn.Module):
         return torch.as_tensor(self.merging[level - 1](both) + self.offsets[level])
 
     def shared_out(self, inputs: Tensor, level: int) -> tuple[Tensor, Tensor]:
-        """Return the inputs' assignment [batch, n, n_centres], and what the centres get [batch, n_centres, hidden]."""
+        """Return P [batch, n, n_centres], and what the centres get, h [batch, n_centres, hidden_size]."""
         centres = normalize(self.centres[level], dim=1)
         assigned = (linear(normalize(inputs, dim=2), centres) / self.temperature).softmax(dim=2)
         return assigned, assigned.mT @ self.mixing[level](inputs).relu()
@@ -372,15 +280,7 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def place_centres(self, windows: Tensor, seed: int) -> None:
-        """Move each level's inputs so that their mean is 0, and place its centres on inputs that k-means++ picks.
-
-        Parameters
-        ----------
-        windows
-            [n_windows, window, n_sensors].
-        seed
-            Decides the picks.
-        """
+        """Move each level's inputs so that their mean is 0, and place its centres on inputs that k-means++ picks."""
         picks, mixed = np.random.RandomState(seed), None
         for level, chain in enumerate(self.chains(windows.permute(1, 2, 0).contiguous())):
             feature = chain[-1].t()

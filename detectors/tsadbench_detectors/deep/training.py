@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -50,6 +50,11 @@ class TrainingPlan:
         if self.max_steps is None:
             return 1
         return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
+
+    def rest(self, n_taken: int) -> TrainingPlan:
+        """Return the plan of what follows after so many steps, whose bounds are those of all steps together."""
+        most = None if self.max_steps is None else self.max_steps - n_taken
+        return replace(self, min_steps=max(1, self.min_steps - n_taken), max_steps=most)
 
     def steps_an_epoch(self, n_windows: int) -> int:
         """Return how many steps it takes to train on so many windows once."""
