@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -12,9 +10,8 @@ import typer
 from tsadbench import UsageError
 
 if TYPE_CHECKING:
-    from tsadbench.base import Sensor
-    from tsadbench_priors.extract import Extraction, Request
-    from tsadbench_priors.questions import Cache
+    from tsadbench.base import Prior, Sensor
+    from tsadbench_priors.extract import Ballot
 
 app = typer.Typer(
     help="Priors: which sensor physically drives which.",
@@ -22,9 +19,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-
-# An edge takes roughly 80 tokens, and a sensor drives two others on average.
-_TOKENS_PER_SENSOR = 160
 
 _Prior: TypeAlias = Annotated[
     str, typer.Argument(metavar="PRIOR", help="The file of a prior, or the name of a data set that has one.")
@@ -37,30 +31,25 @@ _Data: TypeAlias = Annotated[Path | None, typer.Option("--data", help="Folder wi
 
 @app.command()
 def extract(
-    system: Annotated[
-        list[Path], typer.Option(metavar="DOC", help="Documentation: Markdown, text or PDF; may be repeated.")
-    ],
+    system: Annotated[list[Path], typer.Option(metavar="DOC", help="Documentation: Markdown, text, PDF; repeatable.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write the prior to.")],
     dataset: _Dataset = None,
     sensors: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The sensors: one name per line, or JSON [{name, quantity, subsystem}]."),
     ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Model to ask; may be repeated (default: claude-sonnet-4-6).")
-    ] = None,
-    votes: Annotated[int, typer.Option(help="How often each model is asked with each wording.")] = 5,
+    model: Annotated[list[str], typer.Option(help="Model to ask; repeatable.")] = ["claude-sonnet-4-6"],  # noqa: B006
+    votes: Annotated[int, typer.Option(min=1, help="How often each model is asked with each wording.")] = 5,
     min_votes: Annotated[
-        int | None,
-        typer.Option(help="Answers that must name an edge (default: more than half of the valid ones)."),
+        int | None, typer.Option(help="Answers that must name an edge (default: more than half of the valid ones).")
     ] = None,
-    variants: Annotated[int, typer.Option(help="Wordings of the prompt, to see how stable the graph is.")] = 1,
+    variants: Annotated[
+        int, typer.Option(min=1, max=4, help="Wordings of the prompt, to see how stable the graph is.")
+    ] = 1,
     pathway: Annotated[
-        list[str] | None,
-        typer.Option(help="A pathway to consider in addition to the usual ones: 'reaction'; may be repeated."),
-    ] = None,
-    max_tokens: Annotated[int, typer.Option(help="Maximum length of one answer.")] = 16_000,
-    retries: Annotated[int, typer.Option(help="How often a request is repeated after a server error.")] = 5,
+        list[str], typer.Option(help="A pathway to consider in addition to the usual ones: 'reaction'; repeatable.")
+    ] = [],  # noqa: B006
+    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum length of one answer.")] = 16_000,
     timeout: Annotated[float, typer.Option(help="Time limit per request, in seconds.")] = 300.0,
     cache: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder that keeps the raw answers.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Send no request: use stored answers alone.")] = False,
@@ -75,38 +64,32 @@ def extract(
     """
     import pooch
 
-    from tsadbench_priors.documents import read_documents
-    from tsadbench_priors.extract import Request
-    from tsadbench_priors.extract import extract as ask
+    from tsadbench_priors.documents import read_document
+    from tsadbench_priors.extract import Request, collect, voted_prior
     from tsadbench_priors.questions import Cache
 
-    _require_not_read(out, [*system, *(Path(file) for file in (sensors, dataset) if file is not None)])
-    request = Request(
-        sensors=_sensors(dataset, sensors, data),
-        documents=read_documents(system),
-        models=tuple(dict.fromkeys(model or ["claude-sonnet-4-6"])),
-        votes=votes,
-        variants=variants,
-        pathways=tuple(pathway or ()),
-        max_tokens=max_tokens,
+    known, documents = _sensors(dataset, sensors, data), tuple(map(read_document, system))
+    request = Request(known, documents, tuple(dict.fromkeys(model)), votes, variants, tuple(pathway), max_tokens)
+    answers = Cache(cache or Path(pooch.os_cache("tsadbench")) / "answers")
+    questions = [question for _, question in request.questions()]
+    new = [question for question in questions if answers.find(question) is None]
+    read = sum(len(question.system) + len(question.user) for question in new) // 4  # about four characters a token
+    written = max_tokens * len(new)
+    typer.echo(
+        f"to be asked: {len(new)} of {len(questions)}; about {read:,} tokens read, at most {written:,}", err=True
     )
-    answers = Cache(cache if cache is not None else Path(pooch.os_cache("tsadbench")) / "answers")
-    _print_estimate(request, answers)
     if dry_run:
-        for _, question in request.questions()[:: request.votes]:
+        for question in questions[::votes]:
             typer.echo(f"--- {question.model}, system\n{question.system}\n--- user\n{question.user}")
         return
-    with ExitStack() as stack:
-        language_model = None
-        if not offline:
-            from tsadbench_priors.client import LanguageModel  # kept answers need no SDK
+    if offline:
+        ballots = collect(request, None, answers)
+    else:
+        from tsadbench_priors.client import LanguageModel  # kept answers need no SDK
 
-            language_model = stack.enter_context(LanguageModel(retries, timeout))
-        extraction = ask(request, language_model, answers)
-    _print_extraction(extraction)
-    prior = extraction.prior(min_votes)
-    _write(out, prior.to_json())
-    typer.echo(f"{len(prior.edges)} edges are written to {out}", err=True)
+        ballots = collect(request, LanguageModel(timeout).ask, answers)
+    _print_ballots(ballots)
+    _write(out, voted_prior(request, ballots, min_votes))
 
 
 @app.command()
@@ -158,7 +141,7 @@ def validate(
     loaded = load_prior(prior)
     names = tuple(sensor.name for sensor in _sensors(dataset, None, data))
     loaded.check(names)
-    connected = {sensor for edge in loaded.edges for sensor in (edge.source, edge.target)}
+    connected = _ends(loaded)
     typer.echo(f"{prior}: {len(loaded.edges)} edges between {len(connected)} of the {len(names)} sensors of {dataset}")
     isolated = [name for name in names if name not in connected]
     if isolated:
@@ -172,7 +155,7 @@ def perturb(
     drop: Annotated[float, typer.Option(help="Share of the edges to remove.")] = 0.0,
     add: Annotated[float, typer.Option(help="Edges to invent, as a share of the existing ones.")] = 0.0,
     reverse: Annotated[float, typer.Option(help="Share of the edges to reverse.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of the random choice.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,
     dataset: _Dataset = None,
     data: _Data = None,
 ) -> None:
@@ -180,23 +163,27 @@ def perturb(
     from tsadbench.api import load_prior
     from tsadbench_priors.perturb import perturbed
 
-    _require_not_read(out, [Path(prior), *([Path(dataset)] if dataset else [])])
     loaded = load_prior(prior)
     sensors = _sensors(dataset, None, data) if dataset else loaded.sensors
-    ends = dict.fromkeys(end for edge in loaded.edges for end in (edge.source, edge.target))
-    names = [sensor.name for sensor in sensors] or list(ends)
+    names = [sensor.name for sensor in sensors] or _ends(loaded)
     worse = perturbed(loaded, names, drop=drop, add=add, reverse=reverse, seed=seed)
-    _write(out, worse.to_json())
-    typer.echo(f"{len(worse.edges)} edges are written to {out}", err=True)
+    _write(out, worse)
+
+
+def _ends(prior: Prior) -> list[str]:
+    """Return the sensors that a prior couples."""
+    return list(dict.fromkeys(end for edge in prior.edges for end in (edge.source, edge.target)))
 
 
 def _sensors(dataset: str | None, file: Path | None, directory: Path | None) -> tuple[Sensor, ...]:
     """Return the sensors of a data set, as its prior describes them, or those listed in a file."""
+    from pydantic import TypeAdapter
+
     from tsadbench.api import load_dataset
     from tsadbench.base import Sensor
 
     if (dataset is None) == (file is None):
-        raise UsageError("give either --dataset or --sensors: the prior needs to know whose sensors it is about")
+        raise UsageError("give either --dataset or --sensors")
     if dataset is not None:
         loaded = load_dataset(dataset, directory).dataset
         described = {sensor.name: sensor for sensor in (loaded.prior.sensors if loaded.prior else ())}
@@ -204,47 +191,29 @@ def _sensors(dataset: str | None, file: Path | None, directory: Path | None) -> 
     assert file is not None
     try:
         text = file.read_text(encoding="utf-8-sig")
-        if not text.lstrip().startswith("["):
-            return tuple(Sensor(line.strip()) for line in text.splitlines() if line.strip())
-        keys = ("name", "quantity", "subsystem")
-        return tuple(Sensor(**{key: str(one[key]) for key in keys if key in one}) for one in json.loads(text))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise UsageError(f"--sensors {file}: expected names or JSON objects with a name ({error})") from error
+        if text.lstrip().startswith("["):
+            return TypeAdapter(tuple[Sensor, ...]).validate_json(text)
+    except ValueError as error:
+        raise UsageError(f"--sensors {file}: expected names, or a JSON list of objects with a name") from error
+    return tuple(Sensor(line.strip()) for line in text.splitlines() if line.strip())
 
 
-def _print_estimate(request: Request, cache: Cache) -> None:
-    """Print what the request will roughly cost, before anything is paid for."""
-    from tsadbench_priors.questions import cost
-
-    written = _TOKENS_PER_SENSOR * len(request.sensors)
-    for model in request.models:
-        questions = [question for _, question in request.questions() if question.model == model]
-        new = [question for question in questions if cache.find(question) is None]
-        read = sum(question.tokens for question in new)
-        dollars = cost(model, read, written * len(new))
-        price = "price not known" if dollars is None else f"about ${dollars:.2f}"
-        typer.echo(
-            f"{model}: {len(questions)} answers, {len(questions) - len(new)} of them stored; to be asked: {len(new)}, "
-            f"about {read:,} tokens read and {written * len(new):,} written, {price}",
-            err=True,
-        )
-
-
-def _print_extraction(extraction: Extraction) -> None:
+def _print_ballots(ballots: list[Ballot]) -> None:
     """Print the edges that answers named, what was left out, how far answers agree, and what was paid."""
-    named, n = extraction.counts()
-    models = extraction.request.models
-    counts = {model: extraction.counts(model) for model in models} if len(models) > 1 else {}
-    for (source, target), count in sorted(named.items(), key=lambda item: (-item[1], item[0])):
-        each = (f"  {model}: {edges[source, target]}/{n_answers}" for model, (edges, n_answers) in counts.items())
-        _print(f"{count}/{n}  {source} -> {target}{''.join(each)}")
-    for reason, count in extraction.rejected().items():
+    from tsadbench_priors.extract import agreement, counts, grouped, left_out, valid
+
+    voting = valid(ballots)
+    models = grouped(voting, lambda one: one.model)
+    for pair, count in sorted(counts(voting).items(), key=lambda item: (-item[1], item[0])):
+        each = [f"  {model}: {counts(group)[pair]}/{len(group)}" for model, group in models.items()]
+        _print(f"{count}/{len(voting)}  {' -> '.join(pair)}{''.join(each) if len(each) > 1 else ''}")
+    for reason, count in left_out(ballots).items():
         _print(f"left out: {reason} ({count})", err=True)
-    for pair, share in extraction.agreement().items():
-        _print(f"agreement of {pair}: Jaccard {share:.3f}", err=True)
-    read, written, dollars = extraction.paid()
-    price = "price not known" if dollars is None else f"${dollars:.4f}"
-    typer.echo(f"paid for now: {read:,} tokens read, {written:,} written, {price}", err=True)
+    for names, share in agreement(ballots):
+        _print(f"agreement of {names}: Jaccard {share:.3f}", err=True)
+    paid = [ballot.paid for ballot in ballots if ballot.paid]
+    read, written = sum(one.input_tokens for one in paid), sum(one.output_tokens for one in paid)
+    typer.echo(f"paid for now: {read:,} tokens read, {written:,} written", err=True)
 
 
 def _print(text: str, *, err: bool = False) -> None:
@@ -252,11 +221,7 @@ def _print(text: str, *, err: bool = False) -> None:
     typer.echo("".join(one if one.isprintable() else ascii(one)[1:-1] for one in text), err=err)
 
 
-def _require_not_read(out: Path, read: list[Path]) -> None:
-    if out.exists() and any(file.exists() and out.samefile(file) for file in read):
-        raise UsageError(f"{out}: this file is also an input; choose another output")
-
-
-def _write(out: Path, text: str) -> None:
+def _write(out: Path, prior: Prior) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
+    out.write_text(prior.to_json(), encoding="utf-8")
+    typer.echo(f"{len(prior.edges)} edges are written to {out}", err=True)

@@ -2,64 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tsadbench import UsageError
 from tsadbench.base import extra
 
-_TEXT = (".md", ".markdown", ".txt", ".rst", "")
-# About 200,000 tokens, the size of smaller context windows.
-MOST_CHARACTERS = 600_000
 
-
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """The name of a file, and its text."""
 
     name: str
     text: str
 
-    @property
-    def sha256(self) -> str:
-        """Hash of the text."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
-
-def read_documents(paths: Sequence[Path]) -> tuple[Document, ...]:
-    """Read documents.
-
-    Raises
-    ------
-    UsageError
-        If one cannot be read or holds no text, or they are too long for a model.
-    MissingExtraError
-        If one is a PDF and pypdf is not installed.
-    """
-    documents = tuple(Document(path.name, _text(path)) for path in paths)
-    for document in documents:
-        if not document.text.strip():
-            raise UsageError(f"{document.name}: holds no text; a scanned PDF needs text recognition (OCR) first")
-    length = sum(len(document.text) for document in documents)
-    if length > MOST_CHARACTERS:
-        raise UsageError(
-            f"--system: {length:,} characters, expected at most {MOST_CHARACTERS:,}; give only the relevant ones"
-        )
-    return documents
+def read_document(path: Path) -> Document:
+    """Return a document; a UsageError if it cannot be read or holds no text."""
+    text = _pdf_text(path) if path.suffix.lower() == ".pdf" else _text(path)
+    if not text.strip():
+        raise UsageError(f"{path}: holds no text; a scanned PDF needs text recognition (OCR) first")
+    return Document(path.name, text)
 
 
 def _text(path: Path) -> str:
-    ending = path.suffix.lower()
-    if ending == ".pdf":
-        return _pdf_text(path)
-    if ending not in _TEXT:
-        raise UsageError(f"{path}: expected Markdown, text or PDF, found {ending}; convert it to one of these")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: expected text in UTF-8; save it in that encoding") from error
+        raise UsageError(f"{path}: expected a PDF, or Markdown or text in UTF-8; convert it to one") from error
 
 
 def _pdf_text(path: Path) -> str:

@@ -15,31 +15,14 @@ from tsadbench.base import Edge
 def perturbed(
     prior: Prior, sensors: Sequence[str], *, drop: float = 0.0, add: float = 0.0, reverse: float = 0.0, seed: int = 0
 ) -> Prior:
-    """Return a prior with some edges dropped, some invented and some reversed, in this order.
+    """Return a prior with some edges dropped, some invented between ``sensors``, some reversed, in this order.
 
-    Parameters
-    ----------
-    prior
-        The prior.
-    sensors
-        Sensors between which edges are invented.
-    drop, add, reverse
-        Numbers of edges as shares of the prior's edges, rounded; 0 to 1, ``add`` also more if there are enough pairs.
-    seed
-        Seed of the choice.
-
-    Raises
-    ------
-    UsageError
-        If a share or the seed is out of range, no edge would be left, or there are not enough pairs for new edges.
+    ``drop``, ``add`` and ``reverse`` are shares of the prior's edges, rounded to whole edges. A UsageError if a share
+    is out of range, no edge would be left, or there are not enough pairs for new edges.
     """
-    for name, share in (("drop", drop), ("reverse", reverse)):
-        if not 0 <= share <= 1:
-            raise UsageError(f"--{name} must be a share from 0 to 1, found {share}")
-    if not 0 <= add < np.inf:
-        raise UsageError(f"--add must be a finite number and must not be negative, found {add}")
-    if seed < 0:
-        raise UsageError(f"--seed must not be negative, found {seed}")
+    for name, share, most in (("drop", drop, 1.0), ("reverse", reverse, 1.0), ("add", add, len(sensors) ** 2)):
+        if not 0 <= share <= most:
+            raise UsageError(f"--{name} must be a share from 0 to {most:g}, found {share}")
     prior.check(tuple(sensors))
     rng = np.random.default_rng(seed)
     n = len(prior.edges)
@@ -71,19 +54,12 @@ def jaccard(first: set[tuple[str, str]], second: set[tuple[str, str]]) -> float:
 
 
 def _reversed(edges: list[Edge], count: int, rng: np.random.Generator) -> list[Edge]:
-    """Reverse so many edges, except those that run both ways already."""
+    """Return the edges with ``count`` of them reversed; edges that run both ways are left alone."""
     taken = {(edge.source, edge.target) for edge in edges}
     one_way = [i for i, edge in enumerate(edges) if (edge.target, edge.source) not in taken]
     turned = set(rng.choice(one_way, min(count, len(one_way)), replace=False).tolist()) if one_way else set()
-    return [
-        replace(
-            edge,
-            source=edge.target,
-            target=edge.source,
-            source_quantity=edge.target_quantity,
-            target_quantity=edge.source_quantity,
-        )
-        if i in turned
-        else edge
-        for i, edge in enumerate(edges)
-    ]
+    return [_turned(edge) if i in turned else edge for i, edge in enumerate(edges)]
+
+
+def _turned(edge: Edge) -> Edge:
+    return Edge(edge.target, edge.source, edge.target_quantity, edge.source_quantity, edge.mechanism, edge.votes)

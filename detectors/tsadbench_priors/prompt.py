@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tsadbench.base import Sensor
 from tsadbench_priors.documents import Document
@@ -44,37 +43,21 @@ Answer with nothing but a JSON list. Each element is an object with the keys "so
 "target_quantity" and "mechanism": the two sensors' names exactly as they are listed, the quantities they measure, and
 one sentence that states the mechanism. Use no other sensors than those listed. If there is no dependency, answer []."""
 
-VARIANTS = len(_OPENINGS)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt: the task, and the sensors with the documents."""
-
-    system: str
-    user: str
-
 
 def build_prompt(
     sensors: Sequence[Sensor], documents: Sequence[Document], pathways: Sequence[str] = (), variant: int = 0
-) -> Prompt:
-    """Return the prompt for a system.
+) -> tuple[str, str]:
+    """Return the prompt for a system: the task, and the sensors with the documents.
 
-    Parameters
-    ----------
-    sensors, documents
-        The sensors, with what is known about each, and the system's documentation.
-    pathways
-        Pathways to consider in addition to `PATHWAYS`.
-    variant
-        Number of the wording, 0 to `VARIANTS` - 1; all wordings ask for the same.
+    ``pathways`` are considered in addition to `PATHWAYS`; ``variant`` is the number of a wording, 0 to 3: all ask for
+    the same.
     """
     rules = _RULES.format(pathways="; ".join([*PATHWAYS, *pathways]))
     listed = "\n".join(f"- {_described(sensor)}" for sensor in sensors)
     texts = "\n\n".join(
         f'<document name="{document.name}">\n{_without_tags(document.text)}\n</document>' for document in documents
     )
-    return Prompt(system=f"{_OPENINGS[variant]}\n\n{rules}", user=f"Sensors:\n{listed}\n\n{texts}")
+    return f"{_OPENINGS[variant]}\n\n{rules}", f"Sensors:\n{listed}\n\n{texts}"
 
 
 def _described(sensor: Sensor) -> str:

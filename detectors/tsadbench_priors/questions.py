@@ -11,15 +11,6 @@ from pydantic import TypeAdapter
 
 from tsadbench import TsadbenchError
 
-# The environment variable that holds the key of the Messages API.
-KEY = "ANTHROPIC_API_KEY"
-# US dollars per million tokens, read and written, as published in early 2026; other models' costs are not shown.
-PRICES = {
-    "claude-opus-4-6": (5.0, 25.0),
-    "claude-sonnet-4-6": (3.0, 15.0),
-    "claude-haiku-4-5": (1.0, 5.0),
-}
-
 
 class ModelError(TsadbenchError, RuntimeError):
     """A language model gives no answer."""
@@ -35,43 +26,15 @@ class Question:
     max_tokens: int
     vote: int  # counted from 0
 
-    @property
-    def sha256(self) -> str:
-        """Hash of everything in the question."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-    @property
-    def tokens(self) -> int:
-        """Estimated number of tokens that are read: about one per four characters."""
-        return (len(self.system) + len(self.user)) // 4
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered."""
+    """A model's answer, why it ended, and the tokens read and written."""
 
     text: str
     stop_reason: str
-    model: str  # as it names itself
     input_tokens: int
     output_tokens: int
-    structured: bool  # whether it was held to the answer's JSON schema
-
-
-def cost(model: str, input_tokens: int, output_tokens: int) -> float | None:
-    """Return US dollars; None if the model's price is not known."""
-    name = next((name for name in PRICES if model == name or model.startswith(f"{name}-")), None)
-    if name is None:
-        return None
-    read, written = PRICES[name]
-    return (input_tokens * read + output_tokens * written) / 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What is read of a kept answer's file."""
-
-    reply: Reply
 
 
 class Cache:
@@ -83,18 +46,18 @@ class Cache:
     def find(self, question: Question) -> Reply | None:
         """Return the answer to a question that was asked before; None if there is none, or its file is damaged."""
         try:
-            return TypeAdapter(_Kept).validate_json(self._file(question).read_bytes(), strict=True).reply
-        except (OSError, ValueError):
+            content = json.loads(self._file(question).read_bytes())
+            return TypeAdapter(Reply).validate_python(content["reply"])
+        except (OSError, ValueError, LookupError, TypeError):
             return None
 
     def keep(self, question: Question, reply: Reply) -> None:
         """Write an answer, whole or not at all."""
-        file = self._file(question)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_suffix(".unfinished")
-        content = {"question": asdict(question), "reply": asdict(reply)}
-        unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
-        unfinished.replace(file)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        unfinished = self._file(question).with_suffix(".unfinished")
+        unfinished.write_text(json.dumps({"question": asdict(question), "reply": asdict(reply)}, indent=1))
+        unfinished.replace(self._file(question))
 
     def _file(self, question: Question) -> Path:
-        return self._folder / f"{question.sha256}.json"
+        name = hashlib.sha256(json.dumps(asdict(question), sort_keys=True).encode()).hexdigest()
+        return self._folder / f"{name}.json"

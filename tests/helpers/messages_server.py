@@ -44,7 +44,6 @@ class Messages:
     script: list[Any] = field(default_factory=lambda: [json.dumps(GOOD)])
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
-    offers_structure: bool = True
     url: str = ""
 
     def next(self) -> Any:
@@ -74,9 +73,6 @@ def serving(messages: Messages) -> Iterator[Messages]:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             messages.requests.append(body)
             messages.headers.append({name.lower(): value for name, value in self.headers.items()})
-            if "output_config" in body and not messages.offers_structure:
-                self._error(400, "invalid_request_error", "output_config.format is not supported by this model")
-                return
             what = messages.next()
             if what == "drop":
                 self.close_connection = True

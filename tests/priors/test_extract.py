@@ -47,7 +47,7 @@ def extract(tmp_path: Path, tsadbench):
         out.unlink(missing_ok=True)
         done = tsadbench(
             "prior", "extract", "--system", tmp_path / document, "--sensors", tmp_path / "sensors.txt",
-            "--cache", tmp_path / "answers", "--out", out, "--retries", 2, *more,
+            "--cache", tmp_path / "answers", "--out", out, *more,
         )  # fmt: skip
         assert KEY not in done.out + done.err
         assert "Traceback" not in done.err
@@ -69,10 +69,10 @@ def test_votes_are_counted_and_most_decide(messages, extract):
     done, prior = extract()
     assert pairs(prior) == {("Voltage", "Current"): 1.0, ("Current", "Flow"): 0.8}
     assert [sensor.name for sensor in prior.sensors] == NAMES
-    assert prior.sensors[2].quantity == "volume flow"
+    assert prior.edges[1].target_quantity == "volume flow"
     assert (prior.provenance["models"], prior.provenance["votes"]) == ("claude-sonnet-4-6", "5")
     assert "5/5  Voltage -> Current" in done.out
-    assert re.search(r"\b5,000 .*\b1,000 .*\$0\.0300", done.err)  # 5 x (1000 x 3 + 200 x 15) / 10^6
+    assert re.search(r"\b5,000 .*\b1,000 ", done.err)
     assert pairs(extract("--min-votes", "2")[1]).keys() == {*pairs(prior), ("Current", "Temperature")}
     assert len(messages.requests) == 5
 
@@ -81,7 +81,6 @@ def test_what_is_sent(messages, extract):
     extract("--votes", "1", "--pathway", "reaction (what a catalyst speeds up)")
     (sent,) = messages.requests
     assert (sent["model"], sent["max_tokens"]) == ("claude-sonnet-4-6", 16_000)
-    assert set(sent["output_config"]["format"]["schema"]["properties"]["edges"]["items"]["required"]) == set(GOOD[0])
     assert "reaction (what" in sent["system"]
     user = sent["messages"][0]["content"]
     assert all(f"- {name}" in user for name in NAMES)
@@ -140,12 +139,6 @@ def test_models_and_wordings_are_compared(messages, extract):
     assert len({sent["system"] for sent in messages.requests}) == 2
 
 
-def test_a_model_that_cannot_be_held_to_a_form_is_asked_without(messages, extract):
-    messages.offers_structure = False
-    assert pairs(extract("--votes", "3")[1]) == BOTH
-    assert ["output_config" in sent for sent in messages.requests] == [True, False, False, False]
-
-
 class TestAnswers:
     """Whatever the model answers, only edges between known sensors count."""
 
@@ -164,7 +157,7 @@ class TestAnswers:
     def test_what_does_not_belong_is_left_out_and_counted(self, answer, left_out):
         found = read_answer(answer, "end_turn", NAMES)
         assert {(one.source, one.target) for one in found.edges} == BOTH.keys()
-        assert (found.spoilt, found.rejected.total()) == (None, left_out)
+        assert found.left_out.total() == left_out
 
     @pytest.mark.parametrize(
         ("answer", "stop"),
@@ -179,7 +172,7 @@ class TestAnswers:
         ],
     )
     def test_an_answer_without_a_vote(self, answer, stop):
-        assert read_answer(answer, stop, NAMES).spoilt
+        assert read_answer(answer, stop, NAMES).edges is None
 
     def test_texts_are_made_harmless(self):
         (one,) = read_answer(
@@ -209,13 +202,13 @@ def test_what_passes_is_tried_again(messages, extract, fault):
         (500, "500"),
         (401, "ANTHROPIC_API_KEY"),
         (404, "--model"),
-        ("hang", "in time"),
+        ("hang", "timed out"),
         ({"nonsense": True}, "Messages API"),
     ],
 )
 def test_what_does_not_pass_is_one_line_and_paid_votes_are_kept(messages, extract, fault, named):
     messages.script = [text(*GOOD), fault]
-    done, prior = extract("--votes", "2", "--timeout", "0.3", "--retries", "0")
+    done, prior = extract("--votes", "2", "--timeout", "0.3")
     assert (done.code, prior, named in done.err) == (2, None, True)
     before = len(messages.requests)
     messages.script = [text(*GOOD)]
@@ -246,7 +239,13 @@ def test_pdf(messages, extract, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("x.docx", b"PK"), ("x.md", b""), ("y.md", b"\xff\xfe\x00"), ("x.pdf", b"no pdf"), ("missing.md", None)],
+    [
+        ("x.docx", b"PK\x03\x04\xff\xfe"),
+        ("x.md", b""),
+        ("y.md", b"\xff\xfe\x00"),
+        ("x.pdf", b"no pdf"),
+        ("missing.md", None),
+    ],
 )
 def test_wrong_documents_are_named(messages, extract, tmp_path, name, content):
     if content is not None:

@@ -43,7 +43,6 @@ class TestPerturbed:
             ({"reverse": -0.1}, "--reverse"),
             ({"add": 9.0}, "--add"),
             ({"add": float("nan")}, "--add"),
-            ({"drop": 0.1, "seed": -1}, "--seed"),
         ],
     )
     def test_wrong_shares(self, shares, named):
@@ -108,7 +107,11 @@ class TestCommands:
 
     @pytest.mark.parametrize(
         ("arguments", "named"),
-        [(("show", "nothing"), "nothing"), (("perturb", "skab", "--drop", "1", "--out", "x.json"), "--drop")],
+        [
+            (("show", "nothing"), "nothing"),
+            (("perturb", "skab", "--drop", "1", "--out", "x.json"), "--drop"),
+            (("perturb", "skab", "--seed", "-1", "--out", "x.json"), "--seed"),
+        ],
     )
     def test_wrong_usage(self, tsadbench, tmp_path, monkeypatch, arguments, named):
         monkeypatch.chdir(tmp_path)
