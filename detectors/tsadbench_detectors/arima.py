@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
-from numbers import Integral
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from tsadbench import DataError
-from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune, extra
-from tsadbench_detectors.smoothing import trailing_median
+from tsadbench.base import Cheap, Choice, Detector, FloatArray, Ge, Le, Recording, Traits, Tune, detector, extra
+from tsadbench_detectors.control_limits import Smoothing
+from tsadbench_detectors.rows import trailing_median
 from tsadbench_detectors.standardise import Standardiser
 
 with extra("arima", "stats"):
     from tsadbench_detectors.arima_model import MOST_DIFFERENCES, Model, likeliest, n_differences, regressed
 
-Selection: TypeAlias = Literal["aic", "none"]
-
 # In the sensor's standard deviations: a series that its model forecasts exactly has no residuals to divide by.
 _SMALLEST_DEVIATION = 1e-6
 
 
+@detector
 class ARIMA(Detector):
     """Scores how far a sensor is from the forecast of its own ARIMA model: the sensor that is furthest off counts.
 
@@ -92,50 +91,18 @@ class ARIMA(Detector):
         family="forecast", extra="stats", paper="Box and Jenkins, Time Series Analysis: Forecasting and Control, 1970"
     )
 
-    def __init__(
-        self,
-        *,
-        p: int = 2,
-        d: int | None = None,
-        q: int = 2,
-        selection: Selection = "aic",
-        estimation_rows: int = 2_000,
-        smoothing: int = 1,
-    ) -> None:
-        self.p = p
-        self.d = d
-        self.q = q
-        self.selection = selection
-        self.estimation_rows = estimation_rows
-        self.smoothing = smoothing
+    p: Annotated[int, Ge(0), Tune(0, 4), Cheap(1)] = 2
+    d: Annotated[int | None, Ge(0), Le(MOST_DIFFERENCES), Choice((None, 0, 1))] = None
+    q: Annotated[int, Ge(0), Tune(0, 4), Cheap(1)] = 2
+    selection: Literal["aic", "none"] = "aic"
+    estimation_rows: Annotated[int, Ge(20), Cheap(300)] = 2_000
+    smoothing: Smoothing = 1
 
     def declared_traits(self) -> Traits:  # noqa: D102
         if self.q > 0:
             return self.traits
-        return replace(
-            self.traits, memory=self.p + (MOST_DIFFERENCES if self.d is None else self.d) + self.smoothing - 1
-        )
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "p": Tune(0, 4),
-            "d": Choice((None, 0, 1)),
-            "q": Tune(0, 4),
-            "smoothing": Tune(1, 30, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"p": 1, "q": 1, "estimation_rows": 300}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        for parameter, least in (("p", 0), ("q", 0), ("estimation_rows", 20), ("smoothing", 1)):
-            value = getattr(self, parameter)
-            holds = isinstance(value, Integral) and int(value) >= least
-            self._require(holds, parameter, f"an integer of at least {least}")
-        self._require(self.d is None or self.d in range(MOST_DIFFERENCES + 1), "d", "0, 1, 2 or none")
-        self._require(self.selection in get_args(Selection), "selection", f"one of {list(get_args(Selection))}")
+        d = MOST_DIFFERENCES if self.d is None else self.d
+        return replace(self.traits, memory=self.p + d + self.smoothing - 1)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)

@@ -1,26 +1,71 @@
-"""Control limits of multivariate process monitoring: what T-squared and Q exceed once in 1 / (1 - confidence) rows."""
+"""Process monitoring with two charts: their control limits, and one score of both."""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from scipy import stats
 
-from tsadbench.base import FloatArray
+from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, Tune
+from tsadbench_detectors.rows import by_blocks, trailing_median
+from tsadbench_detectors.standardise import Standardiser
+
+Smoothing: TypeAlias = Annotated[int, Ge(1), Tune(1, 30, log=True)]
+
+_ROWS_AT_ONCE = 4_096
+
+
+class TwoCharts(Detector):
+    """Scores the larger of two statistics of a row, each divided by its limit: charts raise an alarm above 1.
+
+    Both statistics are smoothed by a trailing median before the larger is taken. Contributions split the statistic that
+    is larger in a row, before smoothing; they sum to the row's own score. Sensors that are constant over the training
+    rows are left out.
+    """
+
+    smoothing: int
+    standardiser_: Standardiser
+
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(self.traits, memory=self.smoothing - 1)
+
+    def _score(self, recording: Recording) -> FloatArray:
+        first, second = self._statistics(recording).T
+        return np.maximum(trailing_median(first, self.smoothing), trailing_median(second, self.smoothing))
+
+    def _statistics(self, recording: Recording) -> FloatArray:
+        """Return both statistics of each row, over their limits, [n_rows, 2]."""
+
+        def sums(rows: FloatArray) -> FloatArray:
+            return np.column_stack([split.sum(axis=1) for split in self._split(rows)])
+
+        return by_blocks(sums, self._inputs(recording), _ROWS_AT_ONCE)
+
+    def _contributions(self, recording: Recording) -> FloatArray:
+        def larger(rows: FloatArray) -> FloatArray:
+            first, second = self._split(rows)
+            return np.where((first.sum(axis=1) >= second.sum(axis=1))[:, None], first, second)
+
+        by_sensor = by_blocks(larger, self._inputs(recording), _ROWS_AT_ONCE)
+        return self.standardiser_.with_constant_sensors(by_sensor)
+
+    def _inputs(self, recording: Recording) -> FloatArray:
+        """Return what each row's statistics are computed from, [n_rows, ...]."""
+        return recording.values
+
+    @abstractmethod
+    def _split(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both statistics of inputs, over their limits, split by sensor, [n_rows, n_varying] each."""
 
 
 def t2_limit(n_variables: int, n_rows: int, confidence: float) -> float:
     """Return the limit of Hotelling's T-squared for a new row, one that was not used to estimate the covariance.
 
-    ``m (n - 1) (n + 1) / (n (n - m)) F(confidence; m, n - m)``.
-
-    Parameters
-    ----------
-    n_variables
-        m: sensors, or principal components.
-    n_rows
-        n: training rows, more than m.
-    confidence
-        Share of normal rows below the limit.
+    ``m (n - 1) (n + 1) / (n (n - m)) F(confidence; m, n - m)`` for m variables and n > m training rows; ``confidence``
+    is the share of normal rows below the limit.
 
     Examples
     --------
@@ -34,22 +79,10 @@ def t2_limit(n_variables: int, n_rows: int, confidence: float) -> float:
 def q_limit(residual_variances: FloatArray, confidence: float) -> float:
     """Return the limit of Q, the squared length of what the principal components leave of a row.
 
-    Jackson and Mudholkar's approximation. It does not hold if its exponent h0 is not positive; then the limit is
-    that of the scaled chi-squared distribution with the same mean and variance.
-
-    Parameters
-    ----------
-    residual_variances
-        [n_residual], positive: the variances of the components that were not kept. If there are none, nothing is
-        left of a row and the limit is infinite.
-    confidence
-        Share of normal rows below the limit, at least 0.5.
-
-    References
-    ----------
-    J. E. Jackson and G. S. Mudholkar, Control procedures for residuals associated with principal component
-    analysis, Technometrics 21(3), 1979. The chi-squared form: G. E. P. Box, Some theorems on quadratic forms,
-    Annals of Mathematical Statistics 25(2), 1954.
+    Jackson and Mudholkar's approximation (Technometrics 21(3), 1979) for the variances of the components that were not
+    kept, [n_residual], positive; infinite if there are none. It does not hold if its exponent h0 is not positive; then
+    the limit is that of the scaled chi-squared distribution with the same mean and variance (G. E. P. Box, Annals of
+    Mathematical Statistics 25(2), 1954).
 
     Examples
     --------

@@ -4,46 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.optimize import brentq
-from scipy.stats import gaussian_kde
+from scipy.special import ndtr
 
 from tsadbench import DataError
-from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune, trailing_windows
-from tsadbench_detectors.row_blocks import by_blocks
-from tsadbench_detectors.smoothing import trailing_median
+from tsadbench.base import (
+    Cheap,
+    Choice,
+    FloatArray,
+    Ge,
+    Lt,
+    Recording,
+    Traits,
+    Tune,
+    detector,
+    trailing_windows,
+)
+from tsadbench_detectors.control_limits import Smoothing, TwoCharts
 from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.t2 import NEGLIGIBLE_VARIANCE
 from tsadbench_detectors.window_covariance import shrunk_covariance
 
-# Of the rig that the paper watches.
 _PAPERS_STATES = 25
-# Products of so many rows at a time, never fewer: a row's last bits must not depend on how many are scored with it, and
-# einsum takes five times as long.
-_WINDOWS_AT_ONCE = 256
 # Training rows vary by about 1 along every state. If they leave less of the past than this, it is rounding.
 _SMALLEST_LIMIT = 1e-6
 
 
-class CVA(Detector):
+@detector
+class CVA(TwoCharts):
     """Scores how unusual the recent past is, in the directions that foretell the future (T2) or in all others (Q).
 
-    Canonical variate analysis looks at the last ``past`` rows in one vector, and at the ``future`` rows after them in
-    another. It finds the linear combinations of the past that correlate most with combinations of the future: the
-    states of a linear dynamic system that could have made the rows. T-squared is the squared length of the states, Q
-    that of what they leave of the past, once the past is scaled such that training rows vary alike in all directions.
-    The larger counts, each divided by its limit, so that a score above 1 is an alarm.
+    Canonical variate analysis finds the linear combinations of the last ``past`` rows that correlate most with
+    combinations of the ``future`` rows after them: the states of a linear dynamic system. T-squared is the squared
+    length of the states, Q that of what they leave of the past, once the past is scaled such that training rows vary
+    alike in all directions. The larger counts, each divided by its limit, so that a score above 1 is an alarm.
 
     It learns from stretches of ``past + future`` rows that lie in one recording. While it scores, rows before a
     recording's first are taken to be equal to the first. Sensors that are constant over the training rows are left out.
 
     Contributions split the statistic that is the larger one in a row, before smoothing, divided by its limit, as
-    ``y_i (M y)_i`` for a statistic ``y' M y``; a sensor's are summed over the past rows. They sum to the row's own
-    score; one is negative if the sensor's deviation is what the others and the past predict.
+    ``p_i (M p)_i`` for a statistic ``p' M p``; a sensor's are summed over the past rows. They sum to the row's own
+    score; one may be negative.
 
     Parameters
     ----------
@@ -57,8 +62,8 @@ class CVA(Detector):
     confidence
         Of both control limits, at least 0.5 and below 1.
     smoothing
-        Rows of the trailing median over both statistics, at least 1 (= no smoothing). At a recording's start it is
-        taken over the rows that exist.
+        Rows of the trailing median over both statistics, before the larger is taken, at least 1 (= none); at a
+        recording's start, of those that exist.
 
     Notes
     -----
@@ -71,11 +76,10 @@ class CVA(Detector):
         values).
     Differences
         In the paper the past of row t ends with row t - 1. Here it ends with row t, so that a row's score sees the row
-        itself: the score is the paper's at t + 1. The paper inverts the sample covariances. With few rows and many
-        sensors, or collinear ones, they have no inverse, or one made of noise; here the covariance of past and future
-        together is shrunk towards a multiple of the identity, as much as Ledoit and Wolf's formula says: the less, the
-        more training rows there are. A row that breaks an exact collinearity scores high, but not without bound. The
-        paper watches two charts; here the larger statistic counts, as for `T2Q`.
+        itself: the score is the paper's at t + 1. The paper inverts the sample covariances, which with few rows, many
+        sensors or collinear ones have no inverse, or one made of noise; here the covariance of past and future together
+        is shrunk towards a multiple of the identity by Ledoit and Wolf's formula. A row that breaks an exact
+        collinearity scores high, but not without bound. The paper watches two charts; here the larger statistic counts.
     Defaults
         ``past``, ``future``, ``states`` and ``confidence`` are the paper's: 15, 15, 25 (it looks at where the canonical
         correlations fall) and 99 %. With up to three sensors there are fewer states, so that Q has something left.
@@ -92,47 +96,19 @@ class CVA(Detector):
         family="statistics", paper="Ruiz-Carcel et al., Control Engineering Practice 42, 2015"
     )
 
-    def __init__(
-        self,
-        *,
-        past: int = 15,
-        future: int = 15,
-        states: int | None = None,
-        confidence: float = 0.99,
-        smoothing: int = 1,
-    ) -> None:
-        self.past = past
-        self.future = future
-        self.states = states
-        self.confidence = confidence
-        self.smoothing = smoothing
+    past: Annotated[int, Ge(1), Tune(2, 30, log=True), Cheap(5)] = 15
+    future: Annotated[int, Ge(1), Tune(2, 30, log=True), Cheap(5)] = 15
+    states: Annotated[int | None, Ge(1)] = None
+    confidence: Annotated[float, Ge(0.5), Lt(1), Choice((0.95, 0.99, 0.999))] = 0.99
+    smoothing: Smoothing = 1
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.past - 1 + self.smoothing - 1)
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "past": Tune(2, 30, log=True),
-            "future": Tune(2, 30, log=True),
-            "confidence": Choice((0.95, 0.99, 0.999)),
-            "smoothing": Tune(1, 30, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"past": 5, "future": 5}
-
     def _check(self, sensors: tuple[str, ...]) -> None:
-        for parameter in ("past", "future"):
-            value = getattr(self, parameter)
-            self._require(isinstance(value, Integral) and int(value) >= 1, parameter, "an integer of at least 1")
         most = min(self.past, self.future) * len(sensors)
-        holds = self.states is None or (isinstance(self.states, Integral) and 1 <= self.states <= most)
-        expected = f"an integer from 1 to {most}, the sensors times the smaller of past and future"
-        self._require(holds, "states", expected)
-        self._require(0.5 <= self.confidence < 1, "confidence", "at least 0.5 and below 1")
-        self._require(self.smoothing >= 1, "smoothing", "at least 1")
+        few_enough = self.states is None or self.states <= most
+        self._require(few_enough, "states", f"at most {most}, the sensors times the smaller of past and future")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
@@ -161,8 +137,8 @@ class CVA(Detector):
         self.n_states_ = min(states, len(self.correlations_))
         # V's columns beyond the states span what they leave: as many values as needed, and the same Q.
         self.variates_ = np.ascontiguousarray(scale_past @ np.asarray(variates).T)
-        full = [by_blocks(self._sums, self._pasts(recording)[self.past - 1 :], _WINDOWS_AT_ONCE)
-                for recording in recordings if recording.n_rows >= self.past]  # fmt: skip
+        self.limits_ = np.ones(2)  # until the statistics of the training rows are known
+        full = [self._statistics(recording)[self.past - 1 :] for recording in recordings]
         t2, q = np.concatenate(full).T
         q_limit = _kernel_density_limit(q, self.confidence) if self.n_states_ < n_past else np.inf
         self.limits_ = np.maximum([_kernel_density_limit(t2, self.confidence), q_limit], _SMALLEST_LIMIT)
@@ -170,41 +146,18 @@ class CVA(Detector):
     def _training_facts(self) -> Mapping[str, float]:
         return {"states": self.n_states_}
 
-    def _score(self, recording: Recording) -> FloatArray:
-        shares = by_blocks(self._sums, self._pasts(recording), _WINDOWS_AT_ONCE) / self.limits_
-        t2, q = (trailing_median(share, self.smoothing) for share in shares.T)
-        return np.maximum(t2, q)
-
-    def _contributions(self, recording: Recording) -> FloatArray:
-        by_sensor = by_blocks(self._of_the_larger, self._pasts(recording), _WINDOWS_AT_ONCE)
-        return self.standardiser_.with_constant_sensors(by_sensor)
-
-    def _pasts(self, recording: Recording) -> FloatArray:
+    def _inputs(self, recording: Recording) -> FloatArray:
         """Return the past of every row, [n_rows, past, n_varying], the oldest row first; a view."""
         return trailing_windows(self.standardiser_.varying_z_scores(recording.values), self.past)
 
-    def _sums(self, pasts: FloatArray) -> FloatArray:
-        """Return T-squared and Q of at most `_WINDOWS_AT_ONCE` pasts, [n_pasts, 2]."""
-        squares = self._scaled(pasts)[1] ** 2
-        sums = [squares[:, : self.n_states_].sum(axis=1), squares[:, self.n_states_ :].sum(axis=1)]
-        return np.column_stack(sums)[: len(pasts)]
-
-    def _of_the_larger(self, pasts: FloatArray) -> FloatArray:
-        """Return the larger statistic split by sensor, divided by its limit, [n_pasts, n_varying]."""
-        centred, scaled = self._scaled(pasts)
-        squares = scaled**2
-        t2_share = squares[:, : self.n_states_].sum(axis=1, keepdims=True) / self.limits_[0]
-        t2_is_larger = t2_share >= squares[:, self.n_states_ :].sum(axis=1, keepdims=True) / self.limits_[1]
-        is_state = np.arange(scaled.shape[1]) < self.n_states_
-        scaled[is_state != t2_is_larger] = 0.0
-        split = centred * (scaled @ self.variates_.T) / np.where(t2_is_larger, *self.limits_)
-        return np.asarray(split.reshape(len(split), self.past, -1).sum(axis=1))[: len(pasts)]
-
-    def _scaled(self, pasts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return pasts as vectors, centred, and scaled: states first, then the residual; with rows of zeros below."""
-        centred = np.zeros((_WINDOWS_AT_ONCE, len(self.past_mean_)))
-        centred[: len(pasts)] = pasts.reshape(len(pasts), -1) - self.past_mean_
-        return centred, centred @ self.variates_
+    def _split(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = rows.reshape(len(rows), -1) - self.past_mean_
+        states, residuals = np.split(self.variates_, [self.n_states_], axis=1)
+        t2, q = (
+            (p * (p @ part @ part.T)).reshape(rows.shape).sum(axis=1) / limit
+            for part, limit in zip((states, residuals), self.limits_, strict=True)
+        )
+        return t2, q
 
 
 def _inverse_root(covariance: FloatArray) -> FloatArray:
@@ -220,6 +173,6 @@ def _kernel_density_limit(values: FloatArray, confidence: float) -> float:
     largest = float(values.max())
     if np.ptp(values) <= 1e-9 * largest:  # no width
         return largest
-    density = gaussian_kde(values, bw_method="silverman")
-    reach = 10 * float(np.sqrt(density.covariance[0, 0]))
-    return float(brentq(lambda limit: density.integrate_box_1d(-np.inf, limit) - confidence, 0.0, largest + reach))
+    width = float(values.std(ddof=1)) * (0.75 * len(values)) ** -0.2  # 1.06 s n^-1/5
+    top = largest + 10 * width
+    return float(brentq(lambda limit: float(ndtr((limit - values) / width).mean()) - confidence, 0.0, top))

@@ -2,55 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from tsadbench import DataError
-from tsadbench.base import FloatArray, Recording, Space, Traits, Tune, trailing_windows
+from tsadbench.base import FloatArray, Ge, Recording, Traits, Tune, detector, trailing_windows
 from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.t2_q import T2Q
 
 
+@detector
 class DynamicPCA(T2Q):
     """Scores how far a row and the ``lags`` rows before it lie within, or from, their common principal components.
 
-    A row is extended by the rows before it, and T-squared and Q (`T2Q`) are computed on these longer rows. The sensors'
-    dependence on their own and each other's past is then a correlation like any other: the components contain a
-    linear vector autoregression, and a row that does not follow from its past leaves them.
+    T-squared and Q (`T2Q`) are computed on rows that are extended by the rows before them. The components then contain
+    a linear vector autoregression, and a row that does not follow from its past leaves them.
 
     It learns from rows that have all their lags in their recording. While it scores, rows before a recording's first
     are taken to be equal to the first. Sensors that are constant over the training rows are left out.
 
-    Contributions split the statistic that is the larger one in a row, before smoothing, divided by its limit, as those
-    of `T2Q` do; a sensor's are summed over the row and its lags. They sum to the row's own score.
+    Contributions are those of `T2Q`; a sensor's are summed over the row and its lags.
 
     Parameters
     ----------
     lags
         Rows before a row that are looked at with it, at least 1.
-    variance
-        Share of the variance of the extended rows that the components hold at least, above 0 and at most 1.
-    confidence
-        Of both control limits, at least 0.5 and below 1.
-    smoothing
-        Rows of the trailing median over both statistics, at least 1 (= no smoothing). At a recording's start it is
-        taken over the rows that exist.
+    variance, confidence, smoothing
+        As for `T2Q`.
 
     Notes
     -----
     Equations
         With z the z-scores of the extended row ``[x_{t-lags}, ..., x_t]``, P the first k eigenvectors of their
         covariance and L their variances: ``T2 = z' P L^-1 P' z``, ``Q = |z - P P' z|^2``; the score is
-        ``max(T2 / T2_limit, Q / Q_limit)``. The limits are those of `T2Q`: the F distribution for the T2 of a new row,
-        Jackson and Mudholkar's approximation for Q.
+        ``max(T2 / T2_limit, Q / Q_limit)``, with the limits of `T2Q`.
     Differences
         The paper finds the number of lags by counting linear relations that one more lag reveals; here it is a
         parameter. The paper finds k by parallel analysis, which compares variances with those of random numbers; here
         it is the smallest number that holds the share ``variance``, so that this detector and `T2Q` differ in the lags
-        alone. The paper watches two charts; here the larger statistic counts, as for `T2Q`. Extended rows overlap, so
-        that they are not independent, and both limits are exceeded somewhat more often than ``confidence`` says.
+        alone. The paper watches two charts; here the larger statistic counts. Extended rows overlap, so that both
+        limits are exceeded somewhat more often than ``confidence`` says.
     Defaults
         ``lags``: 2, with which the method is run on the Tennessee Eastman process. ``variance`` and ``confidence`` are
         those of `T2Q`.
@@ -66,20 +57,10 @@ class DynamicPCA(T2Q):
         paper="Ku, Storer and Georgakis, Chemometrics and Intelligent Laboratory Systems 30(1), 1995",
     )
 
-    def __init__(self, *, lags: int = 2, variance: float = 0.85, confidence: float = 0.999, smoothing: int = 1) -> None:
-        super().__init__(variance=variance, confidence=confidence, smoothing=smoothing)
-        self.lags = lags
+    lags: Annotated[int, Ge(1), Tune(1, 10, log=True)] = 2
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.lags + self.smoothing - 1)
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {"lags": Tune(1, 10, log=True), **super().search_space()}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        self._require(isinstance(self.lags, Integral) and self.lags >= 1, "lags", "an integer of at least 1")
-        super()._check(sensors)
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         Standardiser.of(recordings).require_variation("DynamicPCA")
@@ -89,14 +70,8 @@ class DynamicPCA(T2Q):
                 f"DynamicPCA: expected at least 2 training rows that have {self.lags} rows before them in their "
                 f"recording (lags), found {n_extended}; train on longer recordings or make lags smaller"
             )
-        extended = [self._extended(recording) for recording in recordings]
-        super()._fit(
-            tuple(
-                long.rows(self.lags, long.n_rows)
-                for recording, long in zip(recordings, extended, strict=True)
-                if recording.n_rows > self.lags
-            )
-        )
+        long_enough = [recording for recording in recordings if recording.n_rows > self.lags]
+        super()._fit(tuple(self._extended(one).rows(self.lags, one.n_rows) for one in long_enough))
 
     def _score(self, recording: Recording) -> FloatArray:
         return super()._score(self._extended(recording))
@@ -107,7 +82,7 @@ class DynamicPCA(T2Q):
         return by_sensor
 
     def _extended(self, recording: Recording) -> Recording:
-        """Return the rows with their lags, [n_rows, (lags + 1) * n_sensors], oldest first; nothing is copied."""
+        """Return the rows with their lags, [n_rows, (lags + 1) * n_sensors], oldest first."""
         windows = trailing_windows(recording.values, self.lags + 1)
         sensors = tuple(f"{name}, lag {lag}" for lag in range(self.lags, -1, -1) for name in recording.sensors)
         return Recording(id=recording.id, values=windows.reshape(len(windows), -1), sensors=sensors)

@@ -19,7 +19,7 @@ class L2Z(ZScoreFloor):
     Equations
         ``s(x) = sqrt(sum_i ((x_i - mean_i) / deviation_i)^2)`` over the training rows' mean and standard deviation.
     Differences
-        No publication: a rule that learns nothing, or next to nothing.
+        No publication: a rule that learns next to nothing.
     Defaults
         mean = 1: no averaging. Runs add mean = 10 too, because methods with windows average as well.
 

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from numbers import Integral
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from sklearn.neighbors import LocalOutlierFactor
 
 from tsadbench import DataError
-from tsadbench.base import Detector, FloatArray, Recording, Space, Traits, Tune
-from tsadbench_detectors.row_blocks import by_blocks
-from tsadbench_detectors.spaced_rows import evenly_spaced_rows
+from tsadbench.base import Cheap, Detector, FloatArray, Ge, Recording, Traits, Tune, detector
+from tsadbench_detectors.rows import by_blocks, evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 # The differences of so many rows of 50 sensors to 20 neighbours are 8 MiB.
 _ROWS_AT_ONCE = 1_024
 
 
+@detector
 class LOF(Detector):
     """Scores how sparse a row's surroundings are among the training rows, compared with those of its neighbours.
 
     The score is near 1 where a row lies as close to its neighbours as these lie to theirs, and above 1 where it lies
-    farther away. Because only the ratio counts, the score suits training rows that are dense in one operating state
-    and sparse in another. Rows are z-scores. It remembers the distinct training rows (scikit-learn's
-    ``LocalOutlierFactor(novelty=True)``), of at most ``max_rows`` evenly spaced ones.
+    farther away. Only the ratio counts, so that training rows may be dense in one operating state and sparse in
+    another. Rows are z-scores. It remembers the distinct ones of at most ``max_rows`` evenly spaced training rows
+    (scikit-learn's ``LocalOutlierFactor(novelty=True)``).
 
     Training scores are held out, in ``blocks`` stretches of rows: each stretch is scored by the rows of the others.
-    Rows of a slow system resemble those a moment before and after, so a factor for which only the row itself is left
-    out is too low for a threshold.
+    Rows of a slow system resemble those a moment before and after, so that leaving out the row alone is not enough.
 
     Contributions divide the score among the sensors in proportion to their mean squared difference to the neighbours.
 
@@ -54,8 +52,7 @@ class LOF(Detector):
     Differences
         The paper rates the rows of one set; here new rows are rated by remembered ones (novelty detection). The paper
         suggests the largest factor over MinPts from 10 to 50; here it is one number of neighbours. Equal rows are
-        remembered once, which stands for the paper's k-distinct-distance and keeps lrd finite. Sensors are
-        standardised. Single rows, not windows: at one row a second, neighbours are mostly neighbours in time.
+        remembered once, which stands for the paper's k-distinct-distance and keeps lrd finite.
     Defaults
         n_neighbors = 20, scikit-learn's, within the paper's range of 10 to 50. max_rows by cost: 10,000 rows, more
         than SKAB trains on. blocks = 10, by training rows alone: of the last fifth of SKAB's training rows, 50 % lie
@@ -71,26 +68,12 @@ class LOF(Detector):
         family="density", memory=0, scoring_parameters=("blocks",), paper="Breunig et al., SIGMOD 2000"
     )
 
-    def __init__(self, *, n_neighbors: int = 20, max_rows: int = 10_000, blocks: int = 10) -> None:
-        self.n_neighbors = n_neighbors
-        self.max_rows = max_rows
-        self.blocks = blocks
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {"n_neighbors": Tune(10, 50, log=True)}
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"max_rows": 500, "blocks": 5}
+    n_neighbors: Annotated[int, Ge(1), Tune(10, 50, log=True)] = 20
+    max_rows: Annotated[int, Ge(2), Cheap(500)] = 10_000
+    blocks: Annotated[int, Ge(0), Cheap(5)] = 10
 
     def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        for parameter, smallest in (("n_neighbors", 1), ("max_rows", 2)):
-            value = getattr(self, parameter)
-            valid = isinstance(value, Integral) and int(value) >= smallest
-            self._require(valid, parameter, f"an integer of at least {smallest}")
-        valid = isinstance(self.blocks, Integral) and (self.blocks == 0 or self.blocks >= 2)
-        self._require(valid, "blocks", "0, or an integer of at least 2")
+        self._require(self.blocks != 1, "blocks", "0 or at least 2")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
@@ -119,9 +102,7 @@ class LOF(Detector):
     def _factors(self, model: LocalOutlierFactor, values: FloatArray) -> FloatArray:
         """Return the factors of rows [n_rows, n_sensors] as new ones, [n_rows]."""
         model = copy.deepcopy(model)  # its tree counts the queries
-        return by_blocks(
-            lambda rows: -np.asarray(model.score_samples(self.standardiser_.z_scores(rows)), dtype=np.float64), values
-        )
+        return -np.asarray(model.score_samples(self.standardiser_.z_scores(values)), dtype=np.float64)
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
         rows = pooled_rows(recordings)

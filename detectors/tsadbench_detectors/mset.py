@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
@@ -13,17 +11,22 @@ from scipy.spatial.distance import cdist
 
 from tsadbench import DataError
 from tsadbench.base import (
+    Cheap,
     Choice,
     Detector,
     FloatArray,
+    Ge,
+    Gt,
     IntArray,
+    Lt,
     Recording,
-    Space,
     Traits,
     Tune,
+    detector,
     trailing_mean,
 )
-from tsadbench_detectors.row_blocks import by_blocks
+from tsadbench_detectors.control_limits import Smoothing
+from tsadbench_detectors.rows import by_blocks
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 Residual: TypeAlias = Literal["standardised", "raw"]
@@ -33,6 +36,7 @@ _ROWS_AT_ONCE = 10_000
 _BLOCKS = 5
 
 
+@detector
 class MSET(Detector):
     """Multivariate state estimation technique: how far a row is from its estimate from remembered rows.
 
@@ -64,10 +68,9 @@ class MSET(Detector):
         ``estimate(x) = D (D' # D)^-1 (D' # x)`` with ``a # b = 1 - |a - b| / (|a| + |b|)``; the score is ``|x -
         estimate(x)|``.
     Differences
-        Residuals are in z-scores. The SKAB benchmark takes ``|x - estimate| / |estimate|`` in raw units, in which its
-        voltage, temperature and flow are the whole length (``residual=raw``), smooths over 60 rows around the row,
-        which looks 29 rows ahead, and remembers all 400 training rows, whose own residuals are 0. Here the mean is
-        trailing, and training scores are held out.
+        Residuals are in z-scores. The SKAB benchmark takes ``|x - estimate| / |estimate|`` in raw units
+        (``residual=raw``), smooths over 60 rows around the row, which looks 29 rows ahead, and remembers all 400
+        training rows, whose own residuals are 0. Here the mean is trailing, and training scores are held out.
     Defaults
         memory_rows = 150 by cost, with the paper's rule of extremes and evenly spaced lengths; ridge = 1e-6 only makes
         nearly equal rows solvable; smoothing = 1: none.
@@ -84,41 +87,13 @@ class MSET(Detector):
         paper="Singer et al., ISAP 1997",
     )
 
-    def __init__(
-        self,
-        *,
-        memory_rows: int = 150,
-        ridge: float = 1e-6,
-        residual: Residual = "standardised",
-        smoothing: int = 1,
-    ) -> None:
-        self.memory_rows = memory_rows
-        self.ridge = ridge
-        self.residual = residual
-        self.smoothing = smoothing
+    memory_rows: Annotated[int, Ge(1), Tune(50, 500, log=True), Cheap(60)] = 150
+    ridge: Annotated[float, Gt(0), Lt(1), Tune(1e-8, 1e-2, log=True)] = 1e-6
+    residual: Annotated[Residual, Choice(get_args(Residual))] = "standardised"
+    smoothing: Smoothing = 1
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.smoothing - 1)
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "memory_rows": Tune(50, 500, log=True),
-            "ridge": Tune(1e-8, 1e-2, log=True),
-            "residual": Choice(get_args(Residual)),
-            "smoothing": Tune(1, 30, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"memory_rows": 60}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        for parameter in ("memory_rows", "smoothing"):
-            value = getattr(self, parameter)
-            self._require(isinstance(value, Integral) and int(value) >= 1, parameter, "an integer of at least 1")
-        self._require(isinstance(self.ridge, Real) and 0 < self.ridge < 1, "ridge", "a number above 0 and below 1")
-        self._require(self.residual in get_args(Residual), "residual", f"one of {list(get_args(Residual))}")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         if sum(recording.n_rows for recording in recordings) < 2:
@@ -128,7 +103,7 @@ class MSET(Detector):
 
     def _remember(self, rows: FloatArray) -> Memory:
         # A system at rest repeats its rows; the memory holds distinct ones.
-        distinct = np.unique(by_blocks(self.standardiser_.z_scores, rows), axis=0)
+        distinct = np.unique(self.standardiser_.z_scores(rows), axis=0)
         return Memory.of(distinct[chosen_rows(distinct, self.memory_rows)], self.ridge)
 
     def _score(self, recording: Recording) -> FloatArray:
@@ -147,15 +122,12 @@ class MSET(Detector):
         scores = [np.empty(recording.n_rows) for recording in recordings]
         blocks = [np.array_split(np.arange(recording.n_rows), _BLOCKS) for recording in recordings]
         for number in range(_BLOCKS):
-            others = (
-                np.delete(recording.values, of_recording[number], axis=0)
-                for recording, of_recording in zip(recordings, blocks, strict=True)
-            )
-            memory = self._remember(np.concatenate(list(others)))
-            for recording, of_recording, by_row in zip(recordings, blocks, scores, strict=True):
-                block = of_recording[number]
+            held_out = [of_recording[number] for of_recording in blocks]
+            others = [np.delete(one.values, block, axis=0) for one, block in zip(recordings, held_out, strict=True)]
+            memory = self._remember(np.concatenate(others))
+            for recording, block, by_row in zip(recordings, held_out, scores, strict=True):
                 if len(block):
-                    by_row[block] = self._residuals(recording.values[block[0] : block[-1] + 1], memory)
+                    by_row[block] = self._residuals(recording.values[block], memory)
         return [trailing_mean(by_row, self.smoothing) for by_row in scores]
 
     def _residuals(self, values: FloatArray, memory: Memory) -> FloatArray:
@@ -182,7 +154,7 @@ class Memory:
     rows
         D', [n_remembered, n_sensors].
     factors, pivots
-        LU decomposition of the rows' similarities to each other.
+        LU decomposition of their similarities to each other.
     """
 
     rows: FloatArray
@@ -208,15 +180,7 @@ def similarities(some: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def chosen_rows(rows: FloatArray, at_most: int) -> IntArray:
-    """Return the indices of the rows to remember, sorted: extremes, and others evenly spaced by length.
-
-    Parameters
-    ----------
-    rows
-        [n_rows, n_sensors].
-    at_most
-        How many; the extremes are always included.
-    """
+    """Return the sorted indices of at most so many rows: extremes (all of them), and others evenly spaced by length."""
     if len(rows) <= at_most:
         return np.arange(len(rows), dtype=np.int64)
     extremes = np.unique(np.concatenate([rows.argmin(axis=0), rows.argmax(axis=0)]))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral, Real
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.svm import OneClassSVM as SklearnOneClassSVM
 
-from tsadbench.base import Choice, Detector, FloatArray, Recording, Space, Traits, Tune
+from tsadbench.base import Cheap, Choice, Detector, FloatArray, Ge, Gt, Le, Lt, Recording, Traits, Tune, detector
 from tsadbench_detectors.adapters.surroundings import contained
-from tsadbench_detectors.row_blocks import by_blocks
-from tsadbench_detectors.spaced_rows import evenly_spaced_rows
+from tsadbench_detectors.rows import by_blocks, evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser
 
 # The distances of so many rows to 250 support vectors take 4 MiB.
 _ROWS_AT_ONCE = 2_048
 
 
+@detector
 class OneClassSVM(Detector):
     """Scores how far a row is outside of the region that a one-class support vector machine draws around normal rows.
 
@@ -30,7 +28,7 @@ class OneClassSVM(Detector):
     in time, so at most ``max_rows`` of them take part, evenly spaced.
 
     Contributions are the squared differences between a row and the mean of the support vectors, each weighted by its
-    part in the row's sum: the score grows fastest in the direction of that difference.
+    part in the row's sum: the score grows fastest in that direction.
 
     Parameters
     ----------
@@ -52,11 +50,10 @@ class OneClassSVM(Detector):
         The paper's decision function is ``f(x) - rho``. The score has its order of rows and its sign, but it is a
         difference of logarithms: a few standard deviations away from all support vectors, every kernel is lost in the
         rounding of rho, and all rows would get the same score (on SKAB, those of all valve recordings do). The paper
-        trains on all rows; here ``max_rows`` bounds their number. Sensors are standardised. Single rows, not windows.
+        trains on all rows; here ``max_rows`` bounds their number.
     Defaults
-        nu = 0.05, as in the paper's experiment with handwritten digits; normal training rows should hold few outliers,
-        and scikit-learn's 0.5 would put half of them outside. gamma as scikit-learn's "scale". max_rows by cost: 5,000
-        rows train in a tenth of a second with 8 sensors.
+        nu = 0.05, as in the paper's experiment with handwritten digits; scikit-learn's 0.5 would put half of the
+        training rows outside. gamma as scikit-learn's "scale". max_rows by cost.
 
     References
     ----------
@@ -68,28 +65,9 @@ class OneClassSVM(Detector):
         family="one-class", memory=0, paper="Scholkopf et al., Neural Computation 13(7), 2001"
     )
 
-    def __init__(self, *, nu: float = 0.05, gamma: float | None = None, max_rows: int = 5_000) -> None:
-        self.nu = nu
-        self.gamma = gamma
-        self.max_rows = max_rows
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "nu": Tune(0.001, 0.5, log=True),
-            "gamma": Choice((None, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"max_rows": 500}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        self._require(isinstance(self.nu, Real) and 0 < self.nu <= 1, "nu", "a number above 0 and at most 1")
-        positive = self.gamma is None or (isinstance(self.gamma, Real) and 0 < self.gamma < np.inf)
-        self._require(positive, "gamma", "a finite number above 0, or None")
-        enough = isinstance(self.max_rows, Integral) and self.max_rows >= 2
-        self._require(enough, "max_rows", "an integer of at least 2")
+    nu: Annotated[float, Gt(0), Le(1), Tune(0.001, 0.5, log=True)] = 0.05
+    gamma: Annotated[float | None, Gt(0), Lt(float("inf")), Choice((None, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0))] = None
+    max_rows: Annotated[int, Ge(2), Cheap(500)] = 5_000
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         self.standardiser_ = Standardiser.of(recordings)
@@ -116,9 +94,7 @@ class OneClassSVM(Detector):
     def _squares(self, rows: FloatArray) -> FloatArray:
         terms = self._log_terms(rows)
         parts = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
-        # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
-        mean = np.einsum("rs,sj->rj", parts, self.support_vectors_)
-        return np.asarray((self.standardiser_.z_scores(rows) - mean) ** 2, dtype=np.float64)
+        return np.asarray((self.standardiser_.z_scores(rows) - parts @ self.support_vectors_) ** 2, dtype=np.float64)
 
     def _log_terms(self, rows: FloatArray) -> FloatArray:
         """Return the logarithm of each support vector's part in each row's sum, [n_rows, n_support_vectors]."""

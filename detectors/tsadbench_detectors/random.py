@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 from zlib import crc32
 
 import numpy as np
 
-from tsadbench.base import Detector, FloatArray, Recording, Traits
+from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, detector
 
 
+@detector
 class Random(Detector):
     """A uniform random number in [0, 1) for every row: what ranking is worth without any skill.
 
     The numbers follow from the seed and the recording's first row, so that scoring is repeatable and two recordings
-    do not share their numbers. All of a recording's scores depend on its first row: the memory is unlimited.
+    do not share their numbers.
 
     Parameters
     ----------
@@ -34,8 +35,7 @@ class Random(Detector):
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=None, stochastic=True)
 
-    def __init__(self, *, seed: int = 0) -> None:
-        self.seed = seed
+    seed: Annotated[int, Ge(0)] = 0
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         return {
@@ -43,9 +43,6 @@ class Random(Detector):
             "rounding": "a floor: the first row's last bits decide what it draws",
             **dict.fromkeys(("fault", "spike", "other-data"), "a floor: it scores by chance, and learns nothing"),
         }
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        self._require(self.seed >= 0, "seed", "at least 0")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         pass

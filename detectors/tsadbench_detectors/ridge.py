@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import solve
 
 from tsadbench import DataError
-from tsadbench.base import Detector, FloatArray, Recording, Traits, trailing_windows
-from tsadbench_detectors.row_blocks import by_blocks
+from tsadbench.base import Detector, FloatArray, Ge, Gt, Lt, Recording, Traits, detector, trailing_windows
+from tsadbench_detectors.rows import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
 # A block of windows is copied: of 10 rows and 50 sensors, so many take 9 MiB.
 _WINDOWS_AT_ONCE = 2_048
 
 
+@detector
 class Ridge(Detector):
     """Euclidean length of the difference between a row, in z-scores, and its forecast from the ``lags`` rows before it.
 
-    All sensors of those rows forecast all sensors of the next: with x the z-scores of the ``lags`` rows in one vector
-    and z those of the row after them, W and b minimise the sum of ``|z - W x - b|^2`` over all training rows that have
-    ``lags`` rows before them in their recording, plus ``penalty * |W|^2`` (the sum of W's squares). b is not
-    penalised.
-
-    While it scores, rows before a recording's first are taken to be equal to the first. Training scores are in-sample:
-    the forecast was fitted to these rows. A sensor that is constant over the training rows counts in its own unit
+    All sensors of those rows forecast all sensors of the next. It is fitted on the training rows with ``lags`` rows
+    before them in their recording. While it scores, rows before a recording's first are taken to be equal to the first.
+    Training scores are in-sample. A sensor that is constant over the training rows counts in its own unit
     (`Standardiser`). Contributions are the squared differences; the score is the root of their sum.
 
     Parameters
@@ -64,17 +59,11 @@ class Ridge(Detector):
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, paper="Hoerl and Kennard, Technometrics 12(1), 1970")
 
-    def __init__(self, *, lags: int = 10, penalty: float = 1.0) -> None:
-        self.lags = lags
-        self.penalty = penalty
+    lags: Annotated[int, Ge(1)] = 10
+    penalty: Annotated[float, Gt(0), Lt(float("inf"))] = 1.0
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.lags)
-
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002
-        self._require(isinstance(self.lags, Integral) and self.lags >= 1, "lags", "an integer of at least 1")
-        positive = isinstance(self.penalty, Real) and 0 < self.penalty < math.inf
-        self._require(positive, "penalty", "a number above 0")
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         longest = max(recording.n_rows for recording in recordings)
@@ -116,7 +105,5 @@ class Ridge(Detector):
     def _squares(self, windows: FloatArray) -> FloatArray:
         """Return the squared differences of the windows' last rows, [n_windows, n_sensors]."""
         past = windows[:, :-1].reshape(len(windows), -1)
-        # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
-        forecast = np.einsum("ri,ij->rj", past, self.weights_) + self.intercept_
-        squares: FloatArray = (windows[:, -1] - forecast) ** 2
+        squares: FloatArray = (windows[:, -1] - past @ self.weights_ - self.intercept_) ** 2
         return squares

@@ -1,4 +1,4 @@
-"""What the floors share that look at one row at a time: the trailing mean, which methods with windows take as well."""
+"""The base of the floors that look at one row at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, detector, trailing_mean
-from tsadbench_detectors.row_blocks import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
 
@@ -18,15 +17,13 @@ from tsadbench_detectors.standardise import Standardiser
 class RowFloor(Detector):
     """Scores a row by how far each of its sensors is off, and averages the scores of the last ``mean`` rows.
 
-    A subclass says how far a sensor is off, and how a row's sensors make a score. Contributions are averaged like the
-    scores. Runs add the floor as it is and with a mean of 10 rows: methods that score windows average as well (DPR-GM
-    10 rows), and a floor without a mean would be beaten by the mean alone.
+    Contributions are averaged like the scores. Runs add the floor as it is and with a mean of 10 rows: methods that
+    score windows average as well, and a floor without a mean would be beaten by the mean alone.
 
     Parameters
     ----------
     mean
-        How many rows a score is averaged over, the row itself and those before it, at least 1 (= no mean). At a
-        recording's start it is the mean over the rows that exist.
+        Rows of the trailing mean over the scores, at least 1 (= no mean); at a recording's start, of those that exist.
     """
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
@@ -41,11 +38,10 @@ class RowFloor(Detector):
         return ({"mean": 10},)
 
     def _score(self, recording: Recording) -> FloatArray:
-        scores = by_blocks(lambda rows: self._row_scores(self._by_sensor(rows)), recording.values)
-        return trailing_mean(scores, self.mean)
+        return trailing_mean(self._row_scores(self._by_sensor(recording.values)), self.mean)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        return trailing_mean(by_blocks(self._by_sensor, recording.values), self.mean)
+        return trailing_mean(self._by_sensor(recording.values), self.mean)
 
     @abstractmethod
     def _by_sensor(self, rows: FloatArray) -> FloatArray:

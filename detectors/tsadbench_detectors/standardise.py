@@ -1,8 +1,8 @@
-"""Scaling by the training rows, with which every detector here that is not scale-free starts."""
+"""Scalers, fitted on the training rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -10,10 +10,6 @@ import numpy as np
 
 from tsadbench import DataError
 from tsadbench.base import BoolArray, FloatArray, Recording
-from tsadbench_detectors.row_blocks import pooled_blocks, row_blocks
-
-# So many rows, at most, are standardised at once for their covariance.
-_ROWS_OF_COVARIANCE = 65_536
 
 
 class Scaler(Protocol):
@@ -55,15 +51,13 @@ class Standardiser:
     @classmethod
     def of(cls, recordings: Sequence[Recording]) -> Self:
         """Learn from training recordings."""
-        n_rows = sum(recording.n_rows for recording in recordings)
-        # NumPy adds the rows of one sensor alone in pairs, which blocks would change.
-        blocks = tuple(row_blocks(recordings)) if recordings[0].n_sensors > 1 else (pooled_rows(recordings),)
-        mean = summed_rows(blocks) / n_rows
-        deviation = np.sqrt(summed_rows((rows - mean) ** 2 for rows in blocks) / n_rows)
+        series = [recording.values for recording in recordings]
+        n_rows = sum(map(len, series))
+        mean = np.sum([rows.sum(axis=0) for rows in series], axis=0) / n_rows
+        deviation = np.sqrt(np.sum([((rows - mean) ** 2).sum(axis=0) for rows in series], axis=0) / n_rows)
         # The mean of equal numbers may differ from them in the last bits, and so may their deviation from 0.
         varies = deviation > n_rows * np.finfo(np.float64).eps * np.abs(mean)
-        first = recordings[0].values[0]
-        return cls(mean=np.where(varies, mean, first), scale=np.where(varies, deviation, 1.0), varies=varies)
+        return cls(mean=np.where(varies, mean, series[0][0]), scale=np.where(varies, deviation, 1.0), varies=varies)
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Return the z-scores, under the name that every scaler has."""
@@ -75,27 +69,12 @@ class Standardiser:
 
     def varying_z_scores(self, values: FloatArray) -> FloatArray:
         """Return the z-scores of those sensors that vary over the training rows, [n_rows, n_varying]."""
-        z = values[:, self.varies]  # a copy
-        z -= self.mean[self.varies]
-        z /= self.scale[self.varies]
+        z: FloatArray = (values[:, self.varies] - self.mean[self.varies]) / self.scale[self.varies]
         return z
 
     def covariance(self, recordings: Sequence[Recording]) -> FloatArray:
-        """Return the covariance (ddof 1) of the varying sensors' z-scores, [n_varying, n_varying].
-
-        Up to 65,536 rows it is `numpy.cov` to the bit; the products of more rows are added block by block.
-        """
-
-        def z_scores() -> Iterator[FloatArray]:
-            return map(self.varying_z_scores, pooled_blocks(recordings, _ROWS_OF_COVARIANCE))
-
-        n_rows = sum(recording.n_rows for recording in recordings)
-        mean = summed_rows(z_scores()) / n_rows
-        products = np.zeros((len(mean), len(mean)))
-        for z in z_scores():
-            z -= mean
-            products += np.dot(z.T, z)
-        return products * (1 / (n_rows - 1))
+        """Return the covariance (ddof 1) of the varying sensors' z-scores, [n_varying, n_varying]."""
+        return np.atleast_2d(np.cov(self.varying_z_scores(pooled_rows(recordings)), rowvar=False))
 
     def with_constant_sensors(self, by_varying_sensor: FloatArray) -> FloatArray:
         """Return [n_rows, n_varying] as [n_rows, n_sensors]: 0 for each sensor that is constant in training."""
@@ -150,18 +129,3 @@ class UnitRange:
 def pooled_rows(recordings: Sequence[Recording]) -> FloatArray:
     """Return the rows of all recordings, one below the other, [n_rows, n_sensors]."""
     return np.concatenate([recording.values for recording in recordings])
-
-
-def summed_rows(blocks: Iterable[FloatArray]) -> FloatArray:
-    """Return the sum [n_sensors] of all rows of blocks [n_rows, n_sensors], at least one block.
-
-    Rows of several sensors are added one after the other, as NumPy adds those of one array: to the bit, the sum does
-    not depend on how they are divided into blocks.
-    """
-    total: FloatArray | None = None
-    for block in blocks:
-        rows = block if total is None else np.concatenate([total[None], block])
-        total = rows.sum(axis=0)
-    if total is None:
-        raise DataError("expected at least one row, found none")
-    return total

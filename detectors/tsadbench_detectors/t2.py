@@ -9,8 +9,7 @@ import numpy as np
 from scipy.linalg import pinvh
 
 from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, Tune, detector, trailing_mean
-from tsadbench_detectors.row_blocks import by_blocks
-from tsadbench_detectors.smoothing import trailing_median
+from tsadbench_detectors.rows import trailing_median
 from tsadbench_detectors.standardise import Standardiser
 
 # Directions with a smaller share of the largest variance are rounding: collinear sensors give about 1e-15.
@@ -22,25 +21,22 @@ class T2(Detector):
     """T-squared of a row: ``z' S^+ z``, z its z-scores, S their covariance (ddof 1) over the training rows.
 
     Sensors that are constant over the training rows are left out. If the others are collinear, S has no inverse and the
-    pseudo-inverse is used: T-squared is then measured in the directions in which the training rows vary, and misses a
-    row that breaks the collinearity (`T2Q` does not).
+    pseudo-inverse is used: T-squared then misses a row that breaks the collinearity (`T2Q` does not).
 
-    Contributions split a row's own T-squared, before the median: ``z_i (S^+ z)_i``. They sum to it; one is negative if
-    the sensor's deviation is what the other sensors' deviations predict. They are averaged like the scores.
+    Contributions split a row's own T-squared, before the median: ``z_i (S^+ z)_i``. One is negative if the sensor's
+    deviation is what the other sensors' deviations predict. They are averaged like the scores.
 
     Parameters
     ----------
     smoothing
-        Rows of the trailing median over the statistic, at least 1 (= no smoothing). At a recording's start it is
-        taken over the rows that exist.
+        Rows of the trailing median over the statistic, at least 1 (= none); at the start, of those that exist.
     mean
         Rows of the trailing mean over the statistic, after the median, at least 1 (= no mean).
 
     Notes
     -----
     Equations
-        ``T2(x) = z' S^+ z``, z the z-scores of row x and S their covariance (ddof 1) over the training rows; S^+ is the
-        inverse or, of collinear sensors, the pseudo-inverse. A row's contributions are ``z_i (S^+ z)_i``.
+        ``T2(x) = z' S^+ z``, z the z-scores of row x and S their covariance over the training rows.
     Differences
         Hotelling's chart has a limit from the F distribution; here the protocol finds the threshold. The SKAB
         benchmark's code finds its quantile of F by a search on a grid, takes twice the limit without a reason, and does
@@ -75,17 +71,14 @@ class T2(Detector):
         self.precision_ = np.asarray(pinvh(covariance, rtol=NEGLIGIBLE_VARIANCE), dtype=np.float64)
 
     def _score(self, recording: Recording) -> FloatArray:
-        statistic = by_blocks(lambda rows: self._by_varying_sensor(rows).sum(axis=1), recording.values)
+        statistic = self._by_varying_sensor(recording.values).sum(axis=1)
         return trailing_mean(trailing_median(statistic, self.smoothing), self.mean)
 
     def _contributions(self, recording: Recording) -> FloatArray:
-        split = by_blocks(
-            lambda rows: self.standardiser_.with_constant_sensors(self._by_varying_sensor(rows)), recording.values
-        )
+        split = self.standardiser_.with_constant_sensors(self._by_varying_sensor(recording.values))
         return trailing_mean(split, self.mean)
 
     def _by_varying_sensor(self, rows: FloatArray) -> FloatArray:
         z = self.standardiser_.varying_z_scores(rows)
-        # einsum instead of @: a row's last bits must not depend on how many rows are scored with it.
-        split: FloatArray = z * np.einsum("ri,ij->rj", z, self.precision_)
+        split: FloatArray = z * (z @ self.precision_)
         return split

@@ -10,23 +10,11 @@ from tsadbench.base import FloatArray
 
 
 def shrunk_covariance(series: Sequence[FloatArray], length: int) -> tuple[FloatArray, FloatArray]:
-    """Return mean and covariance of all windows of some series, shrunk by Ledoit and Wolf's formula.
+    """Return mean [size] and covariance [size, size] of all windows, shrunk by Ledoit and Wolf's formula.
 
-    It is `sklearn.covariance.ledoit_wolf` of the windows in rows, which would take ``length`` times the memory of the
-    series, and ``length / 2`` times as long: a window's rows are the next window's too, so that the products of two of
-    its rows are those of the two rows before them, but for the first and the last window.
-
-    Parameters
-    ----------
-    series
-        [n_rows, n_sensors] each, at least ``length`` rows.
-    length
-        Rows of a window.
-
-    Returns
-    -------
-    mean, covariance
-        [length * n_sensors] and [length * n_sensors, length * n_sensors], the oldest row first.
+    It is `sklearn.covariance.ledoit_wolf` of the windows in rows (size = ``length * n_sensors``, the oldest row first),
+    which would take ``length`` times the memory of the series and ``length / 2`` times as long: the products of two of
+    a window's rows are those of the two rows before them in the next window. Each series has at least ``length`` rows.
     """
     n_sensors = series[0].shape[1]
     size, n_windows = length * n_sensors, sum(len(rows) - length + 1 for rows in series)
