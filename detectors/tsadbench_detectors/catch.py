@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
-from typing import ClassVar
+import math
+from collections.abc import Sequence
+from dataclasses import field, replace
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("catch", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.nn.functional import normalize
     from torch.optim import Optimizer
 
     from tsadbench_detectors.deep.dropout import Dropout
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
 # Of the clustering loss, as published.
 _TEMPERATURE = 0.07
@@ -28,11 +27,10 @@ _SMALLEST_VARIANCE = 1e-5
 _WINDOWS_AT_ONCE = 32
 # Keeps the attention finite if the largest logit, that of a hidden sensor, leaves nothing to those that are seen.
 _SMALLEST_WEIGHT = 1e-30
-# Keeps the cosine with a vector of zeros finite.
-_SMALLEST_SQUARE = 1e-12
 
 
-class CATCH(SizedNetwork):
+@detector
+class CATCH(NetworkDetector):
     """Scores a row by the error of its window's reconstruction: that of the row, and that of the last rows' spectrum.
 
     A window's Fourier transform is cut into overlapping patches of frequencies. In each patch the sensors attend to
@@ -98,20 +96,19 @@ class CATCH(SizedNetwork):
         Score: ``mean_sensors ((x_t - x'_t)^2 + 0.05 mean |FFT(x - x')|)``, this transform over the last 32 rows up to
         t. A sensor's share of the mean is its contribution.
     Differences
-        Causal: a row is scored by the window that ends with it, and by the one patch of rows of that window which
-        reaches it; published are windows side by side and the mean over all patches that cover a row. No chance in
-        scoring: the reference draws masks there too. It feeds the draw the log-odds and their negative, which makes it
-        sharper than the probability; here the probability counts. The mask generator takes a step with each batch, at
-        a tenth of the rate; the reference has it step every ``min(batches // 10, 100)`` batches and fails with fewer
-        than ten, validates on windows that need not exist, gives the mask generator the other rate after an epoch, and
-        builds schedules that it never follows. Rates are constant here. Inside the network the transform is divided by
-        the root of the window. One sensor alone has nobody to see: its clustering loss is 0, and the rest works.
+        A row is scored by the window that ends with it, and by the one patch of rows of that window which reaches it;
+        published are windows side by side and the mean over all patches that cover a row. Scoring draws no masks, as
+        the reference does. The reference feeds the draw the log-odds and their negative, which makes it sharper than
+        the probability; here the probability counts. The mask generator takes a step with each batch, at a tenth of the
+        rate; the reference has it step every ``min(batches // 10, 100)`` batches, gives it the other rate after an
+        epoch, and builds schedules that it never follows. Rates are constant here. Inside the network the transform is
+        divided by the root of the window. The clustering loss of one sensor alone is 0.
     Defaults
         The loss's weights, the temperature 0.07, dropout, heads, the ratio of the rates and ``normalised`` are the
         published ones; others differ by data set and metric there. Window 64 (published 192), patches of 8 every 4
         frequencies (16 every 8), one layer and narrow widths are for cost on one core, and so are every fourth window
-        in batches of 32 and 8 epochs. The rate is 1e-3 (1e-4) because the steps are few. With their three residual
-        layers the published heads have 2 x 105 million weights: give ``head_layers=3`` to have them.
+        in batches of 32 and 8 epochs. The rate is 1e-3 (1e-4) because the steps are few. The published heads, with
+        ``head_layers=3``, have 2 x 105 million weights.
 
     References
     ----------
@@ -119,13 +116,6 @@ class CATCH(SizedNetwork):
     anomaly detection via frequency patching, ICLR 2025 (arXiv 2410.12261).
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "d_model": Width(16, paper=128),
-        "cf_dim": Width(16, paper=64),
-        "layers": Width(1, paper=3),
-        "head_dim": Width(8, paper=64),
-        "feed_forward": Width(32, paper=256),
-    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction",
         stochastic=True,
@@ -133,100 +123,44 @@ class CATCH(SizedNetwork):
         extra="deep",
         paper="Wu et al., ICLR 2025",
     )
+    paper: ClassVar[dict[str, int]] = {"d_model": 128, "cf_dim": 64, "layers": 3, "head_dim": 64, "feed_forward": 256}
+    network_: Network = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        window: int = 64,
-        stride: int = 4,
-        patch_size: int = 8,
-        patch_stride: int = 4,
-        size: Size = "default",
-        d_model: int | None = None,
-        cf_dim: int | None = None,
-        layers: int | None = None,
-        heads: int = 2,
-        head_dim: int | None = None,
-        feed_forward: int | None = None,
-        head_layers: int = 0,
-        dropout: float = 0.2,
-        normalised: bool = True,
-        clustering_weight: float = 0.005,
-        spectral_weight: float = 0.005,
-        mask_rate: float = 0.1,
-        score_weight: float = 0.05,
-        score_rows: int = 32,
-        epochs: int = 8,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 32,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.patch_size = patch_size
-        self.patch_stride = patch_stride
-        self.size = size
-        self.d_model = d_model
-        self.cf_dim = cf_dim
-        self.layers = layers
-        self.heads = heads
-        self.head_dim = head_dim
-        self.feed_forward = feed_forward
-        self.head_layers = head_layers
-        self.dropout = dropout
-        self.normalised = normalised
-        self.clustering_weight = clustering_weight
-        self.spectral_weight = spectral_weight
-        self.mask_rate = mask_rate
-        self.score_weight = score_weight
-        self.score_rows = score_rows
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    # In checks as long as the shift that they plant, of which shorter windows show the two ends alone.
+    window: Annotated[int, Choice((32, 64, 96, 128), alters_loss=True), Cheap(40)] = 64
+    stride: Annotated[int, Cheap(1)] = 4
+    patch_size: Annotated[int, Ge(1), Choice((8, 16)), Cheap(8)] = 8
+    patch_stride: Annotated[int, Ge(1), Choice((4, 8)), Cheap(8)] = 4
+    size: Size = "default"
+    d_model: Annotated[int | None, Ge(1), Choice((None, 8, 32)), Cheap(4)] = None
+    cf_dim: Annotated[int | None, Ge(1), Choice((None, 8, 32)), Cheap(8)] = None
+    layers: Annotated[int | None, Ge(1)] = None
+    heads: Annotated[int, Ge(1)] = 2
+    head_dim: Annotated[int | None, Ge(1), Cheap(4)] = None
+    feed_forward: Annotated[int | None, Ge(1), Cheap(8)] = None
+    head_layers: Annotated[int, Ge(0)] = 0
+    dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.2
+    normalised: bool = True
+    clustering_weight: Annotated[float, Ge(0), Lt(math.inf), Tune(0.001, 0.1, log=True, alters_loss=True)] = 0.005
+    spectral_weight: Annotated[float, Ge(0), Lt(math.inf), Tune(0.001, 0.1, log=True, alters_loss=True)] = 0.005
+    mask_rate: Annotated[float, Gt(0), Lt(math.inf), Tune(0.01, 1.0, log=True)] = 0.1
+    score_weight: Annotated[float, Ge(0), Lt(math.inf)] = 0.05
+    score_rows: Annotated[int, Ge(1), Cheap(8)] = 32
+    epochs: Annotated[int, Cheap(2)] = 8
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128))] = 32
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Choice((32, 64, 96, 128), alters_loss=True),
-            "patch_size": Choice((8, 16)),
-            "patch_stride": Choice((4, 8)),
-            "d_model": Choice((None, 8, 32)),
-            "cf_dim": Choice((None, 8, 32)),
-            "dropout": Tune(0.0, 0.5),
-            "clustering_weight": Tune(0.001, 0.1, log=True, alters_loss=True),
-            "spectral_weight": Tune(0.001, 0.1, log=True, alters_loss=True),
-            "mask_rate": Tune(0.01, 1.0, log=True),
-            "batch_size": Choice((32, 64, 128)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        # As long as the shift that the checks plant, of which shorter windows show the two ends alone.
-        shape = {"window": 40, "patch_size": 8, "patch_stride": 8, "score_rows": 8, "stride": 1}
-        return {**shape, "d_model": 4, "cf_dim": 8, "head_dim": 4, "feed_forward": 8, "epochs": 2, "min_steps": 1}
-
-    def declared_traits(self) -> Traits:
-        """Return the traits: windows are normalised by themselves, or not."""
-        return replace(super().declared_traits(), window_normalised=bool(self.normalised))
+    def declared_traits(self) -> Traits:  # noqa: D102
+        return replace(super().declared_traits(), window_normalised=self.normalised)
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        for parameter, least in (
-            ("patch_size", 1), ("patch_stride", 1), ("heads", 1), ("head_layers", 0), ("score_rows", 1),
-        ):  # fmt: skip
-            self._require_integer(parameter, at_least=least)
         for parameter in ("patch_size", "score_rows"):
             self._require(getattr(self, parameter) <= self.window, parameter, f"at most window, {self.window}")
         left = self.window - self.patch_size
@@ -235,33 +169,25 @@ class CATCH(SizedNetwork):
             "patch_stride",
             f"at most patch_size, {self.patch_size}, and a divisor of window - patch_size, {left}",
         )
-        self._require(isinstance(self.normalised, bool), "normalised", "on or off")
-        self._require(isinstance(self.dropout, Real) and 0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
-        for parameter in ("clustering_weight", "spectral_weight", "score_weight"):
-            value: float = getattr(self, parameter)
-            self._require(isinstance(value, Real) and 0.0 <= value < np.inf, parameter, "a number from 0 on")
-        rate = self.mask_rate
-        self._require(isinstance(rate, Real) and 0.0 < rate < np.inf, "mask_rate", "a number above 0")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+        width, layers = self._given_or("cf_dim", 16), self._given_or("layers", 1)
         return Network(
             recordings[0].n_sensors,
             self.window,
             patch=(self.patch_size, self.patch_stride),
-            n_features=2 * self._width("d_model"),
-            fusion=(self._width("cf_dim"), self._width("layers"), self.heads, self._width("head_dim")),
-            feed_forward=self._width("feed_forward"),
+            n_features=2 * self._given_or("d_model", 16),
+            fusion=(width, layers, self.heads, self._given_or("head_dim", 8)),
+            feed_forward=self._given_or("feed_forward", 32),
             head_layers=self.head_layers,
             dropout=self.dropout,
         )
 
     def _optimisers(self) -> Sequence[Optimizer]:
-        masks = list(self.network_.get_submodule("masks").parameters())
+        masks = list(self.network_.masks.parameters())
         others = [weight for name, weight in self.network_.named_parameters() if not name.startswith("masks.")]
-        groups: list[dict[str, object]] = [
-            {"params": others},
-            {"params": masks, "lr": self.mask_rate * self.learning_rate},
-        ]
+        rate = self.mask_rate * self.learning_rate
+        groups: list[dict[str, object]] = [{"params": others}, {"params": masks, "lr": rate}]
         return [self._adam(groups)]
 
     def _loss(self, windows: Tensor) -> Tensor:
@@ -270,6 +196,16 @@ class CATCH(SizedNetwork):
         error = ((rows - normal) * scale).square().mean()
         spectral = (spectrum - torch.fft.fft(normal)).abs().mean()
         return torch.as_tensor(error + self.clustering_weight * clustering + self.spectral_weight * spectral)
+
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        return torch.cat([self._terms(part) for part in torch.split(windows, _WINDOWS_AT_ONCE)]) / windows.shape[2]
+
+    def _terms(self, windows: Tensor) -> Tensor:
+        normal, scale = self._normal(windows)
+        errors = ((self.network_(normal)[0] - normal) * scale)[:, :, -self.score_rows :]
+        # The transform is linear: the difference of two spectra is the spectrum of the difference.
+        spectral = torch.fft.fft(errors).abs().mean(dim=2)
+        return torch.as_tensor(errors[:, :, -1].square() + self.score_weight * spectral)
 
     def _normal(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         """Return windows as the network sees them, [batch, n_sensors, window], and their scales, with 1 for window.
@@ -283,34 +219,13 @@ class CATCH(SizedNetwork):
         scale = (variance + _SMALLEST_VARIANCE).sqrt()
         return (rows - mean) / scale, scale
 
-    def _row_terms(self, windows: Tensor) -> Tensor:
-        parts = [self._terms(part) for part in torch.split(windows, _WINDOWS_AT_ONCE)]
-        return torch.cat(parts) / windows.shape[2]
-
-    def _terms(self, windows: Tensor) -> Tensor:
-        """Return each sensor's term of the last rows' scores, [batch, n_sensors]."""
-        normal, scale = self._normal(windows)
-        errors = ((self.network_(normal)[0] - normal) * scale)[:, :, -self.score_rows :]
-        # The transform is linear: the difference of two spectra is the spectrum of the difference.
-        spectral = torch.fft.fft(errors).abs().mean(dim=2)
-        return torch.as_tensor(errors[:, :, -1].square() + self.score_weight * spectral)
-
 
 class Network(nn.Module):
     """Patches of the spectrum, fusion of the sensors in each, and reconstruction of spectrum and window.
 
-    Parameters
-    ----------
-    n_sensors, window
-        Of the windows.
-    patch
-        Frequencies of a patch, and from one start to the next one's.
-    n_features
-        Of a sensor in a patch, for the reconstruction.
-    fusion
-        Width of the attention layers, their number, heads of each, width of a head.
-    feed_forward, head_layers, dropout
-        As for `CATCH`.
+    ``patch`` holds the frequencies of a patch, and from one start to the next one's; ``n_features`` is the number of a
+    sensor's features in a patch; ``fusion`` holds the width of the attention layers, their number, the heads of each
+    and the width of a head.
     """
 
     def __init__(
@@ -341,10 +256,7 @@ class Network(nn.Module):
     def forward(self, rows: Tensor, with_clustering: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """Return the reconstructed rows, their reconstructed spectrum, and the clustering loss (0 unless asked for).
 
-        Parameters
-        ----------
-        rows
-            [batch, n_sensors, window], as are rows and spectrum.
+        All but the last are [batch, n_sensors, window], as are ``rows``.
         """
         patches = self.patches(rows)
         batch, n_patches, n_sensors, _ = patches.shape
@@ -374,11 +286,6 @@ class Network(nn.Module):
 
         In training a sensor sees another with the probability p that the generator gives, and the gradient is that of
         a soft mask (Gumbel-softmax over seeing and not seeing, straight through); in scoring if p > 0.5.
-
-        Parameters
-        ----------
-        tokens
-            [n_sequences, n_sensors, 2 * patch_size].
         """
         logits = self.masks(tokens)
         if not self.training:
@@ -410,15 +317,7 @@ class Head(nn.Module):
 
 
 class Fusion(nn.Module):
-    """An attention layer over sensors, normalised before each part, in which a sensor sees those that a mask shows.
-
-    Parameters
-    ----------
-    width, heads, head_dim, feed_forward
-        Of the tokens, number of heads, of a head, inside the dense layers.
-    dropout
-        Share of either part's output that is dropped in training.
-    """
+    """An attention layer over sensors, normalised before each part, in which a sensor sees those that a mask shows."""
 
     def __init__(self, width: int, heads: int, head_dim: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
@@ -432,12 +331,7 @@ class Fusion(nn.Module):
     def forward(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the new tokens, and the queries and keys, [n_sequences, heads, n, head_dim] each.
 
-        Parameters
-        ----------
-        tokens
-            [n_sequences, n, width].
-        mask
-            [n_sequences, n, n]: 1 where the first sensor sees the second, else 0; 1 on the diagonal.
+        Of tokens [n_sequences, n, width] and a mask [n_sequences, n, n]: 1 where the first sensor sees the second.
         """
         n_sequences, n, _ = tokens.shape
         parts = self.query_key_value(self.first_norm(tokens)).view(n_sequences, n, 3, self.heads, self.head_dim)
@@ -457,21 +351,9 @@ def clustering_loss(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
     The mean over sequences, heads and sensors of ``-log(sum_j M_ij e_ij / sum_j e_ij)``,
     ``e_ij = exp(cos(query_i, key_j) / 0.07)``, plus half the share of the other sensors that a sensor sees (0 if there
     is no other).
-
-    Parameters
-    ----------
-    query, key
-        [n_sequences, heads, n, head_dim].
-    mask
-        As for `Fusion`.
     """
     n = mask.shape[2]
-    weights = ((query * (_inverse_length(query) / _TEMPERATURE)) @ (key * _inverse_length(key)).mT).exp()
+    weights = (normalize(query, dim=3) @ normalize(key, dim=3).mT / _TEMPERATURE).exp()
     seen = (weights * mask[:, None]).sum(dim=3) / weights.sum(dim=3)
     others = (torch.eye(n, device=mask.device) - mask).abs().sum(dim=(1, 2)).mean() / max(1, n * (n - 1))
     return torch.as_tensor(_SPARSITY * others - seen.log().mean())
-
-
-def _inverse_length(vectors: Tensor) -> Tensor:
-    """Return the reciprocal lengths along the last dimension, which stays, of length 1."""
-    return (vectors.square().sum(dim=-1, keepdim=True) + _SMALLEST_SQUARE).rsqrt()

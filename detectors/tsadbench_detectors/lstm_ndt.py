@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.signal import lfilter
 
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra, mask_runs
+from tsadbench.base import Cheap, Choice, FloatArray, Ge, Lt, Recording, Traits, Tune, detector, extra, mask_runs
 
 with extra("lstm-ndt", "deep"):
     import torch
@@ -18,7 +18,6 @@ with extra("lstm-ndt", "deep"):
 
     from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.forecaster import Forecaster
-    from tsadbench_detectors.deep.sizes import SizedNetwork, Width
 
 # An older error's weight is left out once all that is older still would have less than this share of the weight.
 _NEGLIGIBLE_WEIGHT = 1e-3
@@ -29,8 +28,9 @@ _DEVIATIONS, _LARGEST_DEVIATIONS = np.arange(2.5, 12.0, 0.5), 12.0
 _MOST_RUNS = 5
 
 
-class LSTMNDT(SizedNetwork, Forecaster):
-    """Scores the sensor that is worst forecast by two LSTM layers, by its smoothed error beside that of training rows.
+@detector
+class LSTMNDT(Forecaster):
+    """Scores the sensor that is worst forecast by two LSTM layers, by its smoothed error against that of training rows.
 
     Each sensor's absolute forecast error is averaged over time with exponentially falling weights, and divided by the
     mean plus the standard deviation of the same average over the training rows. The score is the largest of these
@@ -66,14 +66,13 @@ class LSTMNDT(SizedNetwork, Forecaster):
         the rows above does not count; if none is left, z is 12.
     Differences
         One network forecasts all sensors, at a fraction of the cost of one network a sensor
-        (``separate_networks=on``), and there are no commands beside the telemetry. The paper finds its threshold anew
-        on the last 2,100 errors, those of the rows that it judges among them, so that a long fault raises the limit it
-        is held to. Here protocols set thresholds, and ``severity`` uses training errors alone: it looks at no later
-        row. Pruning is left out because it has to know an event's end. The weights of errors so old that all of them
-        together have less than a thousandth of the weight are 0: a score depends on a known number of rows. The
-        reference code shuffles windows before it holds some of them out, so that both sides share rows, replaces a
-        recording's first errors by an average over later ones, and widens each alarm by 100 rows on both sides; none
-        of this is repeated.
+        (``separate_networks=on``), and there are no commands among the inputs. The paper finds its threshold on the
+        last 2,100 errors, those of the rows that it judges among them, so that a long fault raises the limit it is held
+        to. Here protocols set thresholds, and ``severity`` uses training errors alone. Pruning is left out because it
+        has to know an event's end. Weights of errors so old that all of them together have less than a thousandth of
+        the weight are 0: a score depends on a known number of rows. The reference code shuffles windows before it holds
+        some of them out, replaces a recording's first errors by an average over later ones, and widens each alarm by
+        100 rows on both sides; none of this is repeated.
     Defaults
         Two layers of 80 units, dropout 0.3, batches of 64, a horizon of one row and a fifth of the windows held out:
         the paper's. A window of 30 rows is this project's (paper: 250, more than half of what SKAB's protocol trains
@@ -86,7 +85,6 @@ class LSTMNDT(SizedNetwork, Forecaster):
     and nonparametric dynamic thresholding, KDD 2018.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(80, per_sensor=2)}
     traits: ClassVar[Traits] = Traits(
         family="forecast",
         stochastic=True,
@@ -95,72 +93,29 @@ class LSTMNDT(SizedNetwork, Forecaster):
         scoring_parameters=("severity",),
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 2,
-        hidden_size: int | None = None,
-        dropout: float = 0.3,
-        span: int = 13,
-        severity: bool = False,
-        separate_networks: bool = False,
-        epochs: int = 10,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.2,
-        patience: int = 5,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.hidden_size = hidden_size
-        self.dropout = dropout
-        self.span = span
-        self.severity = severity
-        self.separate_networks = separate_networks
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: Annotated[int, Tune(10, 60, log=True), Cheap(8)] = 30
+    stride: int = 2
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 32, 64, 128)), Cheap(8)] = None
+    dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.3
+    span: Annotated[int, Ge(1), Tune(1, 50, log=True), Cheap(3)] = 13
+    severity: Annotated[bool, Choice((False, True))] = False
+    separate_networks: bool = False
+    epochs: Annotated[int, Cheap(2)] = 10
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.2
+    patience: int = 5
+    seed: int = 0
+    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), memory=self.window + len(falling_weights(self.span)) - 1)
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(10, 60, log=True),
-            "hidden_size": Choice((None, 16, 32, 64, 128)),
-            "dropout": Tune(0.0, 0.5),
-            "span": Tune(1, 50, log=True),
-            "severity": Choice((False, True)),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 8, "span": 3, "epochs": 2, "min_steps": 1}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require(0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
-        self._require_integer("span", at_least=1)
-        for parameter in ("severity", "separate_networks"):
-            self._require(isinstance(getattr(self, parameter), bool), parameter, "True or False")
-
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        hidden_size = self._width("hidden_size", n_sensors)
+        hidden_size = self._given_or("hidden_size", max(80, 2 * n_sensors))
         n_outputs = [1] * n_sensors if self.separate_networks else [n_sensors]
         return Networks([Network(n_sensors, hidden_size, n, self.dropout) for n in n_outputs])
 
@@ -200,10 +155,7 @@ class LSTMNDT(SizedNetwork, Forecaster):
 def falling_weights(span: int) -> FloatArray:
     """Return the weights of the newest value, the one before it, ..., [n_weights]; they sum to 1.
 
-    Parameters
-    ----------
-    span
-        The newest weight is 2 / (span + 1), before the weights of a thousandth part are left out.
+    The newest weight is 2 / (span + 1), before the negligible weights are left out.
 
     Examples
     --------
@@ -219,20 +171,7 @@ def falling_weights(span: int) -> FloatArray:
 
 
 def exponential_mean(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted mean of each row and those before it; copies of the first row stand in for earlier ones.
-
-    Parameters
-    ----------
-    values
-        [n_rows, n_columns].
-    weights
-        Of a row, the one before it, ..., [n_weights].
-
-    Returns
-    -------
-    FloatArray
-        [n_rows, n_columns]
-    """
+    """Return the weighted mean of each row and those before it; copies of the first row stand in for earlier ones."""
     n_before = len(weights) - 1
     padded = np.concatenate([np.repeat(values[:1], n_before, axis=0), values])
     return np.asarray(lfilter(weights, [1.0], padded, axis=0)[n_before:])
@@ -241,10 +180,7 @@ def exponential_mean(values: FloatArray, weights: FloatArray) -> FloatArray:
 def dynamic_threshold(parts: Sequence[FloatArray]) -> float:
     """Return the non-parametric dynamic threshold of a sensor's smoothed errors (Hundman et al., equations 1 to 5).
 
-    Parameters
-    ----------
-    parts
-        [n_rows] each; a run above the threshold ends with its part.
+    The parts are [n_rows] each; a run above the threshold ends with its part.
     """
     errors = np.concatenate(parts)
     mean, deviation = float(errors.mean()), float(errors.std())
