@@ -27,8 +27,7 @@ def load_dataset(name: str) -> Loader:
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))
-    is_path = "/" in name or "\\" in name
-    if is_path or (Path(name).exists() and name not in {entry.name for entry in entries("datasets")}):
+    if "/" in name or "\\" in name:
         raise UsageError(f"data set {name!r}: expected a name or a card ({CARD_ENDING}); tsadbench data new FOLDER")
     label = parse_label(name)
     loader = checked_loader(label.target, locate_entry("datasets", label.target).load("datasets"))

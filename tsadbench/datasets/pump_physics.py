@@ -55,37 +55,17 @@ _ACROSS, _ALONG, _TURBULENCE = 0.12, 0.08, 3.0e8  # g, g, g / (m3/s)^3
 
 
 class Fault(NamedTuple):
-    """What is wrong with the loop, each by its amount; 0 is sound.
+    """What is wrong with the loop, each by its amount; 0 is sound."""
 
-    Parameters
-    ----------
-    valve1, valve2
-        Share by which the valve after the pump, and the one before it, is closed.
-    unbalance
-        Vibration across the shaft at nominal speed that is added, g.
-    air
-        Share of air in the water: lowers head and efficiency, and cavitates.
-    leak
-        Share of the flow that does not come back past the flow meter.
-    friction
-        Power that the bearings take at nominal speed beside what sound ones take, W.
-    winding
-        Resistance of the motor's winding at 20 degrees Celsius that is added, Ohm.
-    fouling
-        Share by which motor and cooler give off less heat.
-    wear
-        Share of the pump's head that is lost.
-    """
-
-    valve1: Quantity = 0.0
-    valve2: Quantity = 0.0
-    unbalance: Quantity = 0.0
-    air: Quantity = 0.0
-    leak: Quantity = 0.0
-    friction: Quantity = 0.0
-    winding: Quantity = 0.0
-    fouling: Quantity = 0.0
-    wear: Quantity = 0.0
+    valve1: Quantity = 0.0  # share by which the valve after the pump is closed
+    valve2: Quantity = 0.0  # the same of the valve before it
+    unbalance: Quantity = 0.0  # vibration across the shaft at nominal speed that is added, g
+    air: Quantity = 0.0  # share of air in the water: lowers head and efficiency, and cavitates
+    leak: Quantity = 0.0  # share of the flow that does not come back past the flow meter
+    friction: Quantity = 0.0  # power that the bearings take at nominal speed, added to what sound ones take, W
+    winding: Quantity = 0.0  # resistance of the motor's winding at 20 degrees Celsius that is added, Ohm
+    fouling: Quantity = 0.0  # share by which motor and cooler give off less heat
+    wear: Quantity = 0.0  # share of the pump's head that is lost
 
 
 SOUND = Fault()
@@ -94,10 +74,7 @@ SOUND = Fault()
 class Loop:
     """The loop's state, in SI units: motor voltage, flow, and both temperatures.
 
-    Parameters
-    ----------
-    voltage, opening, air
-        V; opening of both valves' command (0 to 1); degrees Celsius around it.
+    It starts from a voltage (V), an opening of both valves (0 to 1) and the temperature around it (degrees Celsius).
     """
 
     def __init__(self, voltage: Quantity, opening: Quantity, air: Quantity) -> None:
@@ -108,19 +85,9 @@ class Loop:
         self.motor, self.water = air + 14.0, air + 5.0
 
     def step(self, asked: Quantity, opening: Quantity, air: Quantity, fault: Fault) -> tuple[Quantity, ...]:
-        """Go on by one second.
+        """Go on by one second; return what the sensors would show without noise, in their order and units.
 
-        Parameters
-        ----------
-        asked, opening, air
-            Motor voltage that is asked for (V), valve opening, temperature around it (degrees Celsius).
-        fault
-            What is wrong now.
-
-        Returns
-        -------
-        tuple
-            What the sensors would show without noise, in their order and units.
+        ``asked`` is the motor voltage that is asked for (V); ``opening`` and ``air`` are as for the start.
         """
         self.voltage = self.voltage + (asked - self.voltage) / 3.0
         self.flow = self.flow + (_settled_flow(self.speed, opening, fault) - self.flow) / 2.0

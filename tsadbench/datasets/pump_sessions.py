@@ -47,36 +47,19 @@ NOISE = np.array([0.004, 0.004, 0.015, 0.006, 0.15, 0.1, 0.35, 0.25])
 
 
 class Course(NamedTuple):
-    """What one recording is made of. Arrays begin `WARM_UP` seconds before its first row, unless said otherwise.
-
-    Parameters
-    ----------
-    id, session
-        Its id, and the session that it belongs to.
-    fault, size
-        The fault's name (a key of `FAULTS`) and its size (one of `SIZES`); empty if the loop is sound.
-    first, last
-        The rows, counted from the recording's first one, between which the fault lies: it may begin before row 0 (then
-        `first` is negative) and outlast the recording. ``last`` is the first row without it.
-    asked, opening, air
-        Voltage asked for as a share of the nominal one, valve opening, degrees Celsius around the loop.
-    noise
-        Of the sensors, [n_rows, n_sensors]: rows of the recording alone.
-    start
-        Time of the recording's first row, s.
-    """
+    """What one recording is made of. Arrays begin `WARM_UP` seconds before its first row, unless said otherwise."""
 
     id: str
     session: str
-    fault: str
-    size: str
-    first: int
-    last: int
-    asked: FloatArray
-    opening: FloatArray
-    air: FloatArray
-    noise: FloatArray
-    start: float
+    fault: str  # a key of `FAULTS`; empty if the loop is sound
+    size: str  # one of `SIZES`
+    first: int  # the fault's rows from the recording's first one on: it may begin before row 0, with a negative number,
+    last: int  # and outlast the recording; the first row without it
+    asked: FloatArray  # voltage asked for as a share of the nominal one
+    opening: FloatArray  # of the valves
+    air: FloatArray  # degrees Celsius around the loop
+    noise: FloatArray  # of the sensors, [n_rows, n_sensors]: rows of the recording alone
+    start: float  # time of the recording's first row, s
 
     @property
     def n_rows(self) -> int:

@@ -105,14 +105,9 @@ def simulate(courses: Sequence[Course]) -> list[FloatArray]:
 
 
 def labels_of(course: Course, values: FloatArray, twin: FloatArray) -> BoolArray:
-    """Return which rows are anomalous, [n_rows]: the fault's, and those after it in which the loop is not yet back.
+    """Return which rows are anomalous: the fault's, and those after it in which the loop is not yet back.
 
-    Parameters
-    ----------
-    course
-        Says where the fault lies.
-    values, twin
-        What the sensors show without noise with the fault and without it, [n_rows, n_sensors].
+    ``values`` and ``twin`` are what the sensors show without noise, with the fault and without it, [n_rows, n_sensors].
     """
     row = np.arange(course.n_rows)
     away = np.flatnonzero((np.abs(values - twin) > TOLERANCE).any(axis=1) & (row >= course.last))
