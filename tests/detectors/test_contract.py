@@ -214,7 +214,7 @@ WRONG = [
     ("lof", {"blocks": 1}, "blocks"),
     ("mset", {"residual": "none"}, "residual"),
     ("multiview", {"views": "level+level"}, "views"),
-    ("multiview", {"accumulation": 3}, "accumulation"),
+    ("multiview", {"accumulation": 0}, "accumulation"),
     ("nearest-neighbour", {"exclude": 0.2}, "exclude"),
     ("pca", {"false_alarms": 0.6}, "false_alarms"),
     ("thoc", {"window": 8, "layers": 4}, "layers"),

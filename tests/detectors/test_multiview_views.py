@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +14,7 @@ from tests.helpers.planted import series
 from tsadbench import Recording
 from tsadbench.base import FloatArray
 from tsadbench_detectors.multiview import MultiView
-from tsadbench_detectors.multiview.accumulation import mean_of_last
-from tsadbench_detectors.multiview.beginning import without_beginning
+from tsadbench_detectors.multiview.detector import without_beginning
 from tsadbench_detectors.multiview.panel import z_scores
 from tsadbench_detectors.multiview.tails import Tails
 from tsadbench_detectors.multiview.views import Forecast, Graph, Level, Movement, Range, Relation
@@ -130,21 +128,6 @@ def test_a_sensor_that_never_moved_counts_once_it_does_and_rounding_is_no_move(c
     assert bounds[9:11, 0].min() >= 10
     assert relation.shape == (60, 4)
     np.testing.assert_array_equal(relation[:, 3], 0.0)  # a constant has no relation to anything
-
-
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80),
-    st.sampled_from([1, 2, 4, 8, 16, 64]),
-)
-@settings(max_examples=80)
-def test_mean_of_last_is_pandas_rolling_mean(values: list[float], rows: int) -> None:
-    given_values = np.array(values)
-    expected = pd.Series(given_values).rolling(rows, min_periods=1).mean().to_numpy()
-    by_hand = [np.mean(given_values[max(0, row - rows + 1) : row + 1]) for row in range(len(values))]
-    found = mean_of_last(given_values, rows)
-    np.testing.assert_allclose(found, expected, atol=1e-7)
-    np.testing.assert_allclose(found, by_hand, rtol=1e-12, atol=1e-9)
-    np.testing.assert_array_equal(mean_of_last(np.column_stack([given_values, -given_values]), rows)[:, 1], -found)
 
 
 def test_what_a_recording_begins_with_is_taken_from_all_of_it() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tsadbench import UsageError
-from tsadbench.base import Prior, Traits
+import numpy as np
+
+from tsadbench.base import BoolArray, Prior, Traits, detector
 from tsadbench_detectors.multiview.detector import MultiView
-from tsadbench_detectors.multiview.panel import Learner
-from tsadbench_detectors.multiview.views import Graph
 
 
+@detector
 class MultiViewGraph(MultiView):
     """`MultiView` with a sixth view, *graph*: each sensor against its neighbours in the prior, whichever drives which.
 
@@ -19,8 +19,6 @@ class MultiViewGraph(MultiView):
 
     Parameters
     ----------
-    views, truncation, accumulation, least_shape, blocks, adaptive
-        Those of `MultiView`.
     prior
         Couplings between sensors.
 
@@ -43,42 +41,15 @@ class MultiViewGraph(MultiView):
 
     traits: ClassVar[Traits] = Traits(family="graph", needs_prior=True, paper="tsadbench")
 
-    def __init__(
-        self,
-        *,
-        views: str = "level+range+relation+forecast+movement+graph",
-        truncation: float = 0.1,
-        accumulation: int = 4,
-        least_shape: float = 0.1,
-        blocks: int = 5,
-        adaptive: bool = False,
-        prior: Prior | None = None,
-    ) -> None:
-        super().__init__(
-            views=views,
-            truncation=truncation,
-            accumulation=accumulation,
-            least_shape=least_shape,
-            blocks=blocks,
-            adaptive=adaptive,
-        )
-        self.prior = prior
+    views: str = "level+range+relation+forecast+movement+graph"
+    prior: Prior | None = None
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._known_prior().check(sensors)
+        self._require(isinstance(self.prior, Prior), "prior", "a Prior (docs/priors.md says how to get one)")
+        self._neighbours(sensors)
 
-    def _known_prior(self) -> Prior:
-        if not isinstance(self.prior, Prior):
-            raise UsageError(
-                f"{type(self).__name__}: prior must be a Prior (docs/priors.md says how to get one), "
-                f"found {self.prior!r}"
-            )
-        return self.prior
-
-    def _learners(self, sensors: tuple[str, ...]) -> dict[str, Learner]:
-        learners = super()._learners(sensors)
-        if "graph" in learners:
-            drives = self._known_prior().matrix(sensors) > 0
-            learners["graph"] = lambda series, varies: Graph.over((drives | drives.T)[varies][:, varies], series)
-        return learners
+    def _neighbours(self, sensors: tuple[str, ...]) -> BoolArray:
+        assert self.prior is not None
+        drives = self.prior.matrix(sensors) > 0
+        return np.asarray(drives | drives.T)

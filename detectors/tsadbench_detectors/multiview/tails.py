@@ -54,17 +54,11 @@ class Tails:
 
     @classmethod
     def of(cls, values: FloatArray, least_shape: float = 0.0, least_scale: float = 0.0) -> Self:
-        """Learn from values [n_rows, n_statistics] of normal rows.
+        """Learn from values [n_rows, n_statistics] of normal rows; not negative, finite.
 
-        Parameters
-        ----------
-        values
-            Not negative, finite.
-        least_shape
-            The tails' gamma is at least this, at least 0 and below 1: the heavier the tail, the slower its evidence
-            grows far beyond all that was seen.
-        least_scale
-            The tails' sigma is at least this: values that differ by less are equal but for rounding.
+        The tails' gamma is at least ``least_shape``, at least 0 and below 1: the heavier the tail, the slower its
+        evidence grows far beyond all that was seen. Their sigma is at least ``least_scale``: values that differ by less
+        are equal but for rounding.
         """
         ordered = np.sort(values, axis=0).T
         tails = [_tail(column, least_shape) for column in ordered]

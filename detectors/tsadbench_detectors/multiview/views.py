@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from tsadbench.base import BoolArray, FloatArray, trailing_windows
-from tsadbench_detectors.multiview.accumulation import mean_of_last
+from tsadbench.base import BoolArray, FloatArray
 from tsadbench_detectors.window_covariance import shrunk_covariance
 
-# Matrix products of so many rows at a time, never fewer: a row's last bits must not depend on how many are scored.
-_ROWS_AT_ONCE = 512
-_RELATED_ROWS = 5
-_FORECAST_LAGS = 10
 _MOVEMENT_ROWS = 16
 # Of a mean squared step in z-scores: below, a sensor stands still.
 _SMALLEST_STEP = 1e-6
@@ -33,14 +28,8 @@ class View(ABC):
     memory: ClassVar[int]
     """Number of rows before a row that its statistics depend on."""
 
-    looks_at_constant_sensors: ClassVar[bool] = False
-    """Whether it is given the sensors, too, that are constant over the rows that it is fitted to."""
-
-    needs_prior: ClassVar[bool] = False
-    """Whether it is learned over a prior's graph: of the detectors, only `MultiViewGraph` has it."""
-
-    per_sensor: ClassVar[int] = 1
-    """How many statistics a sensor has; 0: the view has one in all."""
+    sees_constant_sensors: ClassVar[bool] = False
+    """Whether it is also given the sensors that are constant over the rows that it is fitted to."""
 
     @classmethod
     @abstractmethod
@@ -51,7 +40,7 @@ class View(ABC):
     def statistics(self, z: FloatArray) -> FloatArray:
         """Return [n_rows, n_statistics] of a recording's z-scores; not negative.
 
-        Of views with two statistics a sensor, first come those of the one kind, then those of the other.
+        Of two statistics a sensor, those of the one kind come first, then those of the other.
         """
 
     def shares(self, z: FloatArray) -> FloatArray | None:  # noqa: ARG002
@@ -75,17 +64,10 @@ class Level(View):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range(View):
-    """How far a row is outside the box of the training rows: the Euclidean length of what sticks out.
-
-    Parameters
-    ----------
-    smallest, largest
-        [n_sensors] each.
-    """
+    """How far a row is outside the box of the training rows: the Euclidean length of what sticks out."""
 
     memory: ClassVar[int] = 0
-    looks_at_constant_sensors: ClassVar[bool] = True
-    per_sensor: ClassVar[int] = 0
+    sees_constant_sensors: ClassVar[bool] = True
 
     smallest: FloatArray
     largest: FloatArray
@@ -119,6 +101,7 @@ class Residual(View):
     """
 
     length: ClassVar[int]
+    """Rows of a window."""
 
     mean: FloatArray
     weights: FloatArray
@@ -144,9 +127,10 @@ class Residual(View):
         """Return A for the covariance of windows."""
 
     def statistics(self, z: FloatArray) -> FloatArray:  # noqa: D102
-        windows = trailing_windows(z, self.length)
-        residuals = by_equal_blocks(lambda rows: (rows - self.mean) @ self.weights, windows, len(self.mean))
-        return np.abs(residuals)
+        padded = np.concatenate([np.repeat(z[:1], self.length - 1, axis=0), z])
+        of_lags = np.split(self.weights, self.length)
+        residuals = -(self.mean @ self.weights) + sum(padded[i : i + len(z)] @ lag for i, lag in enumerate(of_lags))
+        return np.asarray(np.abs(residuals))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,8 +142,8 @@ class Relation(Residual):
     ``(K_BB)^-1 K_B (x - mean)`` (the conditional of a Gaussian). The last row's counts.
     """
 
-    memory: ClassVar[int] = _RELATED_ROWS - 1
-    length: ClassVar[int] = _RELATED_ROWS
+    memory: ClassVar[int] = 4
+    length: ClassVar[int] = 5
 
     @classmethod
     def _weights(cls, covariance: FloatArray, n_sensors: int) -> FloatArray:
@@ -176,8 +160,6 @@ class Relation(Residual):
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph(Relation):
     """*relation* with each sensor's neighbours in a graph in place of all others; a sensor without neighbours has 0."""
-
-    needs_prior: ClassVar[bool] = True
 
     @classmethod
     def over(cls, neighbours: BoolArray, series: Sequence[FloatArray]) -> Self:
@@ -201,8 +183,8 @@ class Forecast(Residual):
     the other sensors' errors leave is ``(E^-1 e)_i / sqrt((E^-1)_ii)``.
     """
 
-    memory: ClassVar[int] = _FORECAST_LAGS
-    length: ClassVar[int] = _FORECAST_LAGS + 1
+    memory: ClassVar[int] = 10
+    length: ClassVar[int] = 11
 
     @classmethod
     def _weights(cls, covariance: FloatArray, n_sensors: int) -> FloatArray:
@@ -227,23 +209,31 @@ class Movement(View):
     """
 
     memory: ClassVar[int] = _MOVEMENT_ROWS
-    per_sensor: ClassVar[int] = 2
 
     mean: FloatArray
     scale: FloatArray
 
     @classmethod
     def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: D102
-        steps = [_log_steps(z) for z in series if len(z) > 1]
-        # The first rows of a series average over fewer steps, and scatter more.
-        settled = [rows[_MOVEMENT_ROWS - 1 :] for rows in steps if len(rows) >= _MOVEMENT_ROWS]
-        rows = np.concatenate(settled or steps)
+        movements = [_log_movement(z) for z in series if len(z) > _MOVEMENT_ROWS]
+        if not movements:
+            return cls(np.zeros(series[0].shape[1]), np.ones(series[0].shape[1]))
+        rows = np.concatenate(movements)
         return cls(rows.mean(axis=0), np.maximum(rows.std(axis=0), _SMALLEST_SPREAD))
 
     def statistics(self, z: FloatArray) -> FloatArray:  # noqa: D102
         deviation = np.zeros_like(z)  # of the first rows, which have too few steps
-        deviation[_MOVEMENT_ROWS:] = (_log_steps(z)[_MOVEMENT_ROWS - 1 :] - self.mean) / self.scale
+        if len(z) > _MOVEMENT_ROWS:
+            deviation[_MOVEMENT_ROWS:] = (_log_movement(z) - self.mean) / self.scale
         return np.concatenate([np.maximum(deviation, 0.0), np.maximum(-deviation, 0.0)], axis=1)
+
+
+def _log_movement(z: FloatArray) -> FloatArray:
+    """Return the logarithm of each sensor's mean squared step over the last 16 steps, [n_rows - 16, n_sensors]."""
+    squares = np.diff(z, axis=0) ** 2
+    for shift in (1, 2, 4, 8):  # sums of 2, 4, 8 and 16 steps
+        squares = squares[shift:] + squares[:-shift]
+    return np.asarray(np.log10(squares / _MOVEMENT_ROWS + _SMALLEST_STEP))
 
 
 VIEWS: dict[str, type[View]] = {
@@ -254,19 +244,3 @@ VIEWS: dict[str, type[View]] = {
     "movement": Movement,
     "graph": Graph,
 }
-
-
-def by_equal_blocks(function: Callable[[FloatArray], FloatArray], windows: FloatArray, size: int) -> FloatArray:
-    """Return ``function`` of windows as vectors of this size, 512 at a time; the last block is filled up with zeros."""
-    parts = []
-    for start in range(0, len(windows), _ROWS_AT_ONCE):
-        block = windows[start : start + _ROWS_AT_ONCE]
-        vectors = np.zeros((_ROWS_AT_ONCE, size))
-        vectors[: len(block)] = block.reshape(len(block), -1)
-        parts.append(function(vectors)[: len(block)])
-    return np.concatenate(parts)
-
-
-def _log_steps(z: FloatArray) -> FloatArray:
-    """Return the logarithm of each sensor's mean squared step within the last rows, [n_rows - 1, n_sensors]."""
-    return np.asarray(np.log10(mean_of_last(np.diff(z, axis=0) ** 2, _MOVEMENT_ROWS) + _SMALLEST_STEP))
