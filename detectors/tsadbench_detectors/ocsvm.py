@@ -9,8 +9,21 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.svm import OneClassSVM as SklearnOneClassSVM
 
-from tsadbench.base import Cheap, Choice, Detector, FloatArray, Ge, Gt, Le, Lt, Recording, Traits, Tune, detector
-from tsadbench_detectors.adapters.surroundings import contained
+from tsadbench.base import (
+    Cheap,
+    Choice,
+    Detector,
+    FloatArray,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+    Recording,
+    Traits,
+    Tune,
+    detector,
+    seeded,
+)
 from tsadbench_detectors.rows import by_blocks, evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser
 
@@ -77,7 +90,7 @@ class OneClassSVM(Detector):
         scale = 1 / (z.shape[1] * variance) if variance > 0 else 1.0
         self.gamma_ = float(scale if self.gamma is None else self.gamma)
         # scikit-learn draws a number from the global generator that a one-class machine does not use.
-        with contained(seed=0):
+        with seeded(0):
             machine = SklearnOneClassSVM(kernel="rbf", gamma=self.gamma_, nu=self.nu).fit(z)
         self.support_vectors_ = np.ascontiguousarray(z[machine.support_])
         self.log_weights_ = np.log(machine.dual_coef_[0])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import random
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -20,15 +18,13 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
-from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import load_detector, locate_entry, registered_name
 from tsadbench.utils.parameters import parameters_of, parse_arguments
 from tsadbench_detectors.adapters import tails
-from tsadbench_detectors.adapters.constructor import constructor, documentation
+from tsadbench_detectors.adapters.foreign import ForeignDetector, Known, made_of, on_cpu
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
-from tsadbench_detectors.adapters.surroundings import contained
 
 RNG = np.random.default_rng(0)
 SENSORS = ("a", "b", "c")
@@ -152,83 +148,43 @@ def test_names_and_values():
         load_detector("sklearn:OneClassSVM")(nu=2.0).check(SENSORS)
 
 
+LAYERS = [1]
+
+
 class Theirs:
-    """Finds outliers.
-
-    Parameters
-    ----------
-    k : int, optional (default=5)
-        Neighbours.
-
-    share : int or float, optional (default="auto")
-        A number of rows, or a share of them.
-
-    metric : {'l1', 'l2'} or callable, default='l2'
-        Distance.
-
-    layers : list of int or None, optional (default=None)
-        Sizes.
-
-    scaler : Scaler instance, optional (default=None)
-        Cannot be said in a text.
-
-    contamination : float in (0., 0.5), optional (default=0.1)
-        The protocol's business.
-    """
-
     def __init__(
-        self, required, k=5, share="auto", metric="l2", layers=None, undocumented=1.5, scaler=None, contamination=0.1,
+        self, required, k=5, share="auto", layers=None, sizes=LAYERS, on=True, scaler=object, contamination=0.1,
         random_state=None,
     ):  # fmt: skip
         pass
 
 
-class Ours(Detector):
-    __doc__ = documentation(Theirs, seeded=True)
-    __init__ = constructor(Theirs, seeded=True)
-
-    def _fit(self, recordings): ...
-
-    def _score(self, recording): ...
-
-
 def test_a_constructor_made_of_another_librarys():
-    assert {one.name: (one.annotation, one.default) for one in parameters_of(Ours)} == {
+    ours = made_of(Theirs, ForeignDetector, Known(), "theirs", None)
+    assert {one.name: (one.annotation, one.default) for one in parameters_of(ours)} == {
         "window": (int, 1),
-        "k": (int, 5),
+        "k": (int | float, 5),
         "share": (int | float | str, "auto"),
-        "metric": (Literal["l1", "l2"], "l2"),
-        "layers": (list[int] | None, None),
-        "undocumented": (float, 1.5),
+        "layers": (int | float | str | list[int] | None, None),
+        "sizes": (list[int], [1]),
+        "on": (bool, True),
         "seed": (int, 0),
     }
-    assert clone(Ours(k=3)).get_params() == Ours(k=3).get_params()
-    texts = {"k": "7", "share": "1.0", "layers": "[8, 4]", "metric": "l1"}
-    found = parse_arguments(Ours, texts, "ours")
-    assert found == {"k": 7, "share": 1.0, "layers": [8, 4], "metric": "l1"}
+    knn = load_detector("pyod:KNN")
+    assert clone(knn(n_neighbors=3)).get_params() == knn(n_neighbors=3).get_params()
+    texts = {"k": "7", "share": "1.0", "layers": "[8, 4]", "on": "off"}
+    found = parse_arguments(ours, texts, "ours")
+    assert found == {"k": 7, "share": 1.0, "layers": [8, 4], "on": False}
     assert isinstance(found["share"], float)  # a share of all rows, not one row
-    for wrong in ({"k": "1.5"}, {"metric": "l3"}, {"contamination": ".1"}, {"scaler": "x"}):
+    for wrong in ({"k": "x"}, {"on": "7"}, {"contamination": ".1"}, {"scaler": "x"}):
         with pytest.raises(UsageError, match=next(iter(wrong))):
-            parse_arguments(Ours, wrong, "ours")
+            parse_arguments(ours, wrong, "ours")
 
 
-def test_what_another_library_does_to_its_process_stays_inside(capsys, monkeypatch):
-    def draws():
-        return random.random(), float(np.random.random()), float(torch.rand(1))
-
+def test_a_library_finds_no_gpu_and_prints_to_the_log(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    before = random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
-    found = []
-    for seed in (3, 3, 4):
-        with contained(seed):
-            print("epoch 1")
-            found.append(draws())
-            assert not torch.cuda.is_available()
-    assert found[0] == found[1]
-    assert all(one != two for one, two in zip(found[1], found[2], strict=True))
-    assert before == (random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist())
+    with on_cpu():
+        print("epoch 1")
+        assert not torch.cuda.is_available()
     assert torch.cuda.is_available()
-    assert capsys.readouterr() == ("", 3 * "epoch 1\n")
-    with pytest.raises(ValueError, match="broken"), contained(1):
-        raise ValueError("broken")
-    assert random.getstate() == before[0]
+    assert capsys.readouterr() == ("", "epoch 1\n")

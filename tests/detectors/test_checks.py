@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from tsadbench.base.replay import MIN_CORRELATION
 from tsadbench.registry import entries, load_detector, locate_entry, package_of
 from tsadbench.testing import check_detector, normal, with_fault
-from tsadbench_detectors.adapters.known import Known
+from tsadbench_detectors.adapters.foreign import Known
 from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tsadbench.base import FloatArray
-from tsadbench_detectors.adapters.foreign import ForeignDetector
+from tsadbench_detectors.adapters.foreign import ForeignDetector, on_cpu
 from tsadbench_detectors.adapters.library import InstalledLibrary
 from tsadbench_detectors.adapters.pyod_classes import CLASSES
 
@@ -21,13 +21,14 @@ class PyODDetector(ForeignDetector):
 
     libraries: ClassVar[tuple[str, ...]] = ("pyod", "numba")
 
-    def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
+    def _rate(self, model: Any, data: FloatArray) -> FloatArray:
         if self.known.alone is not None:
-            return self.known.alone(model.X_train, windows)
-        return self._turned(model.decision_function(windows))
+            return self.known.alone(model.X_train, data)
+        with on_cpu():
+            return self._turned(model.decision_function(data))
 
-    def _own_training_scores(self) -> FloatArray:
-        return self._turned(self.model_.decision_scores_)
+    def _fitted_scores(self, model: Any) -> FloatArray:
+        return self._turned(model.decision_scores_)
 
     def _turned(self, scores: object) -> FloatArray:
         flat = np.asarray(scores, dtype=np.float64).ravel()
@@ -35,13 +36,7 @@ class PyODDetector(ForeignDetector):
 
 
 family = InstalledLibrary(
-    "pyod",
-    description=__doc__,
-    package="pyod.models",
-    bases=frozenset({"BaseDetector", "BaseDeepLearningDetector"}),
-    adapter=PyODDetector,
-    known=CLASSES,
-    extra="pyod",
+    name="pyod", description=__doc__, package="pyod.models", adapter=PyODDetector, known=CLASSES, extra="pyod"
 )
 
 

@@ -12,47 +12,36 @@ from typing import Any
 import numpy as np
 
 from tsadbench.base import FloatArray
-from tsadbench_detectors.adapters.foreign import ForeignDetector
-from tsadbench_detectors.adapters.known import Known
+from tsadbench_detectors.adapters.foreign import ForeignDetector, Known
 from tsadbench_detectors.adapters.library import InstalledLibrary
 
 _ONE_SIDED = (
     "its boundary is a plane, so that rows far out on the side where normal rows lie look the more normal for it"
 )
 CLASSES: Mapping[str, Known] = {
-    **dict.fromkeys(("EllipticEnvelope", "IsolationForest", "LocalOutlierFactor", "OneClassSVM"), Known()),
-    "SGDOneClassSVM": Known(
-        fails=(
-            ("fault", _ONE_SIDED),
-            ("spike", _ONE_SIDED),
-        )
-    ),
+    "EllipticEnvelope": Known(module="covariance"),
+    "IsolationForest": Known(module="ensemble"),
+    "LocalOutlierFactor": Known(module="neighbors"),
+    "OneClassSVM": Known(module="svm"),
+    "SGDOneClassSVM": Known(module="linear_model", fails=(("fault", _ONE_SIDED), ("spike", _ONE_SIDED))),
 }
 
 
 class SklearnDetector(ForeignDetector):
     """An outlier detector of scikit-learn as a detector."""
 
-    def _construct(self, n_features: int) -> Any:
-        model = super()._construct(n_features)
+    def _build(self, n_sensors: int) -> Any:
+        model = super()._build(n_sensors)
         model._validate_params()  # scikit-learn would do so only in fit, long after planning
         return model
 
-    def _scores_of(self, model: Any, windows: FloatArray) -> FloatArray:
-        return -np.asarray(model.score_samples(windows), dtype=np.float64)
-
-    def _own_training_scores(self) -> FloatArray | None:
-        factors = getattr(self.model_, "negative_outlier_factor_", None)
+    def _fitted_scores(self, model: Any) -> FloatArray | None:
+        factors = getattr(model, "negative_outlier_factor_", None)
         return None if factors is None else -np.asarray(factors, dtype=np.float64)
 
 
 family = InstalledLibrary(
-    "sklearn",
-    description=__doc__,
-    package="sklearn",
-    bases=frozenset({"OutlierMixin"}),
-    adapter=SklearnDetector,
-    known=CLASSES,
+    name="sklearn", description=__doc__, package="sklearn", adapter=SklearnDetector, known=CLASSES
 )
 
 
