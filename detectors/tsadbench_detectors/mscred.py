@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import field
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Recording, Traits, Tune, detector, extra
 
 with extra("mscred", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.nn.functional import mse_loss, pad, selu
 
-    from tsadbench_detectors.deep.conv_lstm import network
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
 
-class MSCRED(SizedNetwork):
+@detector
+class MSCRED(NetworkDetector):
     """Scores how far the sensors' signature matrices are from their reconstruction by a convolutional LSTM autoencoder.
 
-    Entry (i, j) of a signature matrix is the mean of x_i * x_j over the last 5, 10 or 20 rows: the three matrices are
-    one image with three channels. From five images, two rows apart, the network reconstructs the last, which ends with
-    the row scored. The loss is the mean squared error of that image, and so is the score; a pair's error counts half
-    for either sensor.
+    The three signature matrices of a row are one image with three channels. From five images, two rows apart, the
+    network reconstructs the last, which ends with the row scored. A pair's error counts half for either sensor.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -41,23 +39,24 @@ class MSCRED(SizedNetwork):
         Rows from one image to the next. None: 2; at size "paper" 10.
     channels
         Of the first of the four levels; each further level has twice as many as the one before. None: 8; at size
-        "paper" 32. Images have a pixel for each pair of sensors, which grow with the plant.
+        "paper" 32. Images have a pixel for each pair of sensors, so the cost grows with their square.
 
     Notes
     -----
     Equations
-        ``m_ij(t) = (1/w) sum_(d < w) x_i(t - d) x_j(t - d)`` for three lengths w; the loss and the score are the mean
-        over all entries of ``(M(t) - reconstruction)^2``, and sensor i's contribution is half of the errors of its row
-        and its column.
+        ``m_ij(t) = (1/w) sum_(d < w) x_i(t - d) x_j(t - d)`` for three lengths w. Each of four levels:
+        ``X = SELU(conv(input))``; ``H = ConvLSTM(X)``; attention ``H' = sum_s a_s H_s`` with ``a = softmax_s(<H_s,
+        H_last> / steps)``; ``output = deconv(H', SELU(output of the level below, whose input is X))``. The loss and the
+        score are the mean over all entries of ``(M(t) - output)^2``.
     Differences
         Rows are scaled by mean and standard deviation of the training rows, never by the range of the scored ones. The
-        last layer is linear, because SELU would bound its output from below. The score is the mean of the squared
-        errors; the authors count those above a limit, which each data set would need anew.
+        last layer is linear, because SELU would bound its output from below. The LSTM has no peephole weights, which
+        would tie it to one number of sensors. The score is the mean of the squared errors; the authors count those
+        above a limit, which must be chosen for each data set.
     Defaults
-        Size "paper" is the authors' code: scales 10, 30 and 60, gap 10, 32 channels. The default sees 28 rows, as other
-        detectors here see 30 ("paper" sees 100). By cost: a quarter of the channels, every fourth window (its
-        neighbours are nearly the same), 12 epochs, and Adam's learning rate 3e-3 instead of 2e-4, so that these
-        suffice.
+        Size "paper" is the authors' code. The default sees 28 rows, as other detectors here see 30 ("paper" sees 100).
+        By cost: a quarter of the channels, every fourth window (its neighbours are nearly the same), 12 epochs, and
+        Adam's learning rate 3e-3 instead of 2e-4, so that these suffice.
 
     References
     ----------
@@ -65,133 +64,162 @@ class MSCRED(SizedNetwork):
     data, AAAI 2019.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "scale_short": Width(5, paper=10),
-        "scale_middle": Width(10, paper=30),
-        "scale_long": Width(20, paper=60),
-        "gap": Width(2, paper=10),
-        "channels": Width(8, paper=32),
-    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Zhang et al., AAAI 2019 (MSCRED)"
     )
+    paper: ClassVar[Mapping[str, int]] = {
+        "scale_short": 10,
+        "scale_middle": 30,
+        "scale_long": 60,
+        "gap": 10,
+        "channels": 32,
+    }
 
-    def __init__(
-        self,
-        *,
-        size: Size = "default",
-        scale_short: int | None = None,
-        scale_middle: int | None = None,
-        scale_long: int | None = None,
-        steps: int = 5,
-        gap: int | None = None,
-        channels: int | None = None,
-        stride: int = 4,
-        epochs: int = 12,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 32,
-        learning_rate: float = 3e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.size = size
-        self.scale_short = scale_short
-        self.scale_middle = scale_middle
-        self.scale_long = scale_long
-        self.steps = steps
-        self.gap = gap
-        self.channels = channels
-        self.stride = stride
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: int = field(default=0, init=False)  # it follows from other parameters: `_window`
+    size: Size = "default"
+    scale_short: Annotated[int | None, Ge(1), Choice((None, 3, 7), alters_loss=True), Cheap(2)] = None
+    scale_middle: Annotated[int | None, Ge(1), Choice((None, 8, 15), alters_loss=True), Cheap(3)] = None
+    scale_long: Annotated[int | None, Ge(1), Choice((None, 16, 30), alters_loss=True), Cheap(4)] = None
+    steps: Annotated[int, Ge(1), Tune(3, 7), Cheap(3)] = 5
+    gap: Annotated[int | None, Ge(1), Choice((None, 1, 3, 4))] = None
+    channels: Annotated[int | None, Ge(1), Choice((None, 4, 16)), Cheap(2)] = None
+    stride: int = 4
+    epochs: Annotated[int, Cheap(2)] = 12
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128))] = 32
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 3e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
 
     @property
-    def scales(self) -> tuple[int, int, int]:
+    def _scales(self) -> tuple[int, int, int]:
         """Rows of the signature matrices, shortest first."""
-        return self._width("scale_short"), self._width("scale_middle"), self._width("scale_long")
+        return self._given_or("scale_short", 5), self._given_or("scale_middle", 10), self._given_or("scale_long", 20)
 
     @property
-    def window(self) -> int:  # type: ignore[override]  # here it follows from other parameters
-        """Rows that a score sees: the first image's longest scale, and the rows from there to the last image."""
-        return self._width("scale_long") + (self.steps - 1) * self._width("gap")
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "scale_short": Choice((None, 3, 7), alters_loss=True),
-            "scale_middle": Choice((None, 8, 15), alters_loss=True),
-            "scale_long": Choice((None, 16, 30), alters_loss=True),
-            "steps": Tune(3, 7),
-            "gap": Choice((None, 1, 3, 4)),
-            "channels": Choice((None, 4, 16)),
-            "batch_size": Choice((32, 64, 128)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        scales = {"scale_short": 2, "scale_middle": 3, "scale_long": 4}
-        return {**scales, "steps": 3, "channels": 2, "epochs": 2, "min_steps": 1}
+    def _window(self) -> int:
+        """The first image's longest scale, and the rows from there to the last image."""
+        return self._scales[-1] + (self.steps - 1) * self._given_or("gap", 2)
 
     def _check(self, sensors: tuple[str, ...]) -> None:
-        self._require_integer("steps", at_least=1)
         super()._check(sensors)
-        short, middle, long = self.scales
+        short, middle, long = self._scales
         self._require(short < middle, "scale_middle", f"above scale_short, {short}")
         self._require(middle < long, "scale_long", f"above scale_middle, {middle}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - any number of sensors
-        return network(len(self.scales), self._width("channels"))
+        return network(len(self._scales), self._given_or("channels", 8))
 
     def _loss(self, windows: Tensor) -> Tensor:
-        # The first step's images of all windows, then the second one's.
-        ends = range(self._width("scale_long"), self.window + 1, self._width("gap"))
-        images = self._images(windows, ends).transpose(0, 1).flatten(0, 1)
-        return nn.functional.mse_loss(self._reconstructed(images, len(windows)), images[-len(windows) :])
+        images = self._images(windows)
+        return mse_loss(self.network_(images), images[-1])
 
-    def _reconstructed(self, images: Tensor, shift: int) -> Tensor:
-        """Return the last image of every window, for ``shift`` images from one of its steps to the next."""
-        reconstructed: Tensor = self.network_(images, self.steps, shift)
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        images = self._images(windows)
+        # In double precision: the square of a far outlier's product exceeds the range of float32.
+        missed = (images[-1] - self.network_(images)).double()
+        errors = missed.square().mean(dim=1) / windows.shape[2] ** 2
+        return (errors.sum(dim=1) + errors.sum(dim=2)) / 2
+
+    def _images(self, windows: Tensor) -> Tensor:
+        """Return the signature matrices [steps, batch, scales, n_sensors, n_sensors] of windows of scaled rows."""
+        ends = range(self._scales[-1], self._window + 1, self._given_or("gap", 2))
+        parts = [[windows[:, end - scale : end] for scale in self._scales] for end in ends]
+        images = [torch.stack([part.mT @ part / part.shape[1] for part in scales], dim=1) for scales in parts]
+        return torch.stack(images)
+
+
+def network(n_scales: int, channels: int) -> Level:
+    """Return the outermost of four levels, whose output is linear.
+
+    Parameters
+    ----------
+    n_scales
+        Channels of the images.
+    channels
+        Channels inside the first level; twice as many inside each further one.
+    """
+    level = Level(4 * channels, 8 * channels, 2, 2, below=None)
+    level = Level(2 * channels, 4 * channels, 2, 2, below=level)
+    level = Level(channels, 2 * channels, 3, 2, below=level)
+    return Level(n_scales, channels, 3, 1, below=level)
+
+
+class Level(nn.Module):
+    """Reconstructs the last of several images: a convolution, then the states of a recurrence, then the way back.
+
+    Parameters
+    ----------
+    outer, inner
+        Channels of the images, and of the images inside.
+    kernel_size, stride
+        Of the convolution; the stride divides the images' size, rounded up.
+    below
+        The level inside this one, which does the same with the images that the convolution gave.
+    """
+
+    def __init__(self, outer: int, inner: int, kernel_size: int, stride: int, below: Level | None) -> None:
+        super().__init__()
+        self.stride = stride
+        self.down = nn.Conv2d(outer, inner, kernel_size, stride)
+        self.recurrent = ConvLSTM(inner)
+        self.below = below
+        n_inside = inner if below is None else 2 * inner
+        self.up = nn.ConvTranspose2d(n_inside, outer, kernel_size, stride, padding=(kernel_size - 1) // 2)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the last image, [batch, outer, height, width], of images [steps, batch, outer, height, width]."""
+        height, width = images.shape[-2:]
+        inside = selu(self.down(surrounded(images.flatten(0, 1), self.down))).unflatten(0, images.shape[:2])
+        mean = attended(self.recurrent(inside))
+        if self.below is not None:
+            mean = torch.cat([mean, selu(self.below(inside))], dim=1)
+        # An odd size had been rounded up on the way in.
+        size = [self.stride * mean.shape[-2], self.stride * mean.shape[-1]]
+        reconstructed: Tensor = self.up(mean, output_size=size)[..., :height, :width]
         return reconstructed
 
-    def _images(self, rows: Tensor, ends: Sequence[int]) -> Tensor:
-        """Return the signature matrices [batch, n_ends, scales, n_sensors, n_sensors] of scaled rows.
 
-        Each is summed from its own rows. Sums over a whole recording would be faster, but after one extreme row all
-        later ones would lose precision.
+class ConvLSTM(nn.Module):
+    """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015).
 
-        Parameters
-        ----------
-        rows
-            [batch, length, n_sensors].
-        ends
-            After so many rows, an image ends.
-        """
-        batch, length, n_sensors = rows.shape
-        products = (rows[..., None] * rows[:, :, None]).view(batch, length, -1)
-        age = torch.tensor(ends, device=rows.device)[:, None] - 1 - torch.arange(length, device=rows.device)
-        means = torch.stack([((age >= 0) & (age < scale)) / scale for scale in self.scales], dim=1).to(rows.dtype)
-        images = means.flatten(0, 1) @ products
-        return images.view(batch, len(ends), len(self.scales), n_sensors, n_sensors)
+    Parameters
+    ----------
+    channels
+        Of the images and of the state.
+    """
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        contributions = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            # Each image once, though it belongs to as many windows as these have steps.
-            rows = torch.cat([windows[0], windows[1:, -1]])
-            images = self._images(rows[None], range(self._width("scale_long"), len(rows) + 1))[0]
-            # In double precision: the square of a far outlier's product exceeds the range of float32.
-            missed = (images[-len(windows) :] - self._reconstructed(images, self._width("gap"))).double()
-            errors = missed.square().mean(dim=1) / recording.n_sensors**2
-            contributions[self.window - 1 + first] = ((errors.sum(dim=1) + errors.sum(dim=2)) / 2).cpu().numpy()
-        return contributions
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        # Output channels in four blocks: input gate, forget gate, candidate, output gate.
+        self.from_input = nn.Conv2d(channels, 4 * channels, 2)
+        self.from_state = nn.Conv2d(channels, 4 * channels, 2, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the states after every step, of the images' shape [steps, batch, channels, height, width]."""
+        from_inputs = self.from_input(surrounded(images.flatten(0, 1), self.from_input))
+        state = cell = torch.zeros_like(images[0])
+        states = []
+        for from_input in from_inputs.unflatten(0, images.shape[:2]):
+            gates = from_input + self.from_state(surrounded(state, self.from_state))
+            write, forget, candidate, read = gates.chunk(4, dim=1)
+            cell = forget.sigmoid() * cell + write.sigmoid() * candidate.tanh()
+            state = read.sigmoid() * cell.tanh()
+            states.append(state)
+        return torch.stack(states)
+
+
+def attended(states: Tensor) -> Tensor:
+    """Return the mean [batch, ...] of states [steps, batch, ...], weighted by how much they resemble the last one."""
+    flat = states.flatten(2)
+    likeness = (flat * flat[-1]).sum(dim=2, keepdim=True) / len(states)
+    return (likeness.softmax(dim=0) * flat).sum(dim=0).view(states.shape[1:])
+
+
+def surrounded(images: Tensor, convolution: nn.Conv2d) -> Tensor:
+    """Return images with zeros around them, so that only the stride divides their size; more at the end if uneven."""
+    before, after = (convolution.kernel_size[0] - 1) // 2, convolution.kernel_size[0] // 2
+    return pad(images, (before, after, before, after))

@@ -48,7 +48,7 @@ def told(benchmark, work: Callable[[], object]) -> None:
 def test_the_gradient_of_one_batch(benchmark, name: str) -> None:
     detector = NETWORKS[name](epochs=1, min_steps=1).fit(noise(300))
     detector.network_.train()
-    windows = torch.randn(detector.batch_size, detector.window + detector.horizon, 8)
+    windows = torch.randn(detector.batch_size, detector._window + detector.horizon, 8)
 
     def step() -> None:
         detector.network_.zero_grad()

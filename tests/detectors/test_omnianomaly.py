@@ -11,7 +11,6 @@ from torch.distributions import Normal
 
 from tests.helpers.planted import series
 from tsadbench.base import FloatArray
-from tsadbench_detectors.deep.linked_latents import linked_latents
 from tsadbench_detectors.deep.planar_flow import PlanarFlow
 from tsadbench_detectors.deep.random_walk import prior_surprise
 from tsadbench_detectors.omnianomaly import Network, OmniAnomaly
@@ -28,19 +27,19 @@ def test_the_flows_log_determinant_is_that_of_autograds_jacobian(latent_size: in
     # Directions against the weights: without the constraint, these maps would not be invertible.
     flow.direction.data = -flow.weight.data + 0.5 * torch.randn(flows, latent_size)
     assert (flow.direction * flow.weight).sum(dim=1).min() < -1 or flows == 1
-    latents = 2.0 * torch.randn(4, latent_size, 3, dtype=torch.double)
+    latents = 2.0 * torch.randn(4, 3, latent_size, dtype=torch.double)
     _, found = flow(latents)
     for step in range(4):
         for window in range(3):
 
             def mapped(one: Tensor) -> Tensor:
-                image: Tensor = flow(one[None, :, None])[0][0, :, 0]
+                image: Tensor = flow(one)[0]
                 return image
 
-            jacobian = torch.func.jacrev(mapped)(latents[step, :, window])
+            jacobian = torch.func.jacrev(mapped)(latents[step, window])
             sign, expected = torch.linalg.slogdet(jacobian)
             assert sign == 1.0
-            torch.testing.assert_close(found[step, 0, window], expected)
+            torch.testing.assert_close(found[step, window], expected)
 
 
 @pytest.mark.parametrize("n_steps", [1, 30])
@@ -59,42 +58,27 @@ def log_density(mean: Tensor, log_variance: Tensor, values: Tensor) -> Tensor:
     return found
 
 
-def by_steps(inputs: Tensor, by_latent: Tensor, to_latent: Tensor, bias: Tensor, noise: Tensor) -> tuple[Tensor, ...]:
-    """Return what `linked_latents` does, as autograd records it."""
-    latent, latents, log_variances = torch.zeros_like(noise[0]), [], []
-    for of_step, drawn in zip(inputs, noise, strict=True):
-        mean, log_variance = (to_latent @ torch.relu(of_step + by_latent @ latent) + bias).chunk(2)
-        log_variances.append(log_variance.clamp(-6, 6))
-        latent = mean + torch.exp(log_variances[-1] / 2) * drawn
-        latents.append(latent)
-    return torch.stack(latents), torch.stack(log_variances)
-
-
-@pytest.mark.parametrize("scale", [0.3, 4.0])  # the larger one clamps some log-variances
-def test_the_recursion_and_its_gradient_are_autograds(scale: float) -> None:
+def test_each_latent_variable_is_drawn_given_the_one_before() -> None:
     torch.manual_seed(0)
-    shapes = ((6, 5, 4), (5, 2), (4, 5), (4, 1))
-    arguments = [(scale * torch.randn(shape, dtype=torch.double)).requires_grad_() for shape in shapes]
-    noise = torch.randn(6, 2, 4, dtype=torch.double)
-    towards = torch.randn(6, 2, 4, dtype=torch.double), torch.randn(6, 2, 4, dtype=torch.double)
-    inputs, by_latent, to_latent, bias = arguments
-    found = linked_latents(inputs, by_latent, to_latent, bias, noise)
-    expected = by_steps(inputs, by_latent, to_latent, bias, noise)
-    for ours, autograds in zip(found, expected, strict=True):
-        torch.testing.assert_close(ours, autograds)
-    assert (expected[1].abs() == 6).any() == (scale > 1)
-    gradients = [torch.autograd.grad(results, arguments, towards) for results in (found, expected)]
-    for ours, autograds in zip(*gradients, strict=True):
-        torch.testing.assert_close(ours, autograds)
-    with torch.inference_mode():
-        for ours, autograds in zip(linked_latents(inputs, by_latent, to_latent, bias, noise), expected, strict=True):
-            torch.testing.assert_close(ours, autograds.detach())
+    network = Network(3, 6, 2, 3)
+    network.to_latent.weight.data *= 20  # clamps some log-variances
+    rows, noise = torch.randn(5, 4, 3), torch.randn(5, 4, 2)
+    with torch.no_grad():
+        latents, log_variances = network.encode(rows, noise)
+        states, before = network.encoder(rows)[0], torch.zeros(4, 2)
+        for step in range(5):
+            seen = torch.cat([network.encoded(states[step]).relu(), before], dim=1)
+            mean, log_variance = network.to_latent(network.linked(seen).relu()).chunk(2, dim=1)
+            torch.testing.assert_close(log_variances[step], log_variance.clamp(-6, 6))
+            before = mean + torch.exp(log_variances[step] / 2) * noise[step]
+            torch.testing.assert_close(latents[step], before)
+    assert (log_variances.abs() == 6).any()
 
 
 def test_the_loss_is_the_negative_evidence_lower_bound() -> None:
     torch.manual_seed(1)
     network = Network(3, 6, 2, 3)
-    rows, noise = torch.randn(5, 3, 4), torch.randn(5, 2, 4)
+    rows, noise = torch.randn(5, 4, 3), torch.randn(5, 4, 2)
     # log q of what was drawn, under the normal distributions with the means that a draw without noise at its step has.
     before, log_variance = network.encode(rows, noise)
     mean = before - torch.exp(log_variance / 2) * noise
@@ -117,15 +101,15 @@ def test_the_score_is_the_last_rows_negative_log_density(samples: int) -> None:
     network, window = detector.network_, detector.window
     assert isinstance(network, Network)
     z = scaled(fresh, training, window)
-    noises = [torch.zeros(window, 4, 1)]
+    noises = [torch.zeros(window, 1, 4)]
     if samples:
-        noises = list(torch.randn(samples, window, 4, 1, generator=torch.Generator().manual_seed(5)))
+        noises = list(torch.randn(samples, window, 1, 4, generator=torch.Generator().manual_seed(5)))
     expected = np.zeros((20, 8))
     with torch.inference_mode():
         for row in range(20):
             for noise in noises:
-                latents, _ = network.flow(network.encode(z[row : row + window, :, None], noise)[0])
-                mean, log_variance = (values[-1, :, 0] for values in network.decode(latents))
+                latents, _ = network.flow(network.encode(z[row : row + window, None], noise)[0])
+                mean, log_variance = (values[-1, 0] for values in network.decode(latents))
                 expected[row] -= log_density(mean, log_variance, z[row + window - 1]).numpy() / len(noises)
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-3, atol=1e-3)

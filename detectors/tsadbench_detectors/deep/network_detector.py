@@ -128,7 +128,7 @@ class NetworkDetector(Detector):
 
     def declared_traits(self) -> Traits:
         """Return the traits: a score depends on the window and, if the network forecasts, on all of the horizon."""
-        memory = self.window if self.horizon else self.window - 1
+        memory = self._window if self.horizon else self._window - 1
         return replace(self.traits, memory=memory, look_ahead=max(0, self.horizon - 1))
 
     def _score(self, recording: Recording) -> FloatArray:
@@ -143,6 +143,11 @@ class NetworkDetector(Detector):
         if given is None and self.size == "paper":
             given = self.paper.get(parameter)
         return math.ceil(default) if given is None else given
+
+    @property
+    def _window(self) -> int:
+        """Rows that the network sees: ``window``, unless a subclass derives it from other parameters."""
+        return self.window
 
     @property
     def _epoch(self) -> int:
@@ -200,7 +205,7 @@ class NetworkDetector(Detector):
         UsageError
             If the loss is not finite.
         """
-        length = self.window + self.horizon
+        length = self._window + self.horizon
         longest = max(recording.n_rows for recording in recordings)
         if longest < length:
             raise DataError(
@@ -263,7 +268,7 @@ class NetworkDetector(Detector):
     def _training_windows(self, recordings: Sequence[Recording]) -> Windows:
         """Return the windows with a full horizon, one every ``stride`` rows."""
         rows = [self._rows(recording) for recording in recordings]
-        return Windows(rows, self.window + self.horizon, self.stride)
+        return Windows(rows, self._window + self.horizon, self.stride)
 
     @property
     def _plan(self) -> TrainingPlan:
@@ -274,7 +279,7 @@ class NetworkDetector(Detector):
 
     def _statistics_stride(self, recordings: Sequence[Recording], stride: int) -> int:
         """Return the rows between windows, at least ``stride``, of which a fit takes statistics after training."""
-        length = self.window + self.horizon
+        length = self._window + self.horizon
         return stride * self._plan.gap(
             sum(len(range(0, recording.n_rows - length + 1, stride)) for recording in recordings)
         )
@@ -284,19 +289,19 @@ class NetworkDetector(Detector):
 
         Thus windows of different lengths are measured on the same forecasts.
         """
-        parts = [recording.rows(max(0, first - self.window), recording.n_rows) for recording in recordings]
+        parts = [recording.rows(max(0, first - self._window), recording.n_rows) for recording in recordings]
         windows = self._training_windows(parts)
         if len(windows) == 0:
             raise DataError(
-                f"{type(self).__name__}: expected held-out recordings of at least {self.window + self.horizon} rows "
+                f"{type(self).__name__}: expected held-out recordings of at least {self._window + self.horizon} rows "
                 f"(window + horizon), the longest part has {max(part.n_rows for part in parts)}"
             )
         return mean_loss(self.network_, self._loss, windows, torch.arange(len(windows)))
 
     def _by_row(self, recording: Recording, terms: Callable[[Tensor], Tensor]) -> FloatArray:
         """Return these terms (`_row_terms`) of every row's window, [n_rows, ...]; a first row's has copies of it."""
-        before = self.window if self.horizon else self.window - 1
-        length, missing = self.window + self.horizon, max(0, self.horizon - 1)
+        before = self._window if self.horizon else self._window - 1
+        length, missing = self._window + self.horizon, max(0, self.horizon - 1)
         batches = self._scored_windows(recording, length, before=before, missing=missing)
         return np.concatenate([terms(windows).double().cpu().numpy() for _, windows in batches])
 
