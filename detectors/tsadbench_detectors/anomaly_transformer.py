@@ -4,42 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("anomaly-transformer", "deep"):
     import torch
     from torch import Tensor, nn
 
-    from tsadbench_detectors.deep.anomaly_attention import anomaly_attention
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.row_embedding import RowEmbedding
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
+
+# Added to a probability before its logarithm is taken, as in the authors' code. Without it, the divergence of a narrow
+# Gaussian from anything else would be infinite.
+_SMALLEST_PROBABILITY = 1e-4
+_SMALLEST_EXPONENT = -80.0
 
 
-class AnomalyTransformer(SizedNetwork):
+@detector
+class AnomalyTransformer(NetworkDetector):
     """Scores a row by its reconstruction error, weighted by how little its attention differs from that of a neighbour.
 
-    A transformer reconstructs the window. Each of its attention layers has two associations of every row i with the
-    rows of the window: the series association S, its attention, and the prior association P, a Gaussian of the distance
-    in time, whose scale sigma the row itself chooses. A normal row finds rows like it in the whole window; an anomaly
-    finds none but its neighbours, so that its two associations differ little. Training widens this difference: in one
-    phase, P follows S; in the other one, S moves away from P.
-
-    The score is that of the window's last row: its mean squared error times its share of ``softmax(-discrepancy)``
-    over the window. Each sensor's part is its contribution.
+    Each attention layer of a transformer has two associations of every row i with the rows of the window: the series
+    association S, its attention, and the prior association P, a Gaussian of the distance in time, whose scale sigma the
+    row itself chooses. A normal row finds rows like it in the whole window; an anomaly is like its neighbours alone, so
+    that its two associations differ little. Training widens this difference: in one phase, P follows S; in the other
+    one, S moves away from P. The score is that of the window's last row; each sensor's part is its contribution.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
-        Rows that it sees at once; the paper's are 100, at either size 50 are the default.
+        Rows that it sees at once. None: 50; at size "paper" 100.
     size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
+        "default", or "paper": the published window and widths, as far as they are None. What is given counts at either
+        size.
     d_model
         Numbers that describe a row inside the network, and width of its inner layers; a multiple of ``n_heads``. None:
         32, or as many as there are sensors if that is more, rounded up; at size "paper" 512.
@@ -57,8 +57,8 @@ class AnomalyTransformer(SizedNetwork):
     Notes
     -----
     Equations
-        ``P_i = Gaussian(|i - j|; sigma_i)``, scaled to the sum 1, ``sigma = 3^(sigmoid(5 s) + 1e-5) - 1`` with s linear
-        in the row; ``S = softmax(Q K' / sqrt(d))``. ``AssDis_i = mean over layers and heads of KL(P_i|S_i) +
+        ``S = softmax(Q K' / sqrt(d))``; ``P_i = Gaussian(|i - j|; sigma_i)``, scaled to the sum 1, ``sigma =
+        3^(sigmoid(5 s) + 1e-5) - 1`` with s linear in the row. ``AssDis_i = mean over layers and heads of KL(P_i|S_i) +
         KL(S_i|P_i)``. Minimise phase: ``|x - x'|^2 + 3 AssDis(P, stop(S))``; maximise phase: ``|x - x'|^2 -
         3 AssDis(stop(P), S)``. ``score_t = softmax(-AssDis)_t * mean over sensors of (x_t - x'_t)^2``.
     Differences
@@ -66,12 +66,10 @@ class AnomalyTransformer(SizedNetwork):
         authors' code sums the discrepancy over the layers and multiplies it by 50 when it scores: with differences of
         more than one between rows, all weight then goes to one row of the window and the last row's underflows. The
         default is the paper's formula, the code's is ``temperature`` (100 for two layers). Where the paper scores
-        windows side by side, every row is scored by the window that ends with it. The weights of a window have the sum
-        1: they compare the last row with its own window, so that a window which is odd throughout gets no higher
-        weight, and at the start of a recording the rows that fill the window up count too. As in that code, 1e-4 is
-        added to probabilities before logarithms. The code stops training by the loss on the test rows and takes its
-        threshold from test scores; here training rows are held out, and the protocol sets the threshold. The loss that
-        is reported is the reconstruction error, as the two discrepancies cancel in value.
+        windows side by side, every row is scored by the window that ends with it, and weights compare it with its own
+        window alone. As in that code, 1e-4 is added to probabilities before logarithms. The code stops training by the
+        loss on the test rows and takes its threshold from test scores; here training rows are held out, and the
+        protocol sets the threshold. The reported loss is the reconstruction error, as the two discrepancies cancel.
     Defaults
         ``weight``, ``patience`` and the kernel of the embedding are the paper's or its code's. ``d_model``,
         ``n_heads``, ``n_layers``, ``window``, ``stride`` and ``batch_size`` are smaller for cost on one core.
@@ -84,11 +82,6 @@ class AnomalyTransformer(SizedNetwork):
     ICLR 2022 (arXiv 2110.02642).
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "d_model": Width(32, per_sensor=1, paper=512),
-        "n_heads": Width(2, paper=8),
-        "n_layers": Width(2, paper=3),
-    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction",
         stochastic=True,
@@ -96,94 +89,76 @@ class AnomalyTransformer(SizedNetwork):
         extra="deep",
         paper="Xu et al., ICLR 2022",
     )
+    paper: ClassVar[Mapping[str, int]] = {"window": 100, "d_model": 512, "n_heads": 8, "n_layers": 3}
 
-    def __init__(
-        self,
-        *,
-        window: int = 50,
-        stride: int = 2,
-        size: Size = "default",
-        d_model: int | None = None,
-        n_heads: int | None = None,
-        n_layers: int | None = None,
-        weight: float = 3.0,
-        association: bool = True,
-        temperature: float = 1.0,
-        epochs: int = 5,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 32,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.d_model = d_model
-        self.n_heads = n_heads
-        self.n_layers = n_layers
-        self.weight = weight
-        self.association = association
-        self.temperature = temperature
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: Annotated[int | None, Tune(20, 100, log=True, alters_loss=True), Cheap(8)] = None  # type: ignore[assignment]
+    stride: int = 2
+    size: Size = "default"
+    d_model: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
+    n_heads: Annotated[int | None, Ge(1)] = None
+    n_layers: Annotated[int | None, Ge(1), Choice((None, 1, 3))] = None
+    weight: Annotated[float, Ge(0), Lt(math.inf), Tune(0.3, 10.0, log=True)] = 3.0
+    association: bool = True
+    temperature: Annotated[float, Ge(0), Lt(math.inf), Tune(0.3, 50.0, log=True)] = 1.0
+    epochs: Annotated[int, Cheap(2)] = 5
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128))] = 32
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(20, 100, log=True, alters_loss=True),
-            "d_model": Choice((None, 16, 64)),
-            "n_layers": Choice((None, 1, 3)),
-            "weight": Tune(0.3, 10.0, log=True),
-            "temperature": Tune(0.3, 50.0, log=True),
-            "batch_size": Choice((32, 64, 128)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "d_model": 8, "n_heads": 2, "epochs": 2, "min_steps": 1}
+    @property
+    def _window(self) -> int:
+        return self._given_or("window", 50)
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
         if self.d_model is not None:
-            n_heads = self._width("n_heads")
+            n_heads = self._given_or("n_heads", 2)
             self._require(self.d_model % n_heads == 0, "d_model", f"a multiple of n_heads, {n_heads}")
-        for parameter, value in (("weight", self.weight), ("temperature", self.temperature)):
-            self._require(isinstance(value, Real) and 0.0 <= value < math.inf, parameter, "a number from 0 on")
-        self._require(isinstance(self.association, bool), "association", "True or False")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        n_sensors, n_heads = recordings[0].n_sensors, self._width("n_heads")
-        d_model = n_heads * math.ceil(self._width("d_model", n_sensors) / n_heads)
-        return Network(self.window, n_sensors, d_model, n_heads, self._width("n_layers"))
+        n_sensors, n_heads = recordings[0].n_sensors, self._given_or("n_heads", 2)
+        d_model = n_heads * math.ceil(self._given_or("d_model", max(32, n_sensors)) / n_heads)
+        return Network(self._window, n_sensors, d_model, n_heads, self._given_or("n_layers", 2))
 
     def _loss(self, windows: Tensor) -> Tensor:
-        reconstruction, for_prior, for_series = self.network_(windows)
+        reconstruction, associations = self.network_(windows)
+        minimised = [discrepancy(prior, series.detach()).mean() for prior, series in associations]
+        maximised = [discrepancy(prior.detach(), series).mean() for prior, series in associations]
         # Half the sum of the two phases' losses. The discrepancies cancel, but their gradients do not.
-        phases = self.weight / 2 * (for_prior.mean() - for_series.mean())
-        return nn.functional.mse_loss(reconstruction, windows) + torch.as_tensor(phases)
+        phases = self.weight / 2 * (torch.stack(minimised).mean() - torch.stack(maximised).mean())
+        return nn.functional.mse_loss(reconstruction, windows) + phases
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        contributions = np.empty(recording.values.shape)
-        network = cast("Network", self.network_)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            reconstruction, discrepancy, _ = network(windows, last_only=True)
-            errors = (reconstruction[:, -1] - windows[:, -1]).double().square() / recording.n_sensors
-            if self.association:
-                errors *= torch.softmax(-self.temperature * discrepancy.double(), dim=1)[:, -1:]
-            contributions[self.window - 1 + first] = errors.cpu().numpy()
-        return contributions
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        reconstruction, associations = self.network_(windows)
+        errors = (reconstruction[:, -1] - windows[:, -1]).double().square() / windows.shape[2]
+        if self.association:
+            by_layer = torch.stack([discrepancy(prior, series).mean(dim=1) for prior, series in associations])
+            errors *= torch.softmax(-self.temperature * by_layer.mean(dim=0).double(), dim=1)[:, -1:]
+        return torch.as_tensor(errors)
+
+
+class Network(nn.Module):
+    """Maps scaled rows [batch, window, n_sensors] to their reconstruction, and the associations of each layer."""
+
+    def __init__(self, window: int, n_sensors: int, d_model: int, n_heads: int, n_layers: int) -> None:
+        super().__init__()
+        self.embedding = RowEmbedding(window, n_sensors, d_model)
+        self.layers = nn.ModuleList(Layer(d_model, n_heads) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d_model)
+        self.to_sensors = nn.Linear(d_model, n_sensors)
+
+    def forward(self, windows: Tensor) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """Return the reconstruction, and (P, S) of each layer, [batch, n_heads, window, window] each."""
+        rows, associations = self.embedding(windows), []
+        for layer in self.layers:
+            rows, *both = layer(rows)
+            associations.append(tuple(both))
+        return self.to_sensors(self.norm(rows)), associations
 
 
 class Layer(nn.Module):
@@ -205,26 +180,17 @@ class Layer(nn.Module):
         self.outer = nn.Linear(d_model, d_model)
         self.second_norm = nn.LayerNorm(d_model)
 
-    def forward(self, rows: Tensor, *, last_only: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the rows after the layer [batch, window, d_model], and the discrepancies of its input's rows, twice.
-
-        These, [batch, window], are means over the heads; their gradients: see `anomaly_attention`. With ``last_only``,
-        only the last row goes through the layer, [batch, 1, d_model].
-        """
+    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the rows after the layer, and P and S of its input's rows, [batch, n_heads, window, window] each."""
         batch, window, d_model = rows.shape
-        *parts, raw = self.projection(rows).split([*(3 * [d_model]), self.n_heads], dim=2)
-        queries, keys, values = (
-            one.view(batch, window, self.n_heads, -1).transpose(1, 2).flatten(0, 1) for one in parts
-        )
-        sigma = scale(raw.transpose(1, 2).reshape(-1, window))
-        mixed, *discrepancies = anomaly_attention(queries, keys, values, sigma)
-        mixed = mixed.view(batch, self.n_heads, window, -1).transpose(1, 2)
-        if last_only:
-            rows, mixed = rows[:, -1:], mixed[:, -1:]
-        rows = self.first_norm(rows + self.mixing(mixed.flatten(2)))
+        *parts, raw = self.projection(rows).split([d_model, d_model, d_model, self.n_heads], dim=2)
+        queries, keys, values = (one.view(batch, window, self.n_heads, -1).transpose(1, 2) for one in parts)
+        series = torch.softmax(queries @ keys.mT / math.sqrt(queries.shape[3]), dim=-1)
+        prior = prior_association(scale(raw.mT))
+        mixed = (series @ values).transpose(1, 2).flatten(2)
+        rows = self.first_norm(rows + self.mixing(mixed))
         rows = self.second_norm(rows + self.outer(nn.functional.gelu(self.inner(rows))))
-        for_prior, for_series = (one.view(batch, self.n_heads, window).mean(dim=1) for one in discrepancies)
-        return rows, for_prior, for_series
+        return rows, prior, series
 
 
 def scale(raw: Tensor) -> Tensor:
@@ -232,33 +198,16 @@ def scale(raw: Tensor) -> Tensor:
     return torch.expm1(math.log(3) * (torch.sigmoid(5 * raw) + 1e-5))
 
 
-class Network(nn.Module):
-    """Maps scaled rows [batch, window, n_sensors] to their reconstruction and, twice, to their discrepancy.
+def prior_association(sigma: Tensor) -> Tensor:
+    """Return P, [..., window, window]: each row's Gaussian of the distance, scaled to the sum 1, for [..., window]."""
+    places = torch.arange(sigma.shape[-1], dtype=sigma.dtype, device=sigma.device)
+    distance = (places[:, None] - places).square()
+    # The factor 1 / sigma is the same for all of a row. Numbers below the smallest normal float32 would be slow.
+    exponents = -distance * (0.5 / sigma.square())[..., None]
+    return torch.softmax(exponents.clamp(min=_SMALLEST_EXPONENT), dim=-1)
 
-    Parameters
-    ----------
-    window, d_model, n_heads, n_layers
-        As for `AnomalyTransformer`.
-    n_sensors
-        Sensors of a row.
-    """
 
-    def __init__(self, window: int, n_sensors: int, d_model: int, n_heads: int, n_layers: int) -> None:
-        super().__init__()
-        self.embedding = RowEmbedding(window, n_sensors, d_model)
-        self.layers = nn.ModuleList(Layer(d_model, n_heads) for _ in range(n_layers))
-        self.norm = nn.LayerNorm(d_model)
-        self.to_sensors = nn.Linear(d_model, n_sensors)
-
-    def forward(self, windows: Tensor, *, last_only: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the reconstruction [batch, window, n_sensors] and two discrepancies [batch, window] of equal value.
-
-        They are means over the layers; their gradients: see `anomaly_attention`. With ``last_only``, the
-        reconstruction is that of the last row, [batch, 1, n_sensors].
-        """
-        rows, by_layer = self.embedding(windows), []
-        for number, layer in enumerate(self.layers, start=1):
-            rows, *discrepancies = layer(rows, last_only=last_only and number == len(self.layers))
-            by_layer.append(torch.stack(discrepancies))
-        for_prior, for_series = torch.stack(by_layer).mean(dim=0)
-        return self.to_sensors(self.norm(rows)), for_prior, for_series
+def discrepancy(prior: Tensor, series: Tensor) -> Tensor:
+    """Return ``KL(P|S) + KL(S|P)`` of every row, [..., window], for associations [..., window, window]."""
+    log_ratio = (prior + _SMALLEST_PROBABILITY).log() - (series + _SMALLEST_PROBABILITY).log()
+    return ((prior - series) * log_ratio).sum(dim=-1)

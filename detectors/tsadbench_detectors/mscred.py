@@ -122,7 +122,7 @@ class MSCRED(NetworkDetector):
         # In double precision: the square of a far outlier's product exceeds the range of float32.
         missed = (images[-1] - self.network_(images)).double()
         errors = missed.square().mean(dim=1) / windows.shape[2] ** 2
-        return (errors.sum(dim=1) + errors.sum(dim=2)) / 2
+        return torch.as_tensor((errors.sum(dim=1) + errors.sum(dim=2)) / 2)
 
     def _images(self, windows: Tensor) -> Tensor:
         """Return the signature matrices [steps, batch, scales, n_sensors, n_sensors] of windows of scaled rows."""
@@ -173,7 +173,8 @@ class Level(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return the last image, [batch, outer, height, width], of images [steps, batch, outer, height, width]."""
         height, width = images.shape[-2:]
-        inside = selu(self.down(surrounded(images.flatten(0, 1), self.down))).unflatten(0, images.shape[:2])
+        inside = selu(self.down(surrounded(images.flatten(0, 1), self.down)))
+        inside = inside.view(*images.shape[:2], *inside.shape[1:])
         mean = attended(self.recurrent(inside))
         if self.below is not None:
             mean = torch.cat([mean, selu(self.below(inside))], dim=1)
@@ -200,10 +201,10 @@ class ConvLSTM(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the states after every step, of the images' shape [steps, batch, channels, height, width]."""
-        from_inputs = self.from_input(surrounded(images.flatten(0, 1), self.from_input))
+        from_inputs = self.from_input(surrounded(images.flatten(0, 1), self.from_input)).chunk(len(images))
         state = cell = torch.zeros_like(images[0])
         states = []
-        for from_input in from_inputs.unflatten(0, images.shape[:2]):
+        for from_input in from_inputs:
             gates = from_input + self.from_state(surrounded(state, self.from_state))
             write, forget, candidate, read = gates.chunk(4, dim=1)
             cell = forget.sigmoid() * cell + write.sigmoid() * candidate.tanh()

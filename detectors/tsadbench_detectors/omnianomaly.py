@@ -160,7 +160,7 @@ class Network(nn.Module):
         states, _ = self.encoder(rows)
         features = self.encoded(states).relu()
         # W [features, z] = W_h features + W_z z, the first of all steps at once.
-        of_features, of_latent = self.linked.weight.split([features.shape[2], self.latent_size], dim=1)
+        of_features, of_latent = self.linked.weight.tensor_split([features.shape[2]], dim=1)
         inputs = nn.functional.linear(features, of_features, self.linked.bias)
         z, latents, log_variances = torch.zeros_like(noise[0]), [], []
         for of_step, of_noise in zip(inputs, noise, strict=True):

@@ -4,57 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import ClassVar, cast
+from dataclasses import replace
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("timesnet", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.nn.functional import conv2d, gelu, mse_loss, pad
 
     from tsadbench_detectors.deep.dropout import Dropout
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.row_embedding import RowEmbedding
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
-    from tsadbench_detectors.deep.times_block import TimesBlock
 
 # Keeps the division by a window's standard deviation finite, and is that of the authors' code.
 _SMALLEST_VARIANCE = 1e-5
+# Pixels from the middle of the largest kernel to its edge: kernels of 1, 3, ... 11 pixels.
+_REACH = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _PublishedWidth(Width):
-    """A width that the paper derives from the number of sensors: the next power of 2, from 32 to 128."""
-
-    def of(self, n_sensors: int, size: Size = "default") -> int:
-        if size == "paper":
-            return min(max(1 << math.ceil(math.log2(n_sensors)), 32), 128)
-        return Width.of(self, n_sensors, size)
-
-
-class TimesNet(SizedNetwork):
+@detector
+class TimesNet(NetworkDetector):
     """Scores a row by its reconstruction from the window's strongest periods.
 
-    Each block takes the spectrum of the window and its ``top_k`` strongest frequencies. For each of these it folds the
-    window into an image whose rows are cycles and whose columns are phases of the period: neighbours in an image are
-    the rows just before and after, and those of the same phase one cycle earlier and later. Two layers of
-    two-dimensional convolutions, with kernels of several sizes, see both. The images are unfolded, their mean,
-    weighted by the frequencies' amplitudes, is added to the window, and after the last block a linear layer gives the
-    sensors' values. Before all that the window's mean and deviation are taken out, and put back at the end.
-
-    The score is the mean squared error of the window's last row. Each sensor's part is its contribution.
+    Each block folds the window into one image for each of its ``top_k`` strongest frequencies. An image's rows are
+    cycles and its columns phases of the period: neighbours are the rows just before and after, and those of the same
+    phase one cycle earlier and later. Convolutions see both. Before the first block the window's mean and deviation are
+    taken out, and put back at the end. Each sensor's part of the score is its contribution.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
-        Rows that it sees at once; the paper's are 100, at either size 50 are the default.
+        Rows that it sees at once, at least 2. None: 50; at size "paper" 100.
     size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
+        "default", or "paper": the published window and widths, as far as they are None. What is given counts at either
+        size.
     d_model
         Numbers that describe a row between the blocks. None: 16, or half as many as there are sensors if that is more;
         at size "paper" the next power of 2 from the number of sensors on, at least 32 and at most 128.
@@ -79,11 +66,10 @@ class TimesNet(SizedNetwork):
         11 x 11 kernels. ``score_t = mean over sensors of (x_t - x'_t)^2``.
     Differences
         The periods are those of each window; the authors' code takes those of the batch's mean spectrum, so that a
-        row's score depends on the windows that happen to be scored with it. Windows of one period are convolved
-        together. Six convolutions and their mean are one convolution by the mean kernel, of which only what reaches
-        into the image is used. The period is rounded up, as in the paper; the code rounds it down. In place of windows
-        side by side, each row is scored by the window that ends with it. In the code, the rows held out are trained on
-        too, its threshold is taken from test scores, and its figures are point-adjusted.
+        row's score depends on the windows that happen to be scored with it. The period is rounded up, as in the paper;
+        the code rounds it down. In place of windows side by side, each row is scored by the window that ends with it.
+        In the code, the rows held out are trained on too, its threshold is taken from test scores, and its figures are
+        point-adjusted.
     Defaults
         ``top_k``, ``normalised``, ``dropout`` and ``patience`` are the paper's or its code's. ``d_model``, ``d_ff``,
         ``n_layers``, ``window``, ``stride`` and ``batch_size`` are smaller for cost on one core. ``learning_rate`` is
@@ -96,106 +82,57 @@ class TimesNet(SizedNetwork):
     analysis, ICLR 2023 (arXiv 2210.02186).
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "d_model": _PublishedWidth(16, per_sensor=1 / 2),
-        "n_layers": Width(2, paper=3),
-    }
     traits: ClassVar[Traits] = Traits(
         family="reconstruction", stochastic=True, extra="deep", paper="Wu et al., ICLR 2023"
     )
+    paper: ClassVar[Mapping[str, int]] = {"window": 100, "n_layers": 3}
 
-    def __init__(
-        self,
-        *,
-        window: int = 50,
-        stride: int = 4,
-        size: Size = "default",
-        d_model: int | None = None,
-        d_ff: int | None = None,
-        n_layers: int | None = None,
-        top_k: int = 3,
-        normalised: bool = True,
-        dropout: float = 0.1,
-        epochs: int = 5,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 16,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.d_model = d_model
-        self.d_ff = d_ff
-        self.n_layers = n_layers
-        self.top_k = top_k
-        self.normalised = normalised
-        self.dropout = dropout
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(20, 100, log=True, alters_loss=True),
-            "d_model": Choice((None, 8, 32)),
-            "n_layers": Choice((None, 1, 3)),
-            "top_k": Tune(1, 5),
-            "batch_size": Choice((16, 32, 64, 128)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        # In a shorter window, a shift of level fills the window too soon to be seen.
-        return {"window": 24, "d_model": 4, "d_ff": 4, "n_layers": 1, "top_k": 2, "epochs": 2, "min_steps": 1}
+    # In a shorter window than its cheap one, a shift of level fills the window too soon to be seen.
+    window: Annotated[int | None, Ge(2), Tune(20, 100, log=True, alters_loss=True), Cheap(24)] = None  # type: ignore[assignment]
+    stride: int = 4
+    size: Size = "default"
+    d_model: Annotated[int | None, Ge(1), Choice((None, 8, 32)), Cheap(4)] = None
+    d_ff: Annotated[int | None, Ge(1), Cheap(4)] = None
+    n_layers: Annotated[int | None, Ge(1), Choice((None, 1, 3)), Cheap(1)] = None
+    top_k: Annotated[int, Ge(1), Tune(1, 5), Cheap(2)] = 3
+    normalised: bool = True
+    dropout: Annotated[float, Ge(0), Lt(1)] = 0.1
+    epochs: Annotated[int, Cheap(2)] = 5
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((16, 32, 64, 128))] = 16
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), window_normalised=self.normalised)
 
+    @property
+    def _window(self) -> int:
+        return self._given_or("window", 50)
+
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._require_integer("window", at_least=2)
-        self._require_integer("top_k", at_least=1)
-        if self.d_ff is not None:
-            self._require_integer("d_ff", at_least=1)
-        most = self.window // 2
-        self._require(self.top_k <= most, "top_k", f"at most {most}, the frequencies of a window of {self.window} rows")
-        self._require(isinstance(self.normalised, bool), "normalised", "True or False")
-        self._require(
-            isinstance(self.dropout, Real) and 0.0 <= self.dropout < 1.0, "dropout", "a number from 0 to below 1"
-        )
+        window, most = self._window, self._window // 2
+        self._require(self.top_k <= most, "top_k", f"at most {most}, the frequencies of a window of {window} rows")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        d_model = self._width("d_model", n_sensors)
-        blocks = [
-            TimesBlock(d_model, d_model if self.d_ff is None else self.d_ff, self.top_k)
-            for _ in range(self._width("n_layers"))
-        ]
-        return Network(self.window, n_sensors, d_model, blocks, normalised=self.normalised, dropout=self.dropout)
+        published = min(max(1 << math.ceil(math.log2(n_sensors)), 32), 128)
+        d_model = self._given_or("d_model", published if self.size == "paper" else max(16, n_sensors / 2))
+        d_ff = d_model if self.d_ff is None else self.d_ff
+        blocks = [TimesBlock(d_model, d_ff, self.top_k) for _ in range(self._given_or("n_layers", 2))]
+        return Network(self._window, n_sensors, d_model, blocks, normalised=self.normalised, dropout=self.dropout)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        return nn.functional.mse_loss(self.network_(windows), windows)
+        return mse_loss(self.network_(windows), windows)
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        contributions = np.empty(recording.values.shape)
-        network = cast("Network", self.network_)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            missed = (network(windows, last_only=True)[:, -1] - windows[:, -1]).double()
-            contributions[self.window - 1 + first] = (missed.square() / recording.n_sensors).cpu().numpy()
-        return contributions
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        missed = (self.network_(windows)[:, -1] - windows[:, -1]).double()
+        return torch.as_tensor(missed.square() / windows.shape[2])
 
 
 class Network(nn.Module):
@@ -229,17 +166,104 @@ class Network(nn.Module):
         self.norm = nn.LayerNorm(d_model)
         self.to_sensors = nn.Linear(d_model, n_sensors)
 
-    def forward(self, windows: Tensor, *, last_only: bool = False) -> Tensor:
-        """Return the reconstruction; with ``last_only`` that of the last row, [batch, 1, n_sensors]."""
+    def forward(self, windows: Tensor) -> Tensor:
+        """Return the reconstruction."""
         if not self.normalised:
-            return self._reconstructed(windows, last_only)
+            return self._reconstructed(windows)
         variance, mean = torch.var_mean(windows, dim=1, correction=0, keepdim=True)
         deviation = (variance + _SMALLEST_VARIANCE).sqrt()
-        return self._reconstructed((windows - mean) / deviation, last_only) * deviation + mean
+        return self._reconstructed((windows - mean) / deviation) * deviation + mean
 
-    def _reconstructed(self, windows: Tensor, last_only: bool) -> Tensor:
+    def _reconstructed(self, windows: Tensor) -> Tensor:
         rows = self.dropout(self.embedding(windows))
-        for number, block in enumerate(self.blocks, start=1):
-            rows = self.norm(block(rows, last_only=last_only and number == len(self.blocks)))
+        for block in self.blocks:
+            rows = self.norm(block(rows))
         reconstruction: Tensor = self.to_sensors(rows)
         return reconstruction
+
+
+class TimesBlock(nn.Module):
+    """Convolves each window as folded by its strongest periods; adds their mean, weighted by amplitude, to the window.
+
+    Parameters
+    ----------
+    d_model, d_ff, top_k
+        As for `TimesNet`.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, top_k: int) -> None:
+        super().__init__()
+        self.top_k = top_k
+        self.inner, self.outer = Inception(d_model, d_ff), Inception(d_ff, d_model)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return [batch, window, d_model] for rows of this shape."""
+        window = rows.shape[1]
+        periods, amplitudes = strongest_periods(rows, self.top_k)
+        kernels = self.inner.kernel(), self.outer.kernel()
+        convolved = rows.new_empty(*periods.shape, *rows.shape[1:])
+        for period in torch.unique(periods).tolist():
+            # Windows of one period are convolved together.
+            which, rank = (periods == period).nonzero(as_tuple=True)
+            images = self.outer(gelu(self.inner(folded(rows[which], period), kernels[0])), kernels[1])
+            convolved[which, rank] = unfolded(images, window)
+        weights = torch.softmax(amplitudes, dim=1)
+        return rows + (weights[..., None, None] * convolved).sum(dim=1)
+
+
+class Inception(nn.Module):
+    """The mean of six convolutions, by kernels of 1, 3, ... 11 pixels: one by the kernels' mean, at half the cost.
+
+    Parameters
+    ----------
+    n_in, n_out
+        Channels before and after it.
+    """
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__()
+        sizes = range(1, 2 * _REACH + 2, 2)
+        self.kernels = nn.ParameterList(torch.empty(n_out, n_in, size, size) for size in sizes)
+        for kernel in self.kernels:
+            nn.init.kaiming_normal_(kernel, mode="fan_out", nonlinearity="relu")
+        # The mean of six biases is one.
+        self.bias = nn.Parameter(torch.zeros(n_out))
+
+    def kernel(self) -> Tensor:
+        """Return the mean of the kernels, the smaller ones with zeros around them, [n_out, n_in, 11, 11]."""
+        around = [_REACH - kernel.shape[-1] // 2 for kernel in self.kernels]
+        wide = [pad(kernel, (n, n, n, n)) for kernel, n in zip(self.kernels, around, strict=True)]
+        return torch.stack(wide).mean(dim=0)
+
+    def forward(self, images: Tensor, kernel: Tensor) -> Tensor:
+        """Return images [n, n_out, height, width] of the size of the given ones, beyond which there are zeros."""
+        # Of a small image, the kernel's edge sees nothing but zeros.
+        up, left = (min(_REACH, size - 1) for size in images.shape[2:])
+        seen = kernel[:, :, _REACH - up : _REACH + up + 1, _REACH - left : _REACH + left + 1]
+        return conv2d(images, seen, self.bias, padding=(up, left))
+
+
+def strongest_periods(rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
+    """Return the periods, in rows, of each window's strongest frequencies, and their amplitudes, [batch, top_k] each.
+
+    Parameters
+    ----------
+    rows
+        [batch, window, width]; the amplitude of a frequency is the mean over the width.
+    """
+    amplitudes = torch.fft.rfft(rows, dim=1).abs().mean(dim=2)[:, 1:]
+    strongest, places = amplitudes.topk(top_k, dim=1)
+    window = rows.shape[1]
+    return (window + places).div(places + 1, rounding_mode="floor"), strongest
+
+
+def folded(rows: Tensor, period: int) -> Tensor:
+    """Return windows [n, window, width] as images [n, width, cycles, period]; zeros fill the last cycle up."""
+    n, window, width = rows.shape
+    padded = pad(rows, (0, 0, 0, -window % period))
+    return padded.view(n, -1, period, width).permute(0, 3, 1, 2)
+
+
+def unfolded(images: Tensor, window: int) -> Tensor:
+    """Return images [n, width, cycles, period] as windows [n, window, width]: the inverse of `folded`."""
+    return images.permute(0, 2, 3, 1).flatten(1, 2)[:, :window]

@@ -1,4 +1,4 @@
-"""The anomaly transformer: associations and their discrepancy against numpy, the two phases, the score's weight."""
+"""The anomaly transformer: associations and their discrepancy against numpy, gradients, the score's weight."""
 
 from __future__ import annotations
 
@@ -11,46 +11,27 @@ from torch import Tensor
 
 from tests.helpers.planted import series
 from tsadbench.base import FloatArray
-from tsadbench_detectors.anomaly_transformer import AnomalyTransformer, Layer, scale
-from tsadbench_detectors.deep.anomaly_attention import anomaly_attention
+from tsadbench_detectors.anomaly_transformer import AnomalyTransformer, Layer, discrepancy, prior_association, scale
 from tsadbench_detectors.deep.row_embedding import RowEmbedding, sinusoids
 
+TINY = {"window": 8, "d_model": 8, "n_heads": 2, "stride": 1, "min_steps": 1, "max_steps": 5}
 
-def by_hand(queries: FloatArray, keys: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return S, P and the discrepancy of one sequence, as the paper's equations 2, 3 and 4 have them."""
-    window, width = queries.shape
-    attention, prior = np.empty((window, window)), np.empty((window, window))
-    for i in range(window):
-        logits = np.array([queries[i] @ keys[j] / np.sqrt(width) for j in range(window)])
-        attention[i] = np.exp(logits) / np.exp(logits).sum()
-        density = [
-            np.exp(-((j - i) ** 2) / (2 * sigma[i] ** 2)) / (np.sqrt(2 * np.pi) * sigma[i]) for j in range(window)
-        ]
-        prior[i] = density / np.sum(density)
+
+def test_the_prior_and_the_discrepancy_are_the_papers_equations() -> None:
+    window, generator = 9, np.random.default_rng(0)
+    sigma = 0.05 + 1.9 * generator.random(window)
+    attention = generator.dirichlet(np.ones(window), size=window)
+    distance = np.arange(window)[:, None] - np.arange(window)
+    density = np.exp(-(distance**2) / (2 * sigma[:, None] ** 2)) / (np.sqrt(2 * np.pi) * sigma[:, None])
+    prior = density / density.sum(axis=1, keepdims=True)
 
     def divergence(p: FloatArray, q: FloatArray) -> FloatArray:
         return np.asarray((p * (np.log(p + 1e-4) - np.log(q + 1e-4))).sum(axis=1))
 
-    return attention, prior, divergence(prior, attention) + divergence(attention, prior)
-
-
-def drawn(n: int = 5, window: int = 9, width: int = 4) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    queries, keys, values = torch.randn(3, n, window, width, generator=generator, dtype=torch.float64)
-    sigma = 0.05 + 1.9 * torch.rand(n, window, generator=generator, dtype=torch.float64)
-    return queries, keys, values, sigma
-
-
-@pytest.mark.parametrize("with_gradient", [True, False])
-def test_attention_and_discrepancy_are_the_papers_equations(with_gradient: bool) -> None:
-    queries, keys, values, sigma = drawn()
-    with torch.set_grad_enabled(with_gradient):
-        mixed, for_prior, for_series = anomaly_attention(queries, keys, values, sigma)
-    for n in range(len(queries)):
-        attention, _, discrepancy = by_hand(queries[n].numpy(), keys[n].numpy(), sigma[n].numpy())
-        np.testing.assert_allclose(mixed[n], attention @ values[n].numpy(), rtol=1e-9)
-        np.testing.assert_allclose(for_prior[n], discrepancy, rtol=1e-9)
-        np.testing.assert_allclose(for_series[n], discrepancy, rtol=1e-9)
+    found = prior_association(torch.from_numpy(sigma))
+    np.testing.assert_allclose(found, prior, rtol=1e-9, atol=1e-15)
+    expected = divergence(prior, attention) + divergence(attention, prior)
+    np.testing.assert_allclose(discrepancy(found, torch.from_numpy(attention)), expected, rtol=1e-9)
 
 
 def test_scales_are_the_published_ones() -> None:
@@ -59,43 +40,18 @@ def test_scales_are_the_published_ones() -> None:
     np.testing.assert_allclose(scale(torch.from_numpy(raw)), expected, rtol=1e-9)
 
 
-def plain(queries: Tensor, keys: Tensor, values: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor, Callable[..., Tensor]]:
-    """Return the mixed rows, P as autograd sees it, and the discrepancy of any two associations."""
-    attention = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, dim=-1)
-    places = torch.arange(queries.shape[1], dtype=sigma.dtype)
-    density = torch.exp(-(places[:, None] - places).square() / (2 * sigma[..., None].square()))
-    prior = density / density.sum(dim=-1, keepdim=True)
+def test_the_gradient_is_half_the_sum_of_the_papers_two_phases() -> None:
+    detector = AnomalyTransformer(**TINY).fit(series(60))
+    windows, weights = torch.randn(3, 8, 8), list(detector.network_.parameters())
 
-    def discrepancy(of_prior: Callable[[Tensor], Tensor], of_series: Callable[[Tensor], Tensor]) -> Tensor:
-        p, s = of_prior(prior), of_series(attention)
-        return ((p - s) * ((p + 1e-4).log() - (s + 1e-4).log())).sum(dim=-1)
+    def phase(sign: float, of_prior: Callable[[Tensor], Tensor], of_series: Callable[[Tensor], Tensor]) -> Tensor:
+        reconstruction, associations = detector.network_(windows)
+        total = sum(discrepancy(of_prior(prior), of_series(attention)).mean() for prior, attention in associations)
+        return (reconstruction - windows).square().mean() + sign * 3 * total / len(associations)
 
-    return attention @ values, prior, discrepancy
-
-
-def same(tensor: Tensor) -> Tensor:
-    return tensor
-
-
-# All sequences are worked on at once, or two of them.
-@pytest.mark.parametrize("window", [9, 150])
-def test_one_pass_has_the_gradients_of_the_papers_two_phases(window: int) -> None:
-    inputs = tuple(one.requires_grad_() for one in drawn(window=window))
-    target = torch.linspace(-1, 1, inputs[0].numel(), dtype=torch.float64).view_as(inputs[0])
-
-    mixed, _, discrepancy = plain(*inputs)
-    error = (mixed - target).square().mean()
-    minimise = torch.autograd.grad(
-        error + 3 * discrepancy(same, Tensor.detach).mean(), inputs, retain_graph=True, allow_unused=True
-    )
-    maximise = torch.autograd.grad(error - 3 * discrepancy(Tensor.detach, same).mean(), inputs, allow_unused=True)
-
-    mixed, for_prior, for_series = anomaly_attention(*inputs)
-    error = (mixed - target).square().mean()
-    found = torch.autograd.grad(error + 1.5 * (for_prior.mean() - for_series.mean()), inputs)
-    for one, first, second in zip(found, minimise, maximise, strict=True):
-        parts = [part for part in (first, second) if part is not None]
-        torch.testing.assert_close(one, torch.stack(parts).sum(dim=0) / 2, rtol=1e-9, atol=1e-15)
+    phases = phase(1, Tensor.clone, Tensor.detach), phase(-1, Tensor.detach, Tensor.clone)
+    expected = [gradient / 2 for gradient in torch.autograd.grad(phases[0] + phases[1], weights)]
+    torch.testing.assert_close(list(torch.autograd.grad(detector._loss(windows), weights)), expected)
 
 
 def test_a_layer_is_that_of_the_paper() -> None:
@@ -112,7 +68,6 @@ def test_a_layer_is_that_of_the_paper() -> None:
         inner = torch.nn.functional.gelu(layer.inner(attended))
         expected = layer.second_norm(attended + layer.outer(inner))
         torch.testing.assert_close(layer(rows)[0], expected)
-        torch.testing.assert_close(layer(rows, last_only=True)[0], expected[:, -1:])
 
 
 def test_a_row_is_described_by_its_circle_and_its_place() -> None:
@@ -127,9 +82,6 @@ def test_a_row_is_described_by_its_circle_and_its_place() -> None:
     np.testing.assert_allclose(sinusoids(7, 5)[place], np.where(column % 2, np.cos(angles), np.sin(angles)), rtol=1e-5)
 
 
-TINY = {"window": 8, "d_model": 8, "n_heads": 2, "stride": 1, "min_steps": 1, "max_steps": 5}
-
-
 @pytest.mark.parametrize(("temperature", "n_layers"), [(1.0, 1), (50.0, 2)])
 def test_the_score_is_the_weighted_error_of_the_windows_last_row(temperature: float, n_layers: int) -> None:
     rows = series(60)
@@ -138,9 +90,10 @@ def test_the_score_is_the_weighted_error_of_the_windows_last_row(temperature: fl
     z = torch.from_numpy((rows - rows.mean(axis=0)) / rows.std(axis=0)).float()
     windows = torch.stack([z[i : i + 8] for i in range(len(z) - 7)])
     with torch.inference_mode():
-        reconstruction, discrepancy, _ = detector.network_(windows)
+        reconstruction, associations = detector.network_(windows)
+        by_layer = [discrepancy(prior, attention).mean(dim=1).double() for prior, attention in associations]
     errors = (reconstruction - windows).square()[:, -1].numpy()
-    exponents = np.exp(-temperature * discrepancy.numpy().astype(np.float64))
+    exponents = np.exp(-temperature * torch.stack(by_layer).mean(dim=0).numpy())
     weights = exponents[:, -1] / exponents.sum(axis=1)
     np.testing.assert_allclose(alone.score(rows)[7:], errors.mean(axis=1), rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(detector.score(rows)[7:], weights * errors.mean(axis=1), rtol=1e-3, atol=1e-9)
