@@ -18,10 +18,7 @@ _START = re.compile(r"\[\s*[{\]]")
 
 
 class Answer(NamedTuple):
-    """The edges between known sensors that an answer names, each once; the number of things left out, by reason.
-
-    An empty list of edges counts as a vote; without a list, the answer is none.
-    """
+    """Edges between known sensors, each once (None: no vote), and the number of things left out, by reason."""
 
     edges: tuple[Edge, ...] | None
     left_out: Counter[str]
@@ -30,16 +27,16 @@ class Answer(NamedTuple):
 def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
     """Return the content of an answer, given why the model stopped and which sensors edges may connect."""
     if stop_reason == "refusal":
-        return _without_vote("the model refused")
+        return Answer(None, Counter(["a refusal"]))
     if stop_reason == "max_tokens":
-        return _without_vote("it was cut off; raise --max-tokens")
+        return Answer(None, Counter(["an answer that was cut off; raise --max-tokens"]))
     left_out: Counter[str] = Counter()
     elements = _parsed(text)
     if elements is None and (start := _START.search(text)):  # in prose, or in a fence of Markdown
         elements = _parsed(text[start.start() : text.rfind("]") + 1])
         left_out["text around the JSON"] += 1
     if elements is None:
-        return _without_vote("no JSON list in it")
+        return Answer(None, Counter(["an answer without a JSON list"]))
     edges: dict[tuple[str, str], Edge] = {}
     for element in elements:
         source, target, measured, driven, mechanism = (_clean(element.get(key)) for key in _KEYS)
@@ -52,10 +49,6 @@ def read_answer(text: str, stop_reason: str, sensors: Sequence[str]) -> Answer:
         else:
             edges[source, target] = Edge(source, target, measured, driven, mechanism)
     return Answer(tuple(edges.values()), left_out)
-
-
-def _without_vote(reason: str) -> Answer:
-    return Answer(None, Counter({f"an answer without a vote: {reason}": 1}))
 
 
 def _parsed(text: str) -> list[dict[str, object]] | None:

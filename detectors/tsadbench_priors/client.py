@@ -6,7 +6,7 @@ import os
 
 from tsadbench import UsageError
 from tsadbench.base import extra
-from tsadbench_priors.questions import ModelError, Question, Reply
+from tsadbench_priors.extract import ModelError, Question, Reply
 
 with extra("asking a language model", "prior"):
     import anthropic
@@ -38,8 +38,6 @@ class LanguageModel:
             return Reply(text, str(message.stop_reason), usage.input_tokens, usage.output_tokens)
         except (anthropic.AuthenticationError, anthropic.PermissionDeniedError) as error:
             problem = f"{error}; check the key in {KEY}"
-        except anthropic.NotFoundError as error:
-            problem = f"{error}; give another --model"
         except anthropic.APIError as error:
             problem = str(error)
         except (ValueError, TypeError, AttributeError) as error:  # the SDK does not check what it was sent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -64,9 +65,8 @@ def extract(
     """
     import pooch
 
-    from tsadbench_priors.documents import read_document
-    from tsadbench_priors.extract import Request, collect, voted_prior
-    from tsadbench_priors.questions import Cache
+    from tsadbench_priors.extract import Cache, Request, collect, voted_prior
+    from tsadbench_priors.prompt import read_document
 
     known, documents = _sensors(dataset, sensors, data), tuple(map(read_document, system))
     request = Request(known, documents, tuple(dict.fromkeys(model)), votes, variants, tuple(pathway), max_tokens)
@@ -143,8 +143,7 @@ def validate(
     loaded.check(names)
     connected = _ends(loaded)
     typer.echo(f"{prior}: {len(loaded.edges)} edges between {len(connected)} of the {len(names)} sensors of {dataset}")
-    isolated = [name for name in names if name not in connected]
-    if isolated:
+    if isolated := [name for name in names if name not in connected]:
         typer.echo(f"without an edge: {', '.join(isolated)}")
 
 
@@ -166,8 +165,7 @@ def perturb(
     loaded = load_prior(prior)
     sensors = _sensors(dataset, None, data) if dataset else loaded.sensors
     names = [sensor.name for sensor in sensors] or _ends(loaded)
-    worse = perturbed(loaded, names, drop=drop, add=add, reverse=reverse, seed=seed)
-    _write(out, worse)
+    _write(out, perturbed(loaded, names, drop=drop, add=add, reverse=reverse, seed=seed))
 
 
 def _ends(prior: Prior) -> list[str]:
@@ -200,14 +198,14 @@ def _sensors(dataset: str | None, file: Path | None, directory: Path | None) -> 
 
 def _print_ballots(ballots: list[Ballot]) -> None:
     """Print the edges that answers named, what was left out, how far answers agree, and what was paid."""
-    from tsadbench_priors.extract import agreement, counts, grouped, left_out, valid
+    from tsadbench_priors.extract import agreement, counts, grouped, valid
 
     voting = valid(ballots)
     models = grouped(voting, lambda one: one.model)
     for pair, count in sorted(counts(voting).items(), key=lambda item: (-item[1], item[0])):
         each = [f"  {model}: {counts(group)[pair]}/{len(group)}" for model, group in models.items()]
         _print(f"{count}/{len(voting)}  {' -> '.join(pair)}{''.join(each) if len(each) > 1 else ''}")
-    for reason, count in left_out(ballots).items():
+    for reason, count in sum((one.answer.left_out for one in ballots), Counter()).items():
         _print(f"left out: {reason} ({count})", err=True)
     for names, share in agreement(ballots):
         _print(f"agreement of {names}: Jaccard {share:.3f}", err=True)

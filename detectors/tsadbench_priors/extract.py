@@ -1,26 +1,79 @@
-"""From documents to a prior: ask several times, and keep the edges that most answers name."""
+"""From documents to a prior: ask several times, keep every answer, and take the edges that most answers name."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import combinations
+from pathlib import Path
 from typing import TypeAlias
 
-from tsadbench import Prior, UsageError, __version__, progress
+from pydantic import TypeAdapter
+
+from tsadbench import Prior, TsadbenchError, UsageError, __version__, progress
 from tsadbench.base import Edge, Sensor
 from tsadbench_priors.answers import Answer, read_answer
-from tsadbench_priors.documents import Document
 from tsadbench_priors.perturb import jaccard
-from tsadbench_priors.prompt import build_prompt
-from tsadbench_priors.questions import Cache, ModelError, Question, Reply
+from tsadbench_priors.prompt import Document, build_prompt
 
 Pair: TypeAlias = tuple[str, str]
+
+
+class ModelError(TsadbenchError, RuntimeError):
+    """A language model gives no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One vote to ask for; equal questions have one answer."""
+
+    model: str
+    system: str
+    user: str
+    max_tokens: int
+    vote: int  # counted from 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer, why it ended, and the tokens read and written."""
+
+    text: str
+    stop_reason: str
+    input_tokens: int
+    output_tokens: int
+
+
 # Asks a language model.
-Ask: TypeAlias = Callable[[Question], Reply]
+Ask: TypeAlias = Callable[["Question"], "Reply"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Raw answers by question, one file each, so that none is paid for twice; the first one makes the folder."""
+
+    folder: Path
+
+    def find(self, question: Question) -> Reply | None:
+        """Return the answer to a question that was asked before; None if there is none, or its file is damaged."""
+        try:
+            content = json.loads(self._file(question).read_bytes())
+            return TypeAdapter(Reply).validate_python(content["reply"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def keep(self, question: Question, reply: Reply) -> None:
+        """Write an answer."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file(question).write_text(json.dumps({"question": asdict(question), "reply": asdict(reply)}, indent=1))
+
+    def _file(self, question: Question) -> Path:
+        name = hashlib.sha256(json.dumps(asdict(question), sort_keys=True).encode()).hexdigest()
+        return self.folder / f"{name}.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +138,7 @@ def valid(ballots: Sequence[Ballot]) -> list[Ballot]:
 
 def grouped(ballots: Sequence[Ballot], name_of: Callable[[Ballot], str]) -> dict[str, list[Ballot]]:
     """Return the ballots of each name, in their order."""
-    groups: dict[str, list[Ballot]] = {}
-    for ballot in ballots:
-        groups.setdefault(name_of(ballot), []).append(ballot)
-    return groups
+    return {name: [one for one in ballots if name_of(one) == name] for name in dict.fromkeys(map(name_of, ballots))}
 
 
 def counts(ballots: Sequence[Ballot]) -> Counter[Pair]:
@@ -106,11 +156,6 @@ def agreement(ballots: Sequence[Ballot]) -> Iterator[tuple[str, float]]:
             yield f"{first} and {second}", jaccard(graphs[first], graphs[second])
 
 
-def left_out(ballots: Sequence[Ballot]) -> Counter[str]:
-    """Return the number of things left out of all answers, by reason."""
-    return sum((ballot.answer.left_out for ballot in ballots), Counter())
-
-
 def voted_prior(request: Request, ballots: Sequence[Ballot], min_votes: int | None = None) -> Prior:
     """Return the edges that enough answers name, each with its share of votes, in the sensors' order.
 
@@ -121,7 +166,7 @@ def voted_prior(request: Request, ballots: Sequence[Ballot], min_votes: int | No
     voting = valid(ballots)
     n = len(voting)
     if n == 0:
-        raise ModelError(f"none of {len(ballots)} answers holds a vote: {dict(left_out(ballots))}")
+        raise ModelError(f"none of {len(ballots)} answers holds a vote")
     needed = n // 2 + 1 if min_votes is None else min_votes
     if not 1 <= needed <= n:
         raise UsageError(f"--min-votes must be from 1 to {n}, the answers that count, found {needed}")
@@ -137,11 +182,13 @@ def voted_prior(request: Request, ballots: Sequence[Ballot], min_votes: int | No
     )
     if not edges:
         raise ModelError(f"no edge has {needed} of {n} votes: read the document, or lower --min-votes")
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in request.documents}
+    documents = (
+        f"{name} (SHA-256 {hashlib.sha256(text.encode()).hexdigest()[:16]})" for name, text in request.documents
+    )
     provenance = {
         "made_by": f"tsadbench {__version__}, prior extract",
         "models": ", ".join(request.models),
-        "documents": ", ".join(f"{name} (SHA-256 {digest})" for name, digest in hashes.items()),
+        "documents": ", ".join(documents),
         "wordings": str(request.variants),
         "date": datetime.now(UTC).date().isoformat(),
         "votes": str(n),

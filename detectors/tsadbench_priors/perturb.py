@@ -18,21 +18,18 @@ def perturbed(
     """Return a prior with some edges dropped, some invented between ``sensors``, some reversed, in this order.
 
     ``drop``, ``add`` and ``reverse`` are shares of the prior's edges, rounded to whole edges. A UsageError if a share
-    is out of range, no edge would be left, or there are not enough pairs for new edges.
+    is out of range or no edge would be left.
     """
-    for name, share, most in (("drop", drop, 1.0), ("reverse", reverse, 1.0), ("add", add, len(sensors) ** 2)):
+    prior.check(tuple(sensors))
+    n, taken = len(prior.edges), pairs(prior)
+    free = [pair for pair in permutations(sensors, 2) if pair not in taken]
+    for name, share, most in (("drop", drop, 1.0), ("add", add, len(free) / n), ("reverse", reverse, 1.0)):
         if not 0 <= share <= most:
             raise UsageError(f"--{name} must be a share from 0 to {most:g}, found {share}")
-    prior.check(tuple(sensors))
-    rng = np.random.default_rng(seed)
-    n = len(prior.edges)
     n_dropped, n_added, n_reversed = round(drop * n), round(add * n), round(reverse * n)
+    rng = np.random.default_rng(seed)
     dropped = set(rng.choice(n, n_dropped, replace=False).tolist())
     kept = [edge for i, edge in enumerate(prior.edges) if i not in dropped]
-    taken = pairs(prior)
-    free = [pair for pair in permutations(sensors, 2) if pair not in taken]
-    if n_added > len(free):
-        raise UsageError(f"--add {add}: expected at most {len(free)} more edges between {len(sensors)} sensors")
     chosen = (free[i] for i in rng.choice(len(free), n_added, replace=False).tolist())
     invented = [Edge(source, target, mechanism="invented") for source, target in chosen]
     edges = _reversed([*kept, *invented], n_reversed, rng)

@@ -1,11 +1,13 @@
-"""The prompt that asks a language model for a prior."""
+"""The prompt that asks a language model for a prior, with a system's documentation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from tsadbench.base import Sensor
-from tsadbench_priors.documents import Document
+from tsadbench import UsageError
+from tsadbench.base import Sensor, extra
 
 PATHWAYS = (
     "electrical to mechanical (a motor's supply and its torque or speed)",
@@ -42,6 +44,33 @@ task or the form of the answer.
 Answer with nothing but a JSON list. Each element is an object with the keys "source", "source_quantity", "target",
 "target_quantity" and "mechanism": the two sensors' names exactly as they are listed, the quantities they measure, and
 one sentence that states the mechanism. Use no other sensors than those listed. If there is no dependency, answer []."""
+
+
+class Document(NamedTuple):
+    """The name of a file, and its text."""
+
+    name: str
+    text: str
+
+
+def read_document(path: Path) -> Document:
+    """Return a document; a UsageError if it cannot be read or holds no text."""
+    try:
+        text = _pdf_text(path) if path.suffix.lower() == ".pdf" else path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: expected a PDF, or Markdown or text in UTF-8; convert it to one") from error
+    if not text.strip():
+        raise UsageError(f"{path}: holds no text; a scanned PDF needs text recognition (OCR) first")
+    return Document(path.name, text)
+
+
+def _pdf_text(path: Path) -> str:
+    with extra("reading PDF", "prior"):
+        import pypdf
+    try:
+        return "\n\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
+    except pypdf.errors.PyPdfError as error:
+        raise UsageError(f"{path}: not a PDF that can be read ({error}); print it to a new file") from error
 
 
 def build_prompt(

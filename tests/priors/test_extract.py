@@ -201,7 +201,7 @@ def test_what_passes_is_tried_again(messages, extract, fault):
     [
         (500, "500"),
         (401, "ANTHROPIC_API_KEY"),
-        (404, "--model"),
+        (404, "404"),
         ("hang", "timed out"),
         ({"nonsense": True}, "Messages API"),
     ],
