@@ -151,7 +151,7 @@ def test_a_run_on_frames_is_the_run_on_the_card_of_the_same_files(tiny_plugin, t
     test.assign(fault=truth).to_csv(tmp_path / "test.csv", index=False)
     (tmp_path / "plant.toml").write_text(
         'schema = 1\nname = "mine"\n'
-        '[train]\nfiles = ["train.csv"]\n[test]\nfiles = ["test.csv"]\n[columns]\nlabel = "fault"\n'
+        '[train]\nfiles = ["train.csv"]\n[test]\nfiles = ["test.csv"]\n[labels]\nkind = "column"\ncolumn = "fault"\n'
     )
     mine = dataset_from_frames(train, test, truth, name="mine")
     boards = [tsadbench.run("distance", data, floors=False) for data in (mine, tmp_path / "plant.toml")]

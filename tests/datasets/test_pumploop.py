@@ -15,7 +15,7 @@ from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets import pump_physics as loop
 from tsadbench.datasets import pump_sessions as plan
 from tsadbench.datasets import pumploop
-from tsadbench.datasets.cards.schema import read_card
+from tsadbench.datasets.card import read_card
 from tsadbench.datasets.loading import check_labels, load_dataset
 from tsadbench.datasets.pump_physics import SENSORS, SOUND, Fault, Loop
 from tsadbench.datasets.pump_sessions import FAULTS, NOISE, SIZES, Course

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.cards.reader import load_card
+from tsadbench.datasets.reader import load_card
 from tsadbench.errors import DataError
 
 CARD = """\
@@ -25,7 +25,10 @@ files = ["test/*.csv"]
 
 [columns]
 time = "time"
-label = "fault"
+
+[labels]
+kind = "column"
+column = "fault"
 """
 
 

@@ -11,6 +11,7 @@ name = "little"
 separator = ";"
 decimal = ","
 remove_prefix = "PLC."
+missing = ["Bad Input", "-999"]
 [train]
 files = ["normal.csv"]
 [test]
@@ -19,11 +20,12 @@ files = ["run.csv"]
 time = "Datum"
 time_format = "%d.%m.%Y %H:%M:%S"
 ignore = ["operator"]
-label = "fault"
-[missing]
+[labels]
+kind = "column"
+column = "fault"
+[gaps]
 policy = "forward-fill"
 at_most = 2
-values = ["Bad Input", "-999"]
 """
 
 

@@ -51,7 +51,10 @@ files = ["test/*.csv"]
 
 [columns]
 time = "time"
-label = "fault"
+
+[labels]
+kind = "column"
+column = "fault"
 """
 
 # Where the kernel can seal boxes, a user cannot ask for less: the table of what the guard alone lets through can.

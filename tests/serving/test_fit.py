@@ -16,7 +16,7 @@ from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.sealed import require_seal
 from tsadbench import DataError, UsageError, fit_model, load_model
 from tsadbench.base.serialization import to_parts
-from tsadbench.datasets.cards.reader import load_card
+from tsadbench.datasets.reader import load_card
 from tsadbench.serving.model import model_bytes
 from tsadbench.tuning.task import Settings, make_task
 
@@ -85,7 +85,8 @@ def test_without_a_detector_it_is_multiview_with_its_settings(tsadbench, plant, 
 def test_a_plant_that_nobody_has_labelled_gives_the_same_model(plant, tmp_path, t2_model, tsadbench):
     for name in ("normal.csv", "run.csv"):
         (tmp_path / name).write_text((plant / name).read_text())
-    text = CARD.replace('label = "fault"\n', "").replace('ignore = ["operator"]', 'ignore = ["operator", "fault"]')
+    text = CARD.replace('ignore = ["operator"]', 'ignore = ["operator", "fault"]')
+    text = text.replace('[labels]\nkind = "column"\ncolumn = "fault"\n', "")
     for part in (text, text.replace('[test]\nfiles = ["run.csv"]\n', "")):
         (tmp_path / "card.toml").write_text(part)
         found = fit_model("t2[smoothing=3]", str(tmp_path / "card.toml"), tmp_path / "t2.model")

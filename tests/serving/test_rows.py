@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.german_plant import HEADER, lines
 from tsadbench import DataError
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.reader import load_card
+from tsadbench.datasets.reader import load_card
 from tsadbench.serving.follow import Lines
 from tsadbench.serving.rows import RowReader
 

@@ -14,7 +14,7 @@ import scipy.io
 from tests.helpers.cards import CARD, frame
 from tests.helpers.machines import DISTANCE
 from tsadbench import fit_model, load_model
-from tsadbench.datasets.cards.reader import load_card
+from tsadbench.datasets.reader import load_card
 from tsadbench.errors import UsageError
 from tsadbench.serving.scoring import score_stream
 
@@ -77,18 +77,18 @@ files = ["a.csv"]
 [test]
 files = ["b.csv"]
 [long]
-time = "at"
 name = "tag"
 value = "value"
 [resample]
-every = "500ms"
+every = 0.5
 by = "last"
 [columns]
+time = "at"
 ignore = ["spare"]
 [labels]
-intervals = "events.csv"
-unit = "time"
-origin = "recording"
+kind = "intervals"
+file = "events.csv"
+unit = "seconds"
 [states.door]
 Open = 1
 Closed = 0
@@ -136,7 +136,7 @@ def test_wide_rows_that_arrive_may_hold_states(tsadbench, tmp_path):
         table.to_csv(tmp_path / f"{name}.csv", index=False)
     (tmp_path / "card.toml").write_text(
         'schema = 1\nname = "valves"\n[train]\nfiles = ["a.csv"]\n[test]\nfiles = ["b.csv"]\n'
-        '[columns]\nlabel = "fault"\n[states.valve]\nOpen = 1\nShut = 0\n'
+        '[labels]\nkind = "column"\ncolumn = "fault"\n[states.valve]\nOpen = 1\nShut = 0\n'
     )
     data = load_card(tmp_path / "card.toml")
     expected = fit_model("t2", data, tmp_path / "t2.model").score(data.dataset.test[0]).scores

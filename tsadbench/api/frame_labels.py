@@ -10,7 +10,7 @@ import pandas as pd
 
 from tsadbench.api.read_frames import ReadFrame
 from tsadbench.base.dataset import as_labels
-from tsadbench.datasets.reading.times import iso_time
+from tsadbench.datasets.times import iso_time
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.recording import Recording, as_recording
-from tsadbench.datasets.reading.times import time_in_seconds
+from tsadbench.datasets.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import nearest

@@ -26,6 +26,7 @@ class FileFormat:
     decimal: str = "."
     encoding: str = "utf-8"  # as Python names it
     header_line: HeaderLine = 1  # counted from 1; "search": the first of ten that names all columns
+    units_line: bool = False  # whether the line below the header holds units or the like, which are skipped
     remove_prefix: str = ""  # from the front of column names
     time: tuple[str, ...] = ()  # the columns whose texts make up a time
     # "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`. A data set's file is read with the first

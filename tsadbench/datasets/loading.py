@@ -90,7 +90,7 @@ def card_loader(path: Path) -> Loader:
     """
 
     def load(options: DataOptions) -> LabelledDataset:
-        from tsadbench.datasets.cards.reader import load_card
+        from tsadbench.datasets.reader import load_card
 
         if path.suffix != CARD_ENDING or path.is_dir():
             raise UsageError(f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.reading.times import BACKWARDS, time_fault, time_in_seconds
+from tsadbench.datasets.times import BACKWARDS, time_fault, time_in_seconds
 from tsadbench.utils.arrays import FloatArray
 
 

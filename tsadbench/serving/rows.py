@@ -17,7 +17,7 @@ from tsadbench.datasets.reading.missing import CarryForward
 from tsadbench.datasets.reading.states import state_fault, states_of
 from tsadbench.datasets.reading.table import Table
 from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
-from tsadbench.datasets.reading.times import joined
+from tsadbench.datasets.times import joined
 from tsadbench.errors import DataError
 from tsadbench.serving.clock import Clock
 from tsadbench.utils.arrays import FloatArray

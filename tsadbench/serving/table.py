@@ -11,7 +11,7 @@ from typing import TextIO
 import numpy as np
 import pandas as pd
 
-from tsadbench.datasets.reading.times import iso_time
+from tsadbench.datasets.times import iso_time
 from tsadbench.errors import DataError, MissingExtraError
 from tsadbench.leaderboard.formatting import inert
 from tsadbench.serving.model import ScoredRows

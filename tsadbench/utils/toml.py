@@ -94,9 +94,11 @@ def _keys(location: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[
     """Return a location without what pydantic adds to it: the names of the types that a value might have had."""
     keys: list[str] = []
     value: object = content
-    for part in location:
+    for number, part in enumerate(location, start=1):
         if not (isinstance(part, str) and isinstance(value, dict)):
             break
+        if number < len(location) and (part not in value or part == value.get("kind")):  # of a table of several kinds
+            continue
         keys.append(part)
         value = value.get(part)
     return tuple(keys)
@@ -104,10 +106,12 @@ def _keys(location: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[
 
 def _known(model: type[BaseModel], keys: tuple[str, ...]) -> tuple[str, ...]:
     """Return the keys that are allowed in the table of the last of these keys."""
+    models: list[type[BaseModel]] = [model]
     for key in keys[:-1]:
-        annotation = model.model_fields[key].annotation
-        model = next(one for one in (annotation, *get_args(annotation)) if isinstance(one, type) and one is not dict)
-    return tuple(field.alias or name for name, field in model.model_fields.items())
+        annotations = [one.model_fields[key].annotation for one in models]
+        known = (one for annotation in annotations for one in (annotation, *get_args(annotation)))
+        models = [one for one in known if isinstance(one, type) and issubclass(one, BaseModel)]
+    return tuple(field.alias or name for one in models for name, field in one.model_fields.items())
 
 
 def fault_text(fault: ErrorDetails) -> str:

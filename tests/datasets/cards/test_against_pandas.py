@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.helpers.cards import loaded, problems, write
 
 HEAD = 'schema = 1\nname = "p"\n[train]\nfiles = ["n.csv"]\n[test]\nfiles = ["r.csv"]\n'
-WIDE = HEAD + '[columns]\ntime = "t"\ntime_format = "seconds"\nlabel = "y"\n'
+LABELS = '[labels]\nkind = "column"\ncolumn = "y"\n'
+WIDE = f'{HEAD}{LABELS}[columns]\ntime = "t"\ntime_format = "seconds"\n'
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 
 
@@ -31,13 +32,13 @@ def uneven(rng: np.random.Generator, n_rows: int = 200) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("by", ["median", "mean", "last"])
-@pytest.mark.parametrize("every", ["2500ms", "3s"])
+@pytest.mark.parametrize("every", [2.5, 3])
 def test_a_grid_is_pandas_resample(tmp_path, by, every):
     table = uneven(np.random.default_rng(0))
-    card = f'{WIDE}[resample]\nevery = "{every}"\nby = "{by}"\n[missing]\npolicy = "forward-fill"\n'
+    card = f'{WIDE}[resample]\nevery = {every}\nby = "{by}"\n[gaps]\npolicy = "forward-fill"\n'
     ((recording,), labels) = of(tmp_path, card, table)
     bins = table.set_index(pd.to_datetime((table["t"] * 1000).round().astype("int64"), unit="ms")).resample(
-        every, origin="start"
+        f"{every}s", origin="start"
     )
     np.testing.assert_allclose(recording.values[:, 0], getattr(bins["a"], by)().ffill(), rtol=1e-12)
     seconds = (bins["a"].last().index - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
@@ -55,8 +56,8 @@ def test_a_long_table_is_pandas_pivot(tmp_path, by):
     table = uneven(rng).assign(tag=rng.choice(["a", "b", "01", "NA"], 200))
     table.loc[:3, "tag"] = "b", "a", "NA", "01"
     card = (
-        f'{HEAD}[long]\ntime = "t"\nname = "tag"\nvalue = "a"\n[resample]\nevery = "9s"\nby = "{by}"\n[columns]\n'
-        'time_format = "seconds"\nlabel = "y"\n[missing]\npolicy = "forward-fill"\n'
+        f'{WIDE}[long]\nname = "tag"\nvalue = "a"\n[resample]\nevery = 9\nby = "{by}"\n'
+        '[gaps]\npolicy = "forward-fill"\n'
     )
     ((recording,), _) = of(tmp_path, card, table)
     assert recording.sensors == ("b", "a", "NA", "01")
@@ -65,12 +66,12 @@ def test_a_long_table_is_pandas_pivot(tmp_path, by):
     np.testing.assert_allclose(recording.values, wide[[*recording.sensors]], rtol=1e-12)
 
 
-@pytest.mark.parametrize(("every", "n_own"), [("100ms", 1), ("1s", 10)])
+@pytest.mark.parametrize(("every", "n_own"), [(0.1, 1), (1, 10)])
 def test_a_row_on_a_border_belongs_behind_it(tmp_path, every, n_own):
     """0.1 s has no exact float64, nor have most times of day in seconds since 1970."""
     time = 1_763_800_000.3 + np.arange(5_000) * 0.1
     table = pd.DataFrame({"t": time, "a": np.arange(5_000.0), "y": np.arange(5_000) == 7}).astype({"y": int})
-    ((recording,), _) = of(tmp_path, f'{WIDE}[resample]\nevery = "{every}"\nby = "mean"\n', table)
+    ((recording,), _) = of(tmp_path, f'{WIDE}[resample]\nevery = {every}\nby = "mean"\n', table)
     assert recording.values[:, 0].tolist() == [n_own * (row + 0.5) - 0.5 for row in range(5_000 // n_own)]
 
 
@@ -80,7 +81,7 @@ def test_gaps_are_filled_as_pandas_fills_them(tmp_path, gaps, at_most):
     table = pd.DataFrame(np.arange(2.0 * len(gaps)).reshape(-1, 2), columns=["a", "b"])
     table = table.mask(np.array(gaps)).assign(t=np.arange(len(gaps)), y=0)
     table.loc[0, ["a", "b"]] = 0.5
-    card = f'{WIDE}[missing]\npolicy = "forward-fill"\nat_most = {at_most}\n'
+    card = f'{WIDE}[gaps]\npolicy = "forward-fill"\nat_most = {at_most}\n'
     limited = table[["a", "b"]].ffill(limit=at_most)
     wrong = np.flatnonzero(limited.isna().any(axis=1))
     if len(wrong):
@@ -102,7 +103,7 @@ def test_every_complete_row_is_in_one_piece_or_in_a_short_one(tmp_path, missing,
         for _, rows in table.index[table["a"].notna()].to_series().groupby(table["a"].isna().cumsum())
         if len(rows) >= at_least
     ]
-    card = f'{WIDE}[missing]\npolicy = "cut"\nat_least = {at_least}\n'
+    card = f'{WIDE}[gaps]\npolicy = "cut"\nat_least = {at_least}\n'
     normal = "t,a,y\n" + "".join(f"{row},{row},0\n" for row in range(30))
     files = {"card.toml": card, "n.csv": normal, "r.csv": table.to_csv(index=False)}
     if not pieces:
@@ -119,8 +120,8 @@ def test_any_labels_come_back_from_their_intervals(tmp_path, truth, in_time, ord
     runs = rows.index[rows].to_series().groupby((rows != rows.shift()).cumsum()[rows])
     events = [f"r,{run.min()},{run.max()}" for _, run in runs]
     order.shuffle(events)
-    card = WIDE.replace('label = "y"', 'ignore = ["y"]') + '[labels]\nintervals = "e.csv"\n'
-    card += 'unit = "time"\norigin = "recording"\n' if in_time else ""
+    card = WIDE.replace(LABELS, "") + 'ignore = ["y"]\n[labels]\nkind = "intervals"\nfile = "e.csv"\n'
+    card += 'unit = "seconds"\n' if in_time else ""
     table = pd.DataFrame({"t": 7 + np.arange(30), "a": 1.5, "y": 0})
     write(tmp_path, {"e.csv": "\n".join(["recording,start,end", *events]) + "\n"})
     assert of(tmp_path, card, table)[1]["r"].tolist() == truth

@@ -16,7 +16,7 @@ from tests.helpers.cards import problems, write
 
 HEAD = 'schema = 1\nname = "p"\n'
 CARD = HEAD + PARTS + COLUMNS
-OF_FILES = HEAD + PARTS + UNLABELLED + '[labels]\nfile = "{id}_y.csv"\n'
+OF_FILES = HEAD + PARTS + UNLABELLED + '[labels]\nkind = "file"\nfile = "{id}_y.csv"\n'
 IN_TIME = HEAD + INTERVALS + 'unit = "time"\n'
 
 
@@ -113,24 +113,24 @@ FILE = {
     "no file of R": (CARD.replace("r.csv", "r.rda"), {"r.rda": b"no"}, "r.rda"),
     "another ending": (CARD.replace("r.csv", "r.docx"), {"r.docx": b"no"}, "r.docx"),
     "a gap longer than allowed": (
-        CARD + '[missing]\npolicy = "forward-fill"\nat_most = 1\n', {"r.csv": RUN.replace("8.5", "").replace("10", "")},
+        CARD + '[gaps]\npolicy = "forward-fill"\nat_most = 1\n', {"r.csv": RUN.replace("8.5", "").replace("10", "")},
         "r.csv, line 4: ", "b", "1"
     ),
     "a gap at the beginning": (
-        CARD + '[missing]\npolicy = "forward-fill"\n', {"r.csv": RUN.replace("5,6", ",6")}, "r.csv, line 2: ", "a"
+        CARD + '[gaps]\npolicy = "forward-fill"\n', {"r.csv": RUN.replace("5,6", ",6")}, "r.csv, line 2: ", "a"
     ),
     "a text that is no state": (
         CARD + "[states.b]\nOPEN = 1\n", {"r.csv": RUN.replace("8.5", "AJAR")}, "r.csv, line 3: ", "b", "AJAR", "OPEN"
     ),
     "a step finer than the rows": (
-        CARD + '[resample]\nevery = "100ms"\n', {}, "n.csv", "resample.every"
+        CARD + '[resample]\nevery = 0.1\n', {}, "n.csv", "resample.every"
     ),
     "a time far from the others": (
-        CARD + '[resample]\nevery = "1s"\n', {"r.csv": RUN.replace("2024-05-01 12:00:03", "2254-05-01 12:00:03")},
+        CARD + '[resample]\nevery = 1\n', {"r.csv": RUN.replace("2024-05-01 12:00:03", "2254-05-01 12:00:03")},
         "r.csv, line 4: "
     ),
     "a gap in the grid": (
-        CARD + '[resample]\nevery = "2s"\n', {"r.csv": RUN + "2024-05-01 12:00:09,1,1,0\n"}, "r.csv, line 5: ", "a"
+        CARD + '[resample]\nevery = 2\n', {"r.csv": RUN + "2024-05-01 12:00:09,1,1,0\n"}, "r.csv, line 5: ", "a"
     ),
     "labels of another length": (
         OF_FILES,
@@ -150,7 +150,7 @@ FILE = {
         HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = 9\n' + COLUMNS, {}, "r.csv", "9"
     ),
     "no number in the file's name": (
-        HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = "file name"\n' + COLUMNS, {}, "r.csv"
+        HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = "tr_([0-9]+)"\n' + COLUMNS, {}, "r.csv"
     ),
     "a prior of other sensors": (
         CARD.replace("[train]", 'prior = "p.json"\n[train]'), {"p.json": '[{"source": "a", "target": "x"}]'}, "x"
@@ -205,22 +205,22 @@ def test_a_log_book_of_another_year(tmp_path):
     assert found.startswith("events.csv, line 2: ")
 
 
-LONG = HEAD + PARTS + '[long]\ntime = "t"\nname = "a"\nvalue = "b"\n[resample]\nevery = "1s"\n[columns]\nlabel = "y"\n'
+LONG = HEAD + PARTS + '[long]\nname = "a"\nvalue = "b"\n[resample]\nevery = 1\n' + COLUMNS
 
 IN_CARD = {
-    "an unknown key": (CARD.replace("[columns]", "colour = 1\n[columns]"), 7, "colour"),
+    "an unknown key": (CARD.replace("[columns]", "colour = 1\n[columns]"), 10, "colour"),
     "no TOML": (CARD.replace('"p"', '"p'), 2, ""),
     "a missing key": (CARD.replace("schema = 1\n", ""), None, "schema"),
     "another schema": (CARD.replace("1", "2", 1), 1, "schema"),
     "a version of 0": (CARD.replace("[train]", "version = 0\n[train]"), 3, "version"),
-    "an encoding that nobody knows": (CARD + '[files]\nencoding = "klingon"\n', 11, "klingon"),
-    "a separator that separates nothing": (CARD + '[files]\nseparator = ""\n', 11, "separator"),
+    "an encoding that nobody knows": (CARD + '[files]\nencoding = "klingon"\n', 13, "klingon"),
+    "a separator that separates nothing": (CARD + '[files]\nseparator = ""\n', 13, "separator"),
     "a format that no time has": (CARD + 'time_format = "%Q"\n', None, "%Q"),
     "times and a period": (CARD + "period = 1\n", None, "period"),
-    "a label in a column and in a file": (CARD + '[labels]\nfile = "{id}.csv"\n', None, "columns.label"),
-    "labels of two kinds": (IN_TIME + 'file = "{id}.csv"\n', None, "file"),
-    "a file of labels for all": (HEAD + INTERVALS.replace('intervals = "events.csv"', 'file = "y.csv"'), None, "{id}"),
-    "a value of both kinds": (CARD + "normal = [1]\n", None, "1"),
+    "labels of no kind": (CARD.replace('kind = "column"', 'kind = "row"'), None, "row"),
+    "a key of another kind": (IN_TIME + 'column = "y"\n', 14, "column"),
+    "a file of labels for all": (OF_FILES.replace("{id}_", ""), None, "labels.file"),
+    "a value of both kinds": (CARD.replace("[columns]", "normal = [1]\n[columns]"), None, "1"),
     "a split that always is": (CARD + '[splits]\noverall = ["r"]\n', None, "overall"),
     "a split of nobody": (CARD + '[splits]\nlate = ["x"]\n', None, "splits.late"),
     "two ways to divide": (CARD.replace("[test]", "[single]\ntrain_rows = 1"), None, "[single]"),
@@ -229,14 +229,14 @@ IN_CARD = {
     ),
     "a column that is not there": (CARD.replace('"y"', '"z"'), None, "z"),
     "a time that is not there": (CARD.replace('"t"', '"z"'), None, "z"),
-    "a sensor that is not there": (CARD + 'sensors = ["a", "z"]\n', 10, "z"),
-    "a label among the sensors": (CARD.replace('label = "y"\n', ""), None, "y"),
+    "a sensor that is not there": (CARD + 'sensors = ["a", "z"]\n', 12, "z"),
+    "a label among the sensors": (HEAD + PARTS + '[columns]\ntime = "t"\n', None, "y"),
     "a join without a group": (CARD.replace("[test]", 'join = "a"\n[test]'), None, "join"),
     "variables of a table": (CARD.replace("[test]", 'variables = ["q"]\n[test]'), None, "q"),
-    "a step that is none": (CARD + '[resample]\nevery = "3 parsecs"\n', 11, "resample.every"),
-    "long without a step": (LONG.replace('[resample]\nevery = "1s"\n', ""), None, "[resample]"),
+    "a step that is none": (CARD + '[resample]\nevery = "3 parsecs"\n', 13, "resample.every"),
+    "long without a step": (LONG.replace('[resample]\nevery = 1\n', ""), None, "[resample]"),
     "long, a column that is not there": (LONG.replace('"b"', '"z"'), None, "z"),
-    "intervals of rows on a grid": (HEAD + INTERVALS + '[resample]\nevery = "1s"\n', None, "unit"),
+    "intervals of rows on a grid": (HEAD + INTERVALS + '[resample]\nevery = 1\n', None, "unit"),
     "no such description": (CARD.replace("[train]", 'description = "d.md"\n[train]'), None, "d.md"),
 }  # fmt: skip
 
@@ -253,9 +253,9 @@ def test_in_the_card(tmp_path, kind):
 @pytest.mark.parametrize(
     ("groups", "place", "name"),
     [
-        ('one = ["n*", "r9"]\ntwo = ["r*"]', "card.toml, line 13: ", "r9"),
+        ('one = ["n*", "r9"]\ntwo = ["r*"]', "card.toml, line 15: ", "r9"),
         ('one = ["n*", "r9"]', "card.toml", "r10"),
-        ('one = ["*"]\n"shift 2" = ["x"]', "card.toml, line 13: ", "shift 2"),
+        ('one = ["*"]\n"shift 2" = ["x"]', "card.toml, line 15: ", "shift 2"),
     ],
 )
 def test_in_sessions_and_entities(tmp_path, table, groups, place, name):
@@ -266,7 +266,7 @@ def test_in_sessions_and_entities(tmp_path, table, groups, place, name):
 
 def test_an_entity_without_training_rows(tmp_path):
     (found,) = broken(tmp_path, f'{HEAD}{FOUR_CARD}[entities]\none = ["n*", "r9"]\ntwo = ["r10"]\n', FOUR)
-    assert found.startswith("card.toml, line 12: ")
+    assert found.startswith("card.toml, line 14: ")
     assert "entities.two" in found
 
 

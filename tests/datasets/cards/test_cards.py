@@ -24,8 +24,9 @@ NORMAL = "t,a,b,y\n2024-05-01 12:00:00,1,2,0\n2024-05-01 12:00:01,3,4.5,0\n"
 RUN = "t,a,b,y\n2024-05-01 12:00:00,5,6,0\n2024-05-01 12:00:01,7,8.5,1\n2024-05-01 12:00:03,9,10,0\n"
 FILES: Mapping[str, str] = {"n.csv": NORMAL, "r.csv": RUN}
 PARTS = '[train]\nfiles = ["n.csv"]\n[test]\nfiles = ["r.csv"]\n'
-COLUMNS = '[columns]\ntime = "t"\nlabel = "y"\n'
-UNLABELLED = COLUMNS.replace('label = "y"', 'ignore = ["y"]')
+LABELS = '[labels]\nkind = "column"\ncolumn = "y"\n'
+COLUMNS = LABELS + '[columns]\ntime = "t"\n'
+UNLABELLED = '[columns]\ntime = "t"\nignore = ["y"]\n'
 TRAIN = {"n": [[1, 2], [3, 4.5]]}
 TEST = {"r": [[5, 6], [7, 8.5], [9, 10]]}
 
@@ -75,9 +76,9 @@ def german(text: str) -> bytes:
 
 
 N, R = np.array(TRAIN["n"]), np.array(TEST["r"])
-LABELS = np.array([0.0, 1.0, 0.0])
+TRUTH = np.array([0.0, 1.0, 0.0])
 SINGLE = "t,a,b,y\n0,1,2,0\n1,3,4,0\n2,5,6,0\n3,7,8,1\n4,9,10,0\n"
-SINGLE_CARD = '[columns]\nlabel = "y"\ntime = "t"\ntime_format = "seconds"\n'
+SINGLE_CARD = LABELS + '[columns]\ntime = "t"\ntime_format = "seconds"\n'
 DIVIDED = {
     "start": 0.0,
     "train": {"s/train": [[1, 2], [3, 4]]},
@@ -93,25 +94,27 @@ BY_EVENT = DIVIDED | {
 }
 # Rows 2 and 5 lack a value; 3 and 4 lie between them.
 GAPS = "t,a,b,y\n0,1,2,0\n1,3,4,0\n2,,6,1\n3,7,8,1\n4,9,10,0\n5,-999,12,0\n6,13,Bad Input,0\n7,15,16,0\n8,17,18,0\n"
-GAPS_CARD = '[columns]\ntime = "t"\ntime_format = "seconds"\nlabel = "y"\n[missing]\nvalues = ["Bad Input", "-999"]\n'
+GAPS_CARD = SINGLE_CARD + '[files]\nmissing = ["Bad Input", "-999"]\n[gaps]\n'
 LONG = "at,tag,value,y\n0.5,a,1,0\n0.6,b,on,0\n0.9,a,2,0\n1.4,b,off,0\n4.4,a,5,1\n4.6,x,7,0\n"
 LONG_CARD = """[long]
-time = "at"
 name = "tag"
 value = "value"
 [resample]
-every = "1s"
+every = 1
 by = "last"
+[labels]
+kind = "column"
+column = "y"
 [columns]
+time = "at"
 time_format = "seconds"
-label = "y"
 ignore = ["x"]
 [states.b]
 on = 1
 off = 0
 """
 GRID = "t,a,y\n10,1,0\n11,4,1\n12,2,0\n13,8,0\n16,6,0\n"
-INTERVALS = PARTS + UNLABELLED + '[labels]\nintervals = "events.csv"\n'
+INTERVALS = PARTS + UNLABELLED + '[labels]\nkind = "intervals"\nfile = "events.csv"\n'
 FOUR = {f"{name}.csv": NORMAL if name[0] == "n" else RUN for name in ("n1", "n2", "r9", "r10")}
 FOUR_CARD = '[train]\nfiles = ["n*.csv"]\n[test]\nfiles = ["r*.csv"]\n' + COLUMNS
 OF_FOUR = {
@@ -130,6 +133,10 @@ CASES = {
         + 'time_format = "%d.%m.%Y %H:%M:%S"\n',
         both(german),
         sensors=("Fluß", "b"),
+    ),
+    "a line of units below the header": Case(
+        "[files]\nunits_line = true\n" + PARTS + COLUMNS,
+        both(lambda text: text.replace("y\n", "y\n,bar,m/s,-\n", 1)),
     ),
     "a byte order mark and old line ends": Case(
         files=both(lambda text: b"\xef\xbb\xbf" + text.rstrip().replace("\n", "\r").encode())
@@ -178,15 +185,15 @@ CASES = {
         both(lambda text: re.sub(r"2024-05-01 12:00:0(\d)", r"171456480\g<1>000", text)),
     ),
     "a period in place of times": Case(
-        PARTS + UNLABELLED.replace('time = "t"', "period = 0.5").replace('"y"', '"t"') + 'label = "y"\n',
+        PARTS + LABELS + '[columns]\nperiod = 0.5\nignore = ["t"]\n',
         start=0.0,
         times={"n": [0, 0.5], "r": [0, 0.5, 1]},
     ),
     "no times": Case(
-        PARTS + '[columns]\nlabel = "y"\nignore = ["t"]\n', times={"n": None, "r": None}
+        PARTS + LABELS + '[columns]\nignore = ["t"]\n', times={"n": None, "r": None}
     ),
     "labels in words, none in the training file": Case(
-        PARTS + COLUMNS + 'anomalous = ["Attack", "A ttack"]\nnormal = ["Normal"]\n',
+        PARTS + COLUMNS.replace("[columns]", 'anomalous = ["Attack", "A ttack"]\nnormal = ["Normal"]\n[columns]'),
         {
             "n.csv": NORMAL.replace(",y", "").replace(",0\n", "\n"),
             "r.csv": RUN.replace(",1\n", ",A ttack\n").replace(",0\n", ",Normal\n").replace("10,Normal", "10,Attack"),
@@ -238,7 +245,7 @@ CASES = {
         '[single]\nfiles = ["s.csv"]\ntrain_rows = 2\n' + SINGLE_CARD, {"s.csv": SINGLE}, **DIVIDED
     ),
     "single, the number in the file's name": Case(
-        '[single]\nfiles = ["*.csv"]\ntrain_rows = "file name"\n' + SINGLE_CARD,
+        '[single]\nfiles = ["*.csv"]\ntrain_rows = "tr_([0-9]+)"\n' + SINGLE_CARD,
         {"1_tr_2_1st_3.csv": SINGLE},
         **{
             key: {id_.replace("s/", "1_tr_2_1st_3/"): one for id_, one in value.items()} if key != "start" else value
@@ -272,7 +279,7 @@ CASES = {
         times={"n": [0, 1, 2, 3, 4], "r": [0, 1, 2, 3, 4]},
     ),
     "resampled, the median and a gap that is filled": Case(
-        PARTS + '[resample]\nevery = "2s"\n' + SINGLE_CARD + '[missing]\npolicy = "forward-fill"\n',
+        PARTS + '[resample]\nevery = 2\n' + SINGLE_CARD + '[gaps]\npolicy = "forward-fill"\n',
         {"n.csv": GRID.replace("4,1", "4,0"), "r.csv": GRID},
         ("a",),
         start=10.0,
@@ -283,7 +290,7 @@ CASES = {
         note="2",
     ),
     "resampled, the mean, by a period": Case(
-        PARTS + '[resample]\nevery = "1min"\nby = "mean"\n[columns]\nperiod = 20\nlabel = "y"\nignore = ["t"]\n',
+        PARTS + '[resample]\nevery = 60\nby = "mean"\n[columns]\nperiod = 20\nignore = ["t"]\n' + LABELS,
         {"n.csv": GRID.replace("4,1", "4,0"), "r.csv": GRID},
         ("a",),
         start=0.0,
@@ -303,14 +310,14 @@ CASES = {
         {**FILES, "events.csv": "recording,start,end\nr,2024-05-01 12:00:00.5,2024-05-01 12:00:01\n"},
     ),
     "intervals in seconds from a recording's start": Case(
-        INTERVALS + 'unit = "time"\norigin = "recording"\n',
+        INTERVALS + 'unit = "seconds"\n',
         {**FILES, "events.csv": "recording,start,end,sensors\nr,1,2.5,a\nr,2.5,9,b\n"},
         labels={"r": "011"},
         causes={"r": (Cause(1, 2, ("a",)), Cause(2, 3, ("b",)))},
     ),
     "intervals of a test part": Case(
         '[single]\nfiles = ["s.csv"]\ntrain_rows = 2\n[columns]\nignore = ["y"]\ntime = "t"\ntime_format = "seconds"\n'
-        '[labels]\nintervals = "events.csv"\n',
+        '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {"s.csv": SINGLE, "events.csv": "recording,start,end,sensors\ns,3,3,b\n"},
         **DIVIDED,
         causes={"s/test": (Cause(1, 2, ("b",)),)},
@@ -328,10 +335,10 @@ CASES = {
         note="1",
     ),
     "a file of labels for each recording": Case(
-        PARTS + UNLABELLED + '[labels]\nfile = "of/{id}.csv"\n', {**FILES, "of/r.csv": "0\n1\n0\n"}
+        PARTS + UNLABELLED + '[labels]\nkind = "file"\nfile = "of/{id}.csv"\n', {**FILES, "of/r.csv": "0\n1\n0\n"}
     ),
     "a column of a file of labels": Case(
-        PARTS + UNLABELLED + '[labels]\nfile = "{id}.labels.csv"\ncolumn = "truth"\n',
+        PARTS + UNLABELLED + '[labels]\nkind = "file"\nfile = "{id}.labels.csv"\ncolumn = "truth"\n',
         {**FILES, "r.labels.csv": "row,truth\n1,0\n1,1\n1,0\n"},
     ),
     "sessions, entities and splits by pattern; files as people count": Case(
@@ -360,25 +367,13 @@ CASES = {
         missing="test recordings",
     ),
     "nobody has labelled it": Case(PARTS + UNLABELLED, labels={}, missing="labels"),
-    "a sensor that some files lack": Case(
-        PARTS + COLUMNS + 'optional = ["c"]\n',
-        {"n.csv": NORMAL.replace("\n", ",1\n").replace("y,1", "y,c"), "r.csv": RUN},
-        note="c",
-    ),
-    "sensors that are constant in training": Case(
-        PARTS + COLUMNS + 'constant = "leave out"\n',
-        {
-            "n.csv": NORMAL.replace("\n", ",1\n").replace("y,1", "y,c"),
-            "r.csv": RUN.replace("\n", ",2\n").replace("y,2", "y,c"),
-        },
-        note="c",
-    ),
     "Parquet": Case(
         PARTS.replace(".csv", ".parquet") + COLUMNS, {"n.parquet": parquet(NORMAL), "r.parquet": parquet(RUN)}
     ),
     "MATLAB": Case(
         '[train]\nfiles = ["*.mat"]\nvariables = ["n"]\n[test]\nfiles = ["*.mat"]\nvariables = ["r?"]\n'
-        '[columns]\nnames = ["a", "b"]\nextra_columns = "ignore"\nperiod = 2\n[labels]\nintervals = "events.csv"\n',
+        '[columns]\nnames = ["a", "b"]\nextra_columns = "ignore"\nperiod = 2\n'
+        '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {
             "x.mat": matlab(n=np.c_[N, [7, 7]], r1=R.astype("f4"), size=np.zeros((4, 1))),
             "events.csv": "recording,start,end\nr1,1,1\n",
@@ -389,11 +384,11 @@ CASES = {
         times={"n": [0, 2], "r1": [0, 2, 4]},
     ),
     "pickles of arrays": Case(
-        PARTS.replace("csv", "pkl") + '[columns]\nnames = "x{number}"\n[labels]\nfile = "{id}_y.pkl"\n',
+        PARTS.replace("csv", "pkl") + '[columns]\nnames = "x{number}"\n[labels]\nkind = "file"\nfile = "{id}_y.pkl"\n',
         {
             "n.pkl": pickle.dumps(N, protocol=3).replace(b"numpy._core", b"numpy.core"),
             "r.pkl": pickle.dumps(np.asfortranarray(R.astype(">f4"))),
-            "r_y.pkl": pickle.dumps(LABELS),
+            "r_y.pkl": pickle.dumps(TRUTH),
         },
         sensors=("x1", "x2"),
         times={"n": None, "r": None},
@@ -448,22 +443,6 @@ def test_description_prior_version_and_terms(tmp_path):
     dataset = loaded(write(tmp_path, {"card.toml": f'schema = 1\nname = "p"\n{card}', **files})).dataset
     assert (dataset.version, dataset.description, dataset.citation, dataset.licence) == (4, "A loop.", "me", "MIT")
     assert dataset.prior.matrix(dataset.sensors).tolist() == [[0, 0], [1, 0]]
-
-
-def test_a_left_out_sensor_leaves_the_prior_and_the_causes_too(tmp_path):
-    files = {
-        "n.csv": NORMAL.replace("4.5", "2"),
-        "r.csv": RUN,
-        "p.json": '[{"source": "b", "target": "a"}, {"source": "a", "target": "c"}, {"source": "c", "target": "a"}]',
-        "events.csv": "recording,start,end,sensors\nr,0,0,a;b\nr,2,2,b\n",
-    }
-    files |= {name: files[name].replace("\n", ",1\n").replace("y,1", "y,c").replace("3,2,0,1", "3,2,0,2")
-              for name in ("n.csv", "r.csv")}  # fmt: skip
-    card = PARTS + UNLABELLED + 'constant = "leave out"\n[labels]\nintervals = "events.csv"\n'
-    data = loaded(write(tmp_path, {"card.toml": f'schema = 1\nname = "p"\nprior = "p.json"\n{card}', **files}))
-    assert data.dataset.sensors == ("a", "c")
-    assert [(edge.source, edge.target) for edge in data.dataset.prior.edges] == [("a", "c"), ("c", "a")]
-    assert data.labels.causes == {"r": (Cause(0, 1, ("a",)),)}
 
 
 def test_a_shipped_card_lies_apart_from_its_files(tmp_path):

@@ -171,7 +171,7 @@ def a_long_table(folder):
     values = np.random.default_rng(0).normal(size=600)
     table = pd.DataFrame({"Zeit": time, "tag": np.resize(["flow", "temp"], 600), "Wert": values})
     table.to_csv(folder / "historian.csv", index=False, sep=";", decimal=",")
-    return Told(("historian",), sensors=("flow", "temp"), says=('every = "2s"',))
+    return Told(("historian",), sensors=("flow", "temp"), says=("every = 2",))
 
 
 def leftovers(folder):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.datasets.cards.reader import load_card
 from tsadbench.datasets.fetch import find
+from tsadbench.datasets.reader import load_card
 
 _CARDS = Path(__file__).parent
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.card import NAME
 from tsadbench.datasets.cards.doubts import doubts
 from tsadbench.datasets.cards.draft_columns import columns_of, is_long, resample_of, states_of_looks
 from tsadbench.datasets.cards.draft_parts import parts_of, splits_of
 from tsadbench.datasets.cards.look import Look
-from tsadbench.datasets.cards.reader import try_card
-from tsadbench.datasets.cards.schema import NAME
 from tsadbench.datasets.cards.sorting import FEWEST_TEST_ROWS, Sorted, sort_files
+from tsadbench.datasets.reader import try_card
 from tsadbench.datasets.reading.csv import CsvFile
 from tsadbench.errors import DataError
 from tsadbench.utils.issues import Issue
@@ -145,9 +145,12 @@ def _card(folder: Path, found: Sorted, policy: str) -> Iterable[str]:
 
 def _files(tables: Sequence[Look]) -> Iterable[str]:
     texts = [look for look in tables if isinstance(look.table, CsvFile)]
+    odd = list(dict.fromkeys(text for look in tables for text in look.odd))
+    yield "[files]"
+    if odd:
+        yield f"missing = {toml_value(odd)}  # texts among numbers, taken for missing values"
     if not texts:
         return
-    yield "[files]"
     for key in ("separator", "decimal", "encoding", "header_line"):
         values = list(dict.fromkeys(getattr(look.file_format, key) for look in texts))
         yield f"{key} = {toml_value(values[0])}" + (f"  # FILES DIFFER: {values}" if len(values) > 1 else "")
@@ -156,9 +159,8 @@ def _files(tables: Sequence[Look]) -> Iterable[str]:
 
 def _missing(tables: Sequence[Look], policy: str) -> Iterable[str]:
     missing = {look.file.name: look.missing for look in tables if look.missing}
-    odd = list(dict.fromkeys(text for look in tables for text in look.odd))
     yield ""
-    yield "[missing]"
+    yield "[gaps]"
     if missing:
         count = sum(missing.values())
         some = next(iter(missing))
@@ -175,8 +177,6 @@ def _missing(tables: Sequence[Look], policy: str) -> Iterable[str]:
     else:
         yield "# DECIDE: each row lacks some value; a sensor's last value is carried forward, and every table says so."
         yield 'policy = "forward-fill"'
-    if odd:
-        yield f"values = {toml_value(odd)}  # texts among numbers, taken for missing values"
 
 
 def _name(folder: Path) -> str:

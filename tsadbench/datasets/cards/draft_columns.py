@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from tsadbench.datasets.cards.choice import LABEL
 from tsadbench.datasets.cards.look import Look, label_of
 from tsadbench.datasets.cards.sorting import Sorted
+from tsadbench.datasets.reader import LABEL
 from tsadbench.datasets.reading.table import NamedTable
-from tsadbench.datasets.reading.times import time_in_seconds
+from tsadbench.datasets.times import time_in_seconds
 from tsadbench.utils.toml import toml_value
 
 _MOST_NAMED = 100
@@ -45,8 +45,7 @@ def columns_of(found: Sorted) -> Iterable[str]:
         yield f"ignore = {toml_value(ignored)}  # {' '.join(why.split())}"
     if first.time_name is not None:
         forms = list(dict.fromkeys(look.time_format for look in tables))
-        if not long:
-            yield f"time = {toml_value(first.time_name)}"
+        yield f"time = {toml_value(first.time_name)}"
         yield f"time_format = {toml_value(forms[0] if len(forms) == 1 else forms)}"
     else:
         yield "# time = ...    No column seems to hold times. With a fixed rate, give the seconds from row to row:"
@@ -57,18 +56,25 @@ def columns_of(found: Sorted) -> Iterable[str]:
 def _labels(found: Sorted, label: str | None) -> Iterable[str]:
     if label is None and (found.ignores_labels or not found.label_lines):
         yield "# Without labels, detectors can be fitted and can score files (tsadbench fit, tsadbench score)."
-        yield '# label = "label"  # NOT FOUND: name the column that tells anomalous rows, or give [labels] instead'
+        yield "# NOT FOUND: name the column that tells anomalous rows"
+        yield "# [labels]"
+        yield '# kind = "column"'
+        yield '# column = "label"'
         return
     values = dict.fromkeys(value for look in found.tables for value in look.labels)
     anomalous = [value for value in values if value != found.normal]
+    yield ""
     if not found.label_lines:
-        yield f"label = {toml_value(label)}"
-    yield f"anomalous = {toml_value(anomalous or ['1'])}" + ("" if anomalous else "  # no such row was found")
-    yield f"normal = {toml_value([found.normal or '0'])}"
-    if found.label_lines:
-        yield ""
+        yield "[labels]"
+        yield 'kind = "column"'
+        yield f"column = {toml_value(label)}"
+    else:
         yield "# No column tells anomalous rows, but files of their own seem to."
         yield from found.label_lines
+    if any(line.startswith('kind = "intervals"') for line in found.label_lines):
+        return
+    yield f"anomalous = {toml_value(anomalous or ['1'])}" + ("" if anomalous else "  # no such row was found")
+    yield f"normal = {toml_value([found.normal or '0'])}"
 
 
 def states_of_looks(tables: Sequence[Look]) -> Iterable[str]:
@@ -113,10 +119,9 @@ def resample_of(tables: Sequence[Look]) -> Iterable[str]:
     yield ""
     yield "# One value a row: a time, the name of a sensor, its value. DECIDE how far apart the rows are to lie."
     yield "[long]"
-    yield f"time = {toml_value(look.time_name)}"
     yield f"name = {toml_value(look.of_role('text')[0])}"
     yield f"value = {toml_value(look.sensors[0])}"
     yield ""
     yield "[resample]"
-    yield f'every = "{every:g}s"'
+    yield f"every = {every:g}"
     yield 'by = "last"  # the last value holds until the next'

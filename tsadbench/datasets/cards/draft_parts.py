@@ -26,7 +26,7 @@ def parts_of(found: Sorted) -> Iterable[str]:
         yield f"files = {toml_value(_patterns(found.single))}"
         yield from _variables(found.single)
         if numbered:
-            yield 'train_rows = "file name"  # the number after tr_'
+            yield "train_rows = 'tr_(\\d+)'  # in the file's name"
         else:
             rows, reason = min(first.values()) // 2, "half of what lies before the first anomaly"
             yield f'train_rows = {rows}  # {reason}; or "before first event"'

@@ -10,11 +10,11 @@ from pathlib import PurePosixPath
 import numpy as np
 import pandas as pd
 
-from tsadbench.datasets.cards.choice import LABEL
 from tsadbench.datasets.cards.look import TIME_FORMATS, Look, values_in
+from tsadbench.datasets.reader import LABEL
 from tsadbench.datasets.reading.cells import canonical
 from tsadbench.datasets.reading.csv import CsvFile
-from tsadbench.datasets.reading.times import time_in_seconds
+from tsadbench.datasets.times import time_in_seconds
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.toml import toml_value
 
@@ -29,7 +29,7 @@ def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
     for look in looks:
         columns = _interval_columns(look)
         if columns and look.table.n_rows and len(looks) > 1 and (lines := _take_intervals(look, columns, looks)):
-            return ["[labels]", f"intervals = {toml_value(look.file.name)}", *lines], [look]
+            return ["[labels]", 'kind = "intervals"', f"file = {toml_value(look.file.name)}", *lines], [look]
     found = [
         (pattern, look, other) for other in looks if _holds_labels(other) for pattern, look in _named(other, looks)
     ]
@@ -41,7 +41,7 @@ def guess_labels(looks: Sequence[Look]) -> tuple[list[str], list[Look]]:
         first = look.table.n_rows - other.table.n_rows  # 1 if a label has been taken for the column's name
         below = {value: row + first for value, row in values_in(other.table, 0).items()}
         look.labels = below | ({canonical(other.table.header[0]): 0} if first else {})
-    return ["[labels]", f"file = {toml_value(chosen)}"], [other for _, other in pairs]
+    return ["[labels]", 'kind = "file"', f"file = {toml_value(chosen)}"], [other for _, other in pairs]
 
 
 def _holds_labels(look: Look) -> bool:

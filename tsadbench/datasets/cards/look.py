@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.cards.choice import LABEL
 from tsadbench.datasets.cards.files import File
 from tsadbench.datasets.cards.sniff import sniff
+from tsadbench.datasets.reader import LABEL
 from tsadbench.datasets.reading.array_table import ArrayTable
 from tsadbench.datasets.reading.arrays import ARRAYS, open_arrays
 from tsadbench.datasets.reading.cells import as_number, canonical
@@ -20,7 +20,7 @@ from tsadbench.datasets.reading.csv import CsvFile, open_csv
 from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
 from tsadbench.datasets.reading.table import NamedTable, Table
 from tsadbench.datasets.reading.text import MalformedError, first_lines, names_in
-from tsadbench.datasets.reading.times import time_in_seconds
+from tsadbench.datasets.times import time_in_seconds
 from tsadbench.errors import DataError
 
 ENDINGS = (".csv", ".txt", ".tsv", *PARQUET, *ARRAYS)

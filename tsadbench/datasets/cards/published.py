@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tsadbench.base.dataset import Cause, DataOptions, LabelledDataset
-from tsadbench.datasets.cards.reader import load_card
 from tsadbench.datasets.fetch import Source, find_or_download, place
+from tsadbench.datasets.reader import load_card
 from tsadbench.errors import DataError
 
 _CARDS = Path(__file__).parent
