@@ -15,7 +15,6 @@ with extra("catch", "deep"):
     from torch.nn.functional import normalize
     from torch.optim import Optimizer
 
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
 # Of the clustering loss, as published.
@@ -326,7 +325,7 @@ class Fusion(nn.Module):
         self.query_key_value = nn.Linear(width, 3 * heads * head_dim, bias=False)
         self.output = nn.Linear(heads * head_dim, width)
         self.dense = nn.Sequential(nn.Linear(width, feed_forward), nn.GELU(), nn.Linear(feed_forward, width))
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the new tokens, and the queries and keys, [n_sequences, heads, n, head_dim] each.

@@ -235,7 +235,7 @@ class Network(nn.Module):
 
         ``|phi - c|^2 = (phi - c)' J x - (phi - c)' c``, and ``(phi - c)' J`` is the gradient of half the distance.
         """
-        with torch.inference_mode(False), torch.enable_grad():
+        with torch.enable_grad():
             values = windows.clone().requires_grad_()
             apart = self.encoder(values.flatten(1)) - self.centre
             (gradient,) = torch.autograd.grad(apart.square().sum() / 2, values)

@@ -16,7 +16,6 @@ with extra("lstm-ndt", "deep"):
     import torch
     from torch import Tensor, nn
 
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.forecaster import Forecaster
 
 # An older error's weight is left out once all that is older still would have less than this share of the weight.
@@ -138,7 +137,7 @@ class LSTMNDT(Forecaster):
             for first in range(0, n_rows - self.window, n_rows if gap == 1 else gap * length):
                 part = recording if gap == 1 else recording.rows(first, min(first + length, n_rows))
                 windows = self._full_windows(part, self.window + self.horizon)
-                yield np.concatenate([np.sqrt(self._errors_of(batch)) for _, batch in windows])
+                yield np.concatenate([self._row_terms(batch).double().sqrt().cpu().numpy() for _, batch in windows])
 
     def _smoothed(self, errors: FloatArray) -> FloatArray:
         return exponential_mean(errors, falling_weights(self.span))
@@ -206,7 +205,7 @@ class Network(nn.Module):
         # Two layers instead of one of two, whose dropout between them would keep PyTorch from handing them to oneDNN.
         self.first = nn.LSTM(n_sensors, hidden_size)
         self.second = nn.LSTM(hidden_size, hidden_size)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(hidden_size, n_outputs)
 
     def forward(self, past: Tensor) -> Tensor:

@@ -16,7 +16,6 @@ with extra("tranad", "deep"):
     from torch.nn.functional import mse_loss
     from torch.optim import Optimizer
 
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.row_embedding import sinusoids
 
@@ -170,7 +169,7 @@ class Network(nn.Module):
         self.register_buffer("positions", sinusoids(window, width), persistent=False)
         self.context = nn.Sequential(Attention(width, heads, dropout), FeedForward(width, hidden_size, dropout))
         self.to_window, self.to_context = (TokenAttention(width, heads, dropout) for _ in range(2))
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.first, self.second = (
             nn.Sequential(nn.Linear(width, hidden_size), nn.ReLU(), nn.Linear(hidden_size, n_sensors), nn.Sigmoid())
             for _ in range(2)
@@ -202,7 +201,7 @@ class Attention(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -222,7 +221,7 @@ class TokenAttention(nn.Module):
         self.heads = heads
         self.query, self.output = nn.Linear(width, width), nn.Linear(width, width)
         self.keys_and_values = nn.Linear(width, 2 * width)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, token: Tensor, others: Tensor) -> Tensor:
@@ -240,7 +239,7 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, hidden_size: int, dropout: float) -> None:
         super().__init__()
         self.layers = nn.Sequential(nn.Linear(width, hidden_size), nn.ReLU(), nn.Linear(hidden_size, width))
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:

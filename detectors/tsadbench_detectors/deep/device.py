@@ -10,17 +10,9 @@ from tsadbench import UsageError
 
 
 def find_device(name: str) -> torch.device:
-    """Return the device of this name.
+    """Return the device "cpu", "cuda", "cuda:1", ..., or of "auto" a GPU if there is one, else the CPU.
 
-    Parameters
-    ----------
-    name
-        "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one, else the CPU.
-
-    Raises
-    ------
-    UsageError
-        If this machine has no such device.
+    A UsageError if this machine has no such device.
     """
     here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
     if name == "auto":

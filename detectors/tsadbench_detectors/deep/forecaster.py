@@ -40,26 +40,14 @@ class Forecaster(NetworkDetector):
         return torch.as_tensor(self.network_(past) - future).square().nanmean(dim=1)
 
     def _errors(self, recording: Recording) -> FloatArray:
-        """Return each sensor's mean squared error, [n_rows, n_sensors], in scaled units.
-
-        Row t holds the error of the forecast made from the ``window`` rows before it, over the rows t to
-        t + horizon - 1, or to the recording's end if that comes first. Copies of the first row stand in for rows
-        before the recording.
-        """
+        """Return `_row_terms` of each row, [n_rows, n_sensors]: of the forecast of this row and those after it."""
         return self._by_row(recording, self._row_terms)
 
     def _training_errors(self, recordings: Sequence[Recording]) -> FloatArray:
         """Return the training windows' errors, [n_windows, n_sensors]; some of them if ``max_steps`` is set."""
-        stride = self._statistics_stride(recordings, self.stride)
-        errors = []
-        for recording in recordings:
-            for first, windows in self._full_windows(recording, self.window + self.horizon, self.horizon - 1, stride):
-                n_complete = int((first <= recording.n_rows - self.window - self.horizon).sum())
-                errors.append(self._errors_of(windows)[:n_complete])
-        return np.concatenate(errors)
-
-    def _errors_of(self, windows: Tensor) -> FloatArray:
-        return np.asarray(self._row_terms(windows).double().cpu())
+        stride, length = self._statistics_stride(recordings, self.stride), self.window + self.horizon
+        batches = (batch for one in recordings for _, batch in self._full_windows(one, length, stride=stride))
+        return np.concatenate([self._row_terms(windows).double().cpu().numpy() for windows in batches])
 
     def _past_and_future(self, windows: Tensor) -> tuple[Tensor, Tensor]:
         return windows[:, : self.window], windows[:, self.window :]

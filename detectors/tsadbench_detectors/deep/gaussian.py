@@ -18,25 +18,13 @@ def clamped(log_variance: Tensor) -> Tensor:
 
 
 def surprise(values: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Return ``-log N(values; mean, exp(log_variance))``, element by element.
-
-    Parameters
-    ----------
-    values, mean, log_variance
-        Of one shape.
-    """
+    """Return ``-log N(values; mean, exp(log_variance))``, element by element."""
     doubled = torch.addcmul(log_variance, (values - mean).square(), (-log_variance).exp())
     return 0.5 * doubled + 0.5 * math.log(2 * math.pi)
 
 
 def drawn(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
-    """Return the draws that standard normal ``noise`` gives: the mean where it is 0. Gradients reach both parameters.
-
-    Parameters
-    ----------
-    mean, log_variance, noise
-        Of shapes that broadcast.
-    """
+    """Return the draws that standard normal ``noise`` gives, with gradients by both parameters."""
     return torch.addcmul(mean, (0.5 * log_variance).exp(), noise)
 
 

@@ -55,13 +55,12 @@ class NetworkDetector(Detector):
     epochs
         Passes over the training windows, at most; more if ``min_steps`` takes more.
     min_steps
-        Training steps, at least: after the last epoch whole epochs follow until so many are taken, and ``patience``
-        ends no training before. Thus few training rows train a network as well as many.
+        Training steps, at least: whole epochs follow the last one until so many are taken, and ``patience`` ends no
+        training before. Thus few training rows train a network as well as many.
     max_steps
-        Training steps, at most, even if ``min_steps`` is more; None: no bound. The first steps are those of a training
-        without a bound, which then ends, within an epoch if need be. What else a fit computes of its windows is bounded
-        too: losses on held-out windows, and errors for later use, come from at most as many windows, evenly spaced, as
-        these steps hold, or from 10,000 if that is more.
+        Training steps, at most, even if ``min_steps`` is more; None: no bound. Training then ends within an epoch if
+        need be. What else a fit computes (losses on held-out windows, errors for later use) comes from evenly spaced
+        windows, at most as many as these steps hold, or 10,000 if that is more.
     batch_size
         Windows per training step.
     learning_rate
@@ -73,8 +72,8 @@ class NetworkDetector(Detector):
         Training ends when the loss on the held-out windows has not fallen for this many epochs; the network with the
         smallest such loss is kept.
     size
-        "default", or "paper": what is None is as published (``paper``). What is given counts at either size. Training
-        (epochs, batches, rate) does not depend on it.
+        "default", or "paper": what is None is as published (``paper``), whatever the number of sensors. What is given
+        counts at either size.
     seed
         Decides the initial weights, the order of the training windows and everything else that is drawn.
     device
@@ -196,15 +195,7 @@ class NetworkDetector(Detector):
         )
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
-        """Set ``scaler_``, train ``network_`` and leave it ready to score.
-
-        Raises
-        ------
-        DataError
-            If no recording holds a window with its full horizon.
-        UsageError
-            If the loss is not finite.
-        """
+        """Set ``scaler_``, train ``network_`` and leave it ready to score; a DataError without a full window."""
         length = self._window + self.horizon
         longest = max(recording.n_rows for recording in recordings)
         if longest < length:
@@ -235,14 +226,9 @@ class NetworkDetector(Detector):
         optimisers: Sequence[Optimizer] | None = None,
         before_step: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Train by this plan; see `Training`. Losses and facts tell of all parts of the training up to its end.
+        """Train by this plan (`Training`); add the losses and facts to those of the parts before.
 
-        Parameters
-        ----------
-        loss
-            Trained on and watched; None: `_losses` and `_loss`.
-        optimisers
-            None: `_optimisers`.
+        By default `_losses` are minimised by `_optimisers` and `_loss` is watched; ``loss`` stands in for both losses.
         """
         watched: Loss = self._loss if loss is None else loss
         losses: Losses = self._losses if loss is None else lambda batch: [watched(batch)]
@@ -310,7 +296,7 @@ class NetworkDetector(Detector):
     ) -> Iterator[tuple[IntArray, Tensor]]:
         """Yield batches of windows to score every row: their first rows' indices [batch], [batch, length, n_sensors].
 
-        In inference mode. Copies of the first row stand in for ``before`` rows before the recording, so that indices
+        Without gradients. Copies of the first row stand in for ``before`` rows before the recording, so that indices
         begin with ``-before``; ``missing`` rows of NaN follow its end.
         """
         head = self._rows(recording.rows(0, min(recording.n_rows, length)), missing)
@@ -326,7 +312,7 @@ class NetworkDetector(Detector):
         return self._batches(Windows([self._rows(recording, missing)], length, stride), stride=stride)
 
     def _batches(self, windows: Windows, *, first: int = 0, stride: int = 1) -> Iterator[tuple[IntArray, Tensor]]:
-        with torch.inference_mode():
+        with torch.no_grad():
             for batch in torch.split(torch.arange(len(windows)), WINDOWS_AT_ONCE):
                 if len(batch):
                     yield first + stride * batch.numpy(), windows[batch]

@@ -13,16 +13,11 @@ from tsadbench.base import FloatArray
 
 
 def prior_surprise(latents: Tensor) -> Tensor:
-    """Return ``-log p(z)`` of each latent variable's course, [latent_size, n_windows]: a random walk seen in noise.
+    """Return ``-log p(z)`` of latent variables' courses [n_steps, latent_size, n_windows]: random walks seen in noise.
 
     The walk starts from N(0, 1) and takes steps of N(0, 1); z is the walk plus noise of N(0, 1). A Kalman filter turns
     a course into its innovations, which are independent; their variances do not depend on it, and the innovations are
     linear in it: one matrix for all courses.
-
-    Parameters
-    ----------
-    latents
-        [n_steps, latent_size, n_windows].
     """
     to_innovations, log_variances = (torch.from_numpy(values).to(latents) for values in _filter(len(latents)))
     innovations = torch.mm(to_innovations, latents.flatten(1)).view_as(latents)

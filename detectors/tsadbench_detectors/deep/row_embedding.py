@@ -12,15 +12,6 @@ class RowEmbedding(nn.Module):
     """Describes each row of a window by its values, its neighbours' and its place.
 
     A convolution over three rows, for which the window is a circle, plus `sinusoids`.
-
-    Parameters
-    ----------
-    window
-        Rows of a window.
-    n_sensors
-        Sensors of a row.
-    width
-        Numbers that describe a row.
     """
 
     places: Tensor

@@ -69,21 +69,15 @@ class Training:
 
     Parameters
     ----------
-    detector
-        Its name, for messages.
-    network
-        The network; its weights change.
+    detector, network
+        Its name, for messages, and its network, whose weights change.
     loss
         What is watched: the loss of windows [batch, length, n_sensors] that are held out, in scoring mode. It decides
         when training ends and which network is kept.
-    losses
-        Returns what the optimisers minimise, one loss for each. The first is the one that is reported.
-    optimisers
-        Two of them may share parameters.
-    windows
-        What to train on.
-    plan
-        How.
+    losses, optimisers
+        What is minimised: one loss for each optimiser, the first of which is reported. Optimisers may share parameters.
+    windows, plan
+        What to train on, and how.
     before_step
         Is called before each step with the number of steps that were taken.
 
@@ -120,13 +114,7 @@ class Training:
         """Train; return what detectors state about it (`Detector.training_facts`).
 
         ``n_windows`` counts the windows that could be trained on with a stride of 1, without those held out;
-        ``share_seen`` is the share of them that was trained on at least once. ``epochs``, the last of which may be a
-        part of one, and the losses of the last; ``levelled``: see `has_levelled`.
-
-        Raises
-        ------
-        UsageError
-            If the loss is not finite.
+        ``share_seen`` is the share of them that was trained on at least once. A UsageError if the loss is not finite.
         """
         order = torch.Generator().manual_seed(self._plan.seed)
         best, best_weights = math.inf, None
@@ -192,11 +180,13 @@ class Training:
         trained = [
             [weight for group in optimiser.param_groups for weight in group["params"]] for optimiser in self._optimisers
         ]
-        gradients = [
-            # The forward pass is needed until the last loss is differentiated.
-            torch.autograd.grad(loss, weights, retain_graph=number < len(losses), allow_unused=True)
-            for number, (loss, weights) in enumerate(zip(losses, trained, strict=True), start=1)
-        ]
+        gradients = []
+        for number, (loss, optimiser, weights) in enumerate(zip(losses, self._optimisers, trained, strict=True), 1):
+            # The forward pass is needed until the last loss is differentiated. `backward` gives gradients the layout
+            # of their weights in memory, which fused Adam relies on; `torch.autograd.grad` does not.
+            loss.backward(inputs=weights, retain_graph=number < len(losses))  # type: ignore[no-untyped-call]
+            gradients.append([weight.grad for weight in weights])
+            optimiser.zero_grad()
         for optimiser, weights, of_loss in zip(self._optimisers, trained, gradients, strict=True):
             for weight, gradient in zip(weights, of_loss, strict=True):
                 weight.grad = gradient
@@ -237,16 +227,11 @@ def mean_loss(network: nn.Module, loss: Loss, windows: Windows, numbers: Tensor)
 
 
 def has_levelled(losses: FloatArray) -> bool:
-    """Whether training has levelled out: its loss hardly falls any more.
+    """Whether the losses of a training's steps hardly fall any more.
 
     From the last but one tenth of the steps to the last, the mean loss has fallen by at most 2 % of what it has fallen
     since the first tenth, and by at most 2 % of itself: the first for a loss that stays high because most of it is
     noise, the second for one that began very high. Of fewer than 20 steps nothing can be said: False.
-
-    Parameters
-    ----------
-    losses
-        Of each step, [n_steps].
     """
     if len(losses) < _FEWEST_STEPS:
         return False
