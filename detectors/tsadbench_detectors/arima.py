@@ -27,16 +27,15 @@ class ARIMA(Detector):
     """Scores how far a sensor is from the forecast of its own ARIMA model: the sensor that is furthest off counts.
 
     Each sensor has a model of its own, which forecasts the next row from the sensor's past rows: an autoregressive
-    moving average of the series or of its differences. What the forecasts miss, the residuals, are independent if the
-    model holds, so that a control chart of single values applies to them, as it does not to the sensor itself. A
-    row's score is the largest residual of its sensors, each divided by its standard deviation over the training rows.
+    moving average of the series or of its differences. Its residuals are independent if the model holds, so that a
+    control chart applies to them. A row's score is the largest residual of its sensors, each divided by its standard
+    deviation over the training rows.
 
     Contributions are the absolute standardised residuals by sensor, before smoothing; the row's own score is the
     largest. A sensor that is constant over the training rows contributes its distance from there in its own unit.
 
-    The residual of a model with a moving average depends on all rows before it, ever less. Rows before a recording's
-    first are taken to be equal to it as far as differences need them; otherwise the first rows are forecast from what
-    the model says about any row, with the larger standard deviation that such a forecast has.
+    The residual of a model with a moving average depends on all rows before it, ever less. Differences take rows before
+    a recording's first to be equal to it.
 
     Parameters
     ----------
@@ -54,8 +53,7 @@ class ARIMA(Detector):
         Rows from which a model is estimated, at least 20: the first ones of the longest training recording, of those in
         whose first rows the sensor moves.
     smoothing
-        Rows of the trailing median over the score, at least 1 (= no smoothing). At a recording's start it is taken
-        over the rows that exist.
+        Rows of the trailing median over the score, at least 1 (= none); at the start, of those that exist.
 
     Notes
     -----
@@ -70,12 +68,11 @@ class ARIMA(Detector):
         Box and Jenkins choose a model by eye, from autocorrelations; here a test and AIC choose it. Orders whose
         estimates are not stationary and invertible are left out, and the inverse roots of a moving average have a
         modulus of 0.99 at most, so that no residual depends on what was long ago. Residual charts watch one sensor;
-        here the largest residual counts, which is the rule to raise an alarm if any chart does. The mean of w is the
-        training mean if d is 0, otherwise 0 (no drift). A differenced model follows a sensor that shifts: it sees the
-        shift, and not that the sensor stays there.
+        here the largest residual counts. The mean of w is the training mean if d is 0, otherwise 0 (no drift). A
+        differenced model sees that a sensor shifts, not that it stays there.
     Defaults
-        ``p`` and ``q`` up to 2, ``d`` up to 2: Box and Jenkins find that more is seldom needed. ``estimation_rows``:
-        2,000, for cost; from so many rows, coefficients have standard errors of about 0.02.
+        ``p`` and ``q`` up to 2, ``d`` up to 2: Box and Jenkins find that more is seldom needed. ``estimation_rows`` is
+        2,000 by cost.
 
     References
     ----------

@@ -12,18 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from tsadbench import DataError
-from tsadbench.base import (
-    Cheap,
-    Choice,
-    FloatArray,
-    Ge,
-    Lt,
-    Recording,
-    Traits,
-    Tune,
-    detector,
-    trailing_windows,
-)
+from tsadbench.base import Cheap, Choice, FloatArray, Ge, Lt, Recording, Traits, Tune, detector, trailing_windows
 from tsadbench_detectors.control_limits import Smoothing, TwoCharts
 from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.t2 import NEGLIGIBLE_VARIANCE

@@ -19,9 +19,6 @@ _ROWS_AT_ONCE = 32_768
 class IsolationForest(Detector):
     """scikit-learn's isolation forest over single rows, by default with its defaults: 100 trees of at most 256 rows.
 
-    The score is the paper's anomaly score in (0, 1], ``2^(-E[path length] / c(rows))``. The forest's own
-    threshold (``contamination``) plays no part: thresholds are the protocol's.
-
     Parameters
     ----------
     n_estimators

@@ -21,7 +21,7 @@ class L1Z(ZScoreFloor):
     Differences
         No publication: a rule that learns next to nothing.
     Defaults
-        mean = 1: no averaging. Runs add mean = 10 too, because methods with windows average as well.
+        mean = 1: no averaging. Runs add mean = 10 too.
 
     Examples
     --------
