@@ -37,9 +37,6 @@ class CATCH(NetworkDetector):
     sensor the spectrum is reconstructed, and from it the window. A loss on the masks makes sensors with similar
     spectra see each other and keeps others apart; the mask generator learns slower than the rest.
 
-    By default each window is brought to mean 0 and standard deviation 1 before, as published: a constant shift that is
-    older than the window is then invisible. ``normalised=off`` leaves windows as the training rows' scaling has them.
-
     Parameters of training, and ``device``: see `NetworkDetector`.
 
     Parameters
@@ -68,7 +65,8 @@ class CATCH(NetworkDetector):
     dropout
         Share of the layers' output that is dropped in training.
     normalised
-        Whether each window is normalised by itself.
+        Whether each window is brought to mean 0 and standard deviation 1, as published: a constant shift that is older
+        than the window is then invisible. Off: windows are as the training rows' scaling has them.
     clustering_weight
         Weight of the loss on the masks.
     spectral_weight

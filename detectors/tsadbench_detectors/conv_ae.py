@@ -10,7 +10,6 @@ from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detec
 with extra("conv-ae", "deep"):
     from torch import Tensor, nn
 
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.reconstructor import Reconstructor
 
 _KERNEL = 7
@@ -89,7 +88,7 @@ class Network(nn.Module):
         self.up_2 = nn.ConvTranspose1d(narrow, narrow, _KERNEL, stride=2, padding=same)
         self.up_1 = nn.ConvTranspose1d(narrow, wide, _KERNEL, stride=2, padding=same)
         self.output = nn.ConvTranspose1d(wide, n_outputs, _KERNEL, padding=same)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, windows: Tensor) -> Tensor:
         """Return the reconstruction."""

@@ -14,7 +14,6 @@ with extra("timesnet", "deep"):
     from torch import Tensor, nn
     from torch.nn.functional import conv2d, gelu, mse_loss, pad
 
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.row_embedding import RowEmbedding
 
@@ -161,7 +160,7 @@ class Network(nn.Module):
         super().__init__()
         self.normalised = normalised
         self.embedding = RowEmbedding(window, n_sensors, d_model)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(d_model)
         self.to_sensors = nn.Linear(d_model, n_sensors)

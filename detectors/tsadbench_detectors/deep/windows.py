@@ -17,14 +17,7 @@ class Windows:
 
     Nothing is cut out before a batch asks for it, so memory grows with the batch and not with the series.
 
-    Parameters
-    ----------
-    recordings
-        Tensors [n_rows, ...]; one shorter than a window gives none.
-    length
-        Rows of a window.
-    stride
-        Rows from one window's start to the next one's.
+    The recordings are tensors [n_rows, ...]; one shorter than a window gives none.
     """
 
     def __init__(self, recordings: Sequence[Tensor], length: int, stride: int = 1) -> None:
