@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import ClassVar, cast
-
-import numpy as np
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from tsadbench import UsageError
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("dvgcrn", "deep"):
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
 
-    from tsadbench_detectors.deep.column_layer import to_columns
-    from tsadbench_detectors.deep.gaussian import clamped, fixed_noise, surprise
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
-    from tsadbench_detectors.deep.stochastic_layers import (
-        SLOPE,
-        Course,
-        StochasticLayer,
-        adjacency,
-        courses,
-        divergence,
-    )
+    from tsadbench_detectors.deep.gaussian import clamped, drawn, fixed_noise, surprise
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
+
+# Of the leaky rectifiers.
+_SLOPE = 0.2
 
 
-class DVGCRN(SizedNetwork):
+@detector
+class DVGCRN(NetworkDetector):
     """Scores how improbable a row is given latent variables that a learned graph links to the sensors.
 
     Layers of latent variables lie above the sensors, the fewest on top. Sensors and latent variables have embeddings;
     the cosines between those of neighbouring layers are the weights of a graph, along which each layer's recurrent
     network gathers its input. Upwards, each layer's latent variables z_t are inferred from the row x_t and the layer's
-    state; downwards, each layer is the prior of the one below, and the lowest gives mean and variance of the row. The
-    loss is ``-log p(x|z)`` summed over the window, z drawn once, plus the Kullback-Leibler divergence of z from its
-    prior, whose weight is 1/``warm_up`` in the first epoch and rises to 1 in as many, plus the squared error of a
-    forecast of the last row. The score is ``-log p(x_t|z)`` of the window's last row at z's mean: nothing is drawn. It
-    is the sum of the sensors' terms, which are its contributions. It needs at least two sensors.
+    state; downwards, each layer is the prior of the one below, and the lowest gives mean and variance of the row.
 
-    Parameters of training, and ``device``: see `NetworkDetector`.
+    The score is ``-log p(x_t|z)`` of the window's last row at z's mean: nothing is drawn. It is the sum of the sensors'
+    terms, which are its contributions. It needs at least two sensors.
+
+    Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
         Rows that it sees at once, at least 2.
-    size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
     layers
         Layers of latent variables.
     latent_size
@@ -72,9 +63,9 @@ class DVGCRN(SizedNetwork):
         ``u_t = softplus(leaky(G A [below_t; z_t]))``, below_t the row or the lower layer's z_t,
         ``h_t = LSTM([u_t, lower layer's h_t], h_{t-1})``. Prior of layer l:
         ``leaky(softmax(e_l b_l') h_{t-1} + softmax(e_l e_{l+1}') z_t of layer l + 1)``; b are embeddings of hidden
-        units. Mean of the row: the same without the rectifier, for e_0. The paper's sizes are for 38 sensors: 20 rows,
-        15, 10 and 5 latent variables, 20, 15 and 10 hidden units, embeddings of 256, batches of 512, Adam at 2e-4, 60
-        epochs.
+        units. Mean of the row: the same without the rectifier, for e_0. Loss: ``-log p(x|z)`` summed over the window, z
+        drawn once, plus the Kullback-Leibler divergence of z from its prior, whose weight rises to 1, plus the squared
+        error of a forecast of the last row.
     Differences
         In the reference code the forecast's error is cast to an integer, so that no gradient comes of it; here it has
         one, and a weight. Sensors are standardised on training rows, not brought to (-1, 1) (there, test rows are
@@ -84,9 +75,9 @@ class DVGCRN(SizedNetwork):
         whose state and latent variables do not depend on those above: these act on it through training alone. The
         reference code may add the density of z to the score; ours leaves it out.
     Defaults
-        The window is the paper's. Widths follow the number of sensors as the paper's do, but are no smaller than a few
-        sensors need. Batch and number of epochs are for cost on one core: 660 steps on SKAB; the learning rate is five
-        times the paper's as there are far fewer steps.
+        The window is the paper's. Widths follow the number of sensors as the paper's do for 38, but are no smaller than
+        a few sensors need. Batch and number of epochs are for cost: 660 steps on SKAB (there 60 epochs in batches of
+        512); the learning rate is five times the paper's.
 
     References
     ----------
@@ -94,112 +85,60 @@ class DVGCRN(SizedNetwork):
     multivariate time series anomaly detection, ICML 2022.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "latent_size": Width(6, per_sensor=15 / 38, paper=15),
-        "hidden_size": Width(16, per_sensor=20 / 38, paper=20),
-        "embedding_size": Width(32, paper=256),
-    }
     traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Chen et al., ICML 2022")
+    paper: ClassVar[Mapping[str, int]] = {"latent_size": 15, "hidden_size": 20, "embedding_size": 256}
 
-    def __init__(
-        self,
-        *,
-        window: int = 20,
-        stride: int = 1,
-        size: Size = "default",
-        layers: int = 3,
-        latent_size: int | None = None,
-        hidden_size: int | None = None,
-        embedding_size: int | None = None,
-        forecast_weight: float = 1.0,
-        warm_up: int = 2,
-        epochs: int = 5,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.layers = layers
-        self.latent_size = latent_size
-        self.hidden_size = hidden_size
-        self.embedding_size = embedding_size
-        self.forecast_weight = forecast_weight
-        self.warm_up = warm_up
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: Annotated[int, Ge(2), Tune(5, 60, log=True, alters_loss=True), Cheap(6)] = 20
+    stride: int = 1
+    size: Size = "default"
+    layers: Annotated[int, Ge(1), Tune(1, 4), Cheap(2)] = 3
+    latent_size: Annotated[int | None, Ge(1), Choice((None, 4, 12, 20))] = None
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 8, 32, 64)), Cheap(8)] = None
+    embedding_size: Annotated[int | None, Ge(1), Cheap(8)] = None
+    forecast_weight: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 10.0, log=True, alters_loss=True)] = 1.0
+    warm_up: Annotated[int, Ge(1), Tune(1, 10)] = 2
+    epochs: Annotated[int, Cheap(2)] = 5
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
+    network_: Network = field(init=False)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         return {"single-sensor": "it learns a graph over at least 2 sensors"}
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(5, 60, log=True, alters_loss=True),
-            "layers": Tune(1, 4),
-            "latent_size": Choice((None, 4, 12, 20)),
-            "hidden_size": Choice((None, 8, 32, 64)),
-            "forecast_weight": Tune(0.1, 10.0, log=True, alters_loss=True),
-            "warm_up": Tune(1, 10),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 6, "layers": 2, "hidden_size": 8, "embedding_size": 8, "epochs": 2, "min_steps": 1}
-
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._require_integer("window", at_least=2)
-        for parameter in ("layers", "warm_up"):
-            self._require_integer(parameter, at_least=1)
-        weight = self.forecast_weight
-        self._require(isinstance(weight, Real) and 0.0 <= weight < np.inf, "forecast_weight", "a number of at least 0")
         if len(sensors) < 2:
-            raise UsageError(
-                f"DVGCRN: expected at least 2 sensors, whose graph it learns, found {len(sensors)}; "
-                f"for one sensor choose a detector without a graph"
-            )
+            raise UsageError(f"DVGCRN: expected at least 2 sensors, whose graph it learns, found {len(sensors)}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        latent, hidden, embedding = (self._width(parameter, n_sensors) for parameter in self.widths)
-        return Network(n_sensors, *narrowing(self.layers, latent, hidden), embedding)
-
-    @property
-    def _network(self) -> Network:
-        return cast("Network", self.network_)
+        latent = self._given_or("latent_size", max(6, 15 / 38 * n_sensors))
+        hidden = self._given_or("hidden_size", max(16, 20 / 38 * n_sensors))
+        return Network(n_sensors, *narrowing(self.layers, latent, hidden), self._given_or("embedding_size", 32))
 
     def _loss(self, windows: Tensor) -> Tensor:
-        rows = windows.permute(1, 2, 0)
-        shape = (len(rows), self._network.n_latent, len(windows))
+        rows = windows.transpose(0, 1)
+        shape = (len(rows), self.network_.n_latent, len(windows))
         if self.network_.training:
-            noise, weight = torch.randn(shape, device=rows.device), min(1.0, (len(self.losses_) + 1) / self.warm_up)
+            noise, weight = torch.randn(shape, device=rows.device), min(1.0, self._epoch / self.warm_up)
         else:
             # Held-out windows see the same draw after every epoch, and all of the divergence.
             noise, weight = fixed_noise(self.seed, *shape[:2], 1).to(rows.device).expand(shape), 1.0
-        total, apart, error = self._network.losses(rows, noise)
+        total, apart, error = self.network_.losses(rows, noise.mT)
         return total + weight * apart + self.forecast_weight * error
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        terms = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            terms[self.window - 1 + first] = self._network.last_surprise(windows.permute(1, 2, 0)).t().cpu().numpy()
-        return terms
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        """Return ``-log p`` of each window's last row at the latent variables' means."""
+        rows = windows.transpose(0, 1)
+        # The layers above the lowest have a part in the prior alone.
+        lowest = self.network_.read(rows, rows.new_zeros(*rows.shape[:2], self.network_.n_latent), n_layers=1)[0]
+        return self.network_.row_surprise(rows[-1], lowest.state[-2], lowest.latent[-1])
 
 
 def narrowing(layers: int, latent: int, hidden: int) -> tuple[list[int], list[int]]:
@@ -214,8 +153,95 @@ def narrowing(layers: int, latent: int, hidden: int) -> tuple[list[int], list[in
     return of_latent, [max(1, round(hidden * (layers + 1 - layer) / (layers + 1))) for layer in range(layers)]
 
 
+def adjacency(lower: Tensor, upper: Tensor) -> Tensor:
+    """Return A [n_nodes, n_nodes] of the nodes of two layers with embeddings [n, embedding_size], the lower's first."""
+    directions = functional.normalize(torch.cat([lower, upper]), dim=1)
+    itself = torch.eye(len(directions), dtype=torch.bool, device=directions.device)
+    return (directions @ directions.t()).relu().masked_fill(itself, 1.0).softmax(dim=1)
+
+
+def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
+    """Return the Kullback-Leibler divergence of normal distributions from others, element by element."""
+    scaled = (log_variance.exp() + (mean - prior_mean).square()) * (-prior_log_variance).exp()
+    return 0.5 * (scaled + prior_log_variance - log_variance - 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a layer infers over windows, [n_steps, n_windows, size] each.
+
+    Parameters
+    ----------
+    latent, mean, log_variance
+        Of the latent variables: as drawn, and of the distribution that they were drawn from.
+    state
+        After each step.
+    """
+
+    latent: Tensor
+    mean: Tensor
+    log_variance: Tensor
+    state: Tensor
+
+    @property
+    def before(self) -> Tensor:
+        """The state before each step."""
+        return functional.pad(self.state[:-1], (0, 0, 0, 0, 1, 0))
+
+
+class Layer(nn.Module):
+    """Inference of one layer's latent variables, step by step.
+
+    ``d = leaky(V [x_t, h_{t-1}] + v)``, mean and log-variance ``W d + w``, z_t is drawn;
+    ``u = softplus(leaky(G A [below_t, z_t] + g))``; an LSTM's step makes h_t of (u, h_{t-1}, h_t of the layer below).
+
+    Parameters
+    ----------
+    n_sensors
+        Sensors of a row.
+    below
+        Latent variables and hidden units of the layer below; of the lowest layer, the sensors and 0.
+    latent, hidden
+        Latent variables and hidden units.
+    """
+
+    def __init__(self, n_sensors: int, below: tuple[int, int], latent: int, hidden: int) -> None:
+        super().__init__()
+        self.latent, self.hidden = latent, hidden
+        self.posterior = nn.Linear(n_sensors + hidden, hidden)
+        self.to_latent = nn.Linear(hidden, 2 * latent)
+        self.gathered = nn.Linear(below[0] + latent, hidden)
+        # Blocks of rows: input gate, forget gate, output gate, candidate.
+        self.gates = nn.Linear(2 * hidden + below[1], 4 * hidden)
+
+    def forward(self, rows: Tensor, below: Tensor, lower_state: Tensor, graph: Tensor, noise: Tensor) -> Course:
+        """Return what the layer infers from rows, noise (0 gives the means), and the layer below's z_t and h_t."""
+        # What does not depend on the state is multiplied for all steps at once.
+        of_row, of_state = self.posterior.weight.tensor_split([rows.shape[2]], dim=1)
+        of_below, of_latent = (self.gathered.weight @ graph).tensor_split([below.shape[2]], dim=1)
+        of_own, of_lower = self.gates.weight.tensor_split([2 * self.hidden], dim=1)
+        from_rows = functional.linear(rows, of_row, self.posterior.bias).unbind()
+        from_below = functional.linear(below, of_below, self.gathered.bias).unbind()
+        from_lower = functional.linear(lower_state, of_lower, self.gates.bias).unbind()
+        of_state, of_latent, of_own = of_state.t(), of_latent.t(), of_own.t()
+        state = cell = rows.new_zeros(rows.shape[1], self.hidden)
+        course = []
+        for step, drawn_noise in enumerate(noise.unbind()):
+            hidden = functional.leaky_relu(torch.addmm(from_rows[step], state, of_state), _SLOPE)
+            mean, log_variance = self.to_latent(hidden).chunk(2, dim=1)
+            log_variance = clamped(log_variance)
+            latent = drawn(mean, log_variance, drawn_noise)
+            gathered = functional.leaky_relu(torch.addmm(from_below[step], latent, of_latent), _SLOPE)
+            inputs = torch.cat([functional.softplus(gathered), state], dim=1)
+            write, forget, read, candidate = torch.addmm(from_lower[step], inputs, of_own).chunk(4, dim=1)
+            cell = torch.addcmul(forget.sigmoid() * cell, write.sigmoid(), candidate.tanh())
+            state = read.sigmoid() * cell.tanh()
+            course.append((latent, mean, log_variance, state))
+        return Course(*(torch.stack(steps) for steps in zip(*course, strict=True)))
+
+
 class Network(nn.Module):
-    """Inference, generation and forecast. Time comes first and windows last: [window, size, n_windows].
+    """Inference, generation and forecast. Time comes first: [window, n_windows, size].
 
     Parameters
     ----------
@@ -231,8 +257,8 @@ class Network(nn.Module):
         super().__init__()
         below = [(n_sensors, 0), *zip(latents, hiddens, strict=True)]
         self.n_latent = sum(latents)
-        self.layers = nn.ModuleList(
-            StochasticLayer(n_sensors, lower, latent, hidden)
+        self.layers: Sequence[Layer] = nn.ModuleList(  # type: ignore[assignment]
+            Layer(n_sensors, lower, latent, hidden)
             for lower, latent, hidden in zip(below[:-1], latents, hiddens, strict=True)
         )
         # Of the sensors, then of each layer's latent variables; those of the hidden units that speak to either.
@@ -249,31 +275,35 @@ class Network(nn.Module):
         self.forecast = nn.Linear(sum(hiddens), n_sensors)
 
     def read(self, rows: Tensor, noise: Tensor, n_layers: int | None = None) -> list[Course]:
-        """Return what the layers, or the lowest of them, do while they read windows: see `courses`."""
-        layers = cast("list[StochasticLayer]", list(self.layers[:n_layers]))
-        graphs = [adjacency(self.nodes[number], self.nodes[number + 1]) for number in range(len(layers))]
-        return courses(layers, graphs, rows, noise)
+        """Return what the layers, or the lowest of them, infer while they read windows."""
+        below, lower_state, found = rows, rows[..., :0], []
+        for number, layer in enumerate(self.layers[:n_layers]):
+            of_layer, noise = noise[..., : layer.latent], noise[..., layer.latent :]
+            graph = adjacency(self.nodes[number], self.nodes[number + 1])
+            found.append(layer(rows, below, lower_state, graph, of_layer))
+            below, lower_state = found[-1].latent, found[-1].state
+        return found
 
     def generated(self, level: int, before: Tensor, above: Tensor | None) -> Tensor:
-        """Return the mean of what a level holds, the rows (0) or a layer's latent variables, [size, n_columns].
+        """Return the mean of what a level holds: the rows (0) or a layer's latent variables (1, ...).
 
         Parameters
         ----------
         level
             0 for the rows, 1 for the lowest layer, ...
         before
-            State of that layer, of the lowest for the rows, after the step before, [hidden, n_columns].
+            State of that layer, of the lowest for the rows, after the step before, [..., hidden].
         above
-            Latent variables of the level above, [latent, n_columns]; None for the highest.
+            Latent variables of the level above, [..., latent]; None for the highest.
         """
-        mean = torch.mm(_topics(self.nodes[level], self.units[level]), before)
+        mean = before @ _topics(self.nodes[level], self.units[level]).t()
         if above is not None:
-            mean = torch.addmm(mean, _topics(self.nodes[level], self.nodes[level + 1]), above)
-        return functional.leaky_relu(mean, SLOPE) if level else mean
+            mean = mean + above @ _topics(self.nodes[level], self.nodes[level + 1]).t()
+        return functional.leaky_relu(mean, _SLOPE) if level else mean
 
     def row_surprise(self, rows: Tensor, before: Tensor, latent: Tensor) -> Tensor:
-        """Return ``-log p(x_t | z_t, h_{t-1})``, [n_sensors, n_columns], of columns of rows, states and latents."""
-        log_variance = self.row_log_variance(torch.cat([before, latent]).t()).t()
+        """Return ``-log p(x_t | z_t, h_{t-1})`` of rows, states and latent variables of the lowest layer."""
+        log_variance = self.row_log_variance(torch.cat([before, latent], dim=-1))
         return surprise(rows, self.generated(0, before, latent), clamped(log_variance))
 
     def losses(self, rows: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -281,28 +311,17 @@ class Network(nn.Module):
 
         Each is averaged over the windows; the error is that of the last row, summed over the sensors.
         """
-        found = self.read(rows, noise)
-        n_windows = rows.shape[2]
-        latents = [to_columns(course.latent) for course in found]
-        befores = [to_columns(functional.pad(course.state[:-1], (0, 0, 0, 0, 1, 0))) for course in found]
-        total = self.row_surprise(to_columns(rows), befores[0], latents[0]).sum()
+        found, n_windows = self.read(rows, noise), rows.shape[1]
+        total = self.row_surprise(rows, found[0].before, found[0].latent).sum()
         apart = rows.new_zeros(())
-        for number, (course, before) in enumerate(zip(found, befores, strict=True)):
-            above = latents[number + 1] if number + 1 < len(found) else None
-            context = before if above is None else torch.cat([before, above])
-            prior_log_variance = clamped(self.prior_log_variances[number](context.t()).t())
-            prior = self.generated(number + 1, before, above), prior_log_variance
-            apart = apart + divergence(to_columns(course.mean), to_columns(course.log_variance), *prior).sum()
-        ahead = self.forecast(torch.cat([course.state[-2] for course in found]).t()).t()
+        for number, course in enumerate(found):
+            above = found[number + 1].latent if number + 1 < len(found) else None
+            context = course.before if above is None else torch.cat([course.before, above], dim=2)
+            prior_log_variance = clamped(self.prior_log_variances[number](context))
+            prior_mean = self.generated(number + 1, course.before, above)
+            apart = apart + divergence(course.mean, course.log_variance, prior_mean, prior_log_variance).sum()
+        ahead = self.forecast(torch.cat([course.state[-2] for course in found], dim=1))
         return total / n_windows, apart / n_windows, (ahead - rows[-1]).square().sum() / n_windows
-
-    def last_surprise(self, rows: Tensor) -> Tensor:
-        """Return ``-log p`` of each window's last row at the latent variables' means, [n_sensors, n_windows]."""
-        # The layers above the lowest have a part in the prior alone.
-        n_latent = len(self.nodes[1])
-        noise = rows.new_zeros(len(rows), n_latent, rows.shape[2])
-        lowest = self.read(rows, noise, n_layers=1)[0]
-        return self.row_surprise(rows[-1], lowest.state[-2], lowest.latent[-1])
 
 
 def _embeddings(n_nodes: int, size: int) -> nn.Parameter:
@@ -312,4 +331,4 @@ def _embeddings(n_nodes: int, size: int) -> nn.Parameter:
 
 def _topics(of: Tensor, to: Tensor) -> Tensor:
     """Return how much each of some nodes takes from each of others, by their embeddings; every row sums to 1."""
-    return torch.mm(of, to.t()).softmax(dim=1)
+    return (of @ to.t()).softmax(dim=1)

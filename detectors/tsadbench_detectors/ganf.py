@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import ClassVar, cast
+from dataclasses import field, replace
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
 from tsadbench import UsageError
-from tsadbench.base import (
-    Choice,
-    FloatArray,
-    Recording,
-    Space,
-    Traits,
-    Tune,
-    extra,
-)
+from tsadbench.base import Cheap, Choice, FloatArray, Ge, Recording, Traits, Tune, detector, extra
 
 with extra("ganf", "deep"):
     import torch
@@ -36,6 +28,7 @@ _STRUCTURE_SHARE = 0.4
 _N_UPDATES = 10
 
 
+@detector
 class GANF(NetworkDetector):
     """Scores how improbable a row is under a normalising flow along a learned acyclic graph of the sensors.
 
@@ -88,74 +81,36 @@ class GANF(NetworkDetector):
 
     traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Dai and Chen, ICLR 2022")
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 2,
-        hidden_size: int = 32,
-        blocks: int = 1,
-        epochs: int = 5,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 32,
-        learning_rate: float = 2e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.hidden_size = hidden_size
-        self.blocks = blocks
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30
+    stride: int = 2
+    hidden_size: Annotated[int, Ge(1), Choice((8, 16, 32, 64)), Cheap(8)] = 32
+    blocks: Annotated[int, Ge(1)] = 1
+    epochs: Annotated[int, Cheap(4)] = 5
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 32
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 2e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
+    network_: Network = field(init=False)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         return {"single-sensor": "it learns a graph over at least 2 sensors"}
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(10, 60, log=True, alters_loss=True),
-            "hidden_size": Choice((8, 16, 32, 64)),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 8, "epochs": 4, "min_steps": 1}
-
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        for parameter in ("hidden_size", "blocks"):
-            self._require_integer(parameter, at_least=1)
         if len(sensors) < 2:
-            raise UsageError(
-                f"GANF: expected at least 2 sensors, whose graph it learns, found {len(sensors)}; "
-                f"for one sensor choose a detector without a graph"
-            )
+            raise UsageError(f"GANF: expected at least 2 sensors, whose graph it learns, found {len(sensors)}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(recordings[0].n_sensors, self.hidden_size, self.blocks)
 
     @property
-    def _network(self) -> Network:
-        return cast("Network", self.network_)
-
-    @property
     def adjacency_(self) -> FloatArray:
         """The learned graph [n_sensors, n_sensors]: entry [k, j] is how much sensor j takes from sensor k."""
-        return np.asarray(self._network.adjacency().detach().double().cpu())
+        return np.asarray(self.network_.adjacency().detach().double().cpu())
 
     def _train(self, windows: Windows) -> None:
         """Train under the constraint, cut the graph to an acyclic one, and train on."""
@@ -163,29 +118,26 @@ class GANF(NetworkDetector):
         steps_an_epoch = math.ceil(len(windows.hold_out(plan.held_out)[0]) / plan.batch_size)
         n_epochs = max(plan.epochs, math.ceil(plan.min_steps / steps_an_epoch))
         n_structure = math.ceil(_STRUCTURE_SHARE * n_epochs)
-        constrained = ConstrainedLoss(self._network, self._loss, n_structure * steps_an_epoch)
+        constrained = ConstrainedLoss(self.network_, self._loss, n_structure * steps_an_epoch)
         # No held-out loss counts yet, so that none can end this part.
         structure = replace(plan, epochs=n_structure, min_steps=1, patience=n_structure + 1)
         self._train_part(windows, structure, loss=constrained)
-        self._network.project()
-        n_taken, remaining = int(cast("int", self.facts_["steps"])), self._network.acyclicity()
-        self._network.cut()
+        self.network_.project()
+        n_taken, remaining = int(cast("int", self.facts_["steps"])), self.network_.acyclicity()
+        self.network_.cut()
         if n_structure < n_epochs and n_taken != plan.max_steps:
             fewest = max(1, plan.min_steps - n_taken)
             most = None if plan.max_steps is None else plan.max_steps - n_taken
             self._train_part(windows, replace(plan, epochs=n_epochs - n_structure, min_steps=fewest, max_steps=most))
-            self._network.project()
+            self.network_.project()
         self.facts_ = {**self.facts_, "acyclicity": remaining, "edges": int(np.count_nonzero(self.adjacency_))}
 
     def _loss(self, windows: Tensor) -> Tensor:
-        self._network.project()
-        return torch.as_tensor(-self._network(windows).mean())
+        self.network_.project()
+        return torch.as_tensor(-self.network_(windows).mean())
 
-    def _contributions(self, recording: Recording) -> FloatArray:
-        surprise = np.empty(recording.values.shape)
-        for first, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            surprise[self.window - 1 + first] = -self._network(windows, last_only=True)[-1].cpu().numpy()
-        return surprise
+    def _row_terms(self, windows: Tensor) -> Tensor:
+        return -torch.as_tensor(self.network_(windows, last_only=True)[-1])
 
 
 class ConstrainedLoss:

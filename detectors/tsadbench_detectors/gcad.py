@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
-from typing import ClassVar, cast
+from dataclasses import field, replace
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from tsadbench import UsageError
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra, trailing_mean
+from tsadbench.base import (
+    Cheap,
+    Choice,
+    FloatArray,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+    Recording,
+    Traits,
+    Tune,
+    detector,
+    extra,
+    trailing_mean,
+)
 
 with extra("gcad", "deep"):
     import torch
@@ -19,7 +32,7 @@ with extra("gcad", "deep"):
 
     from tsadbench_detectors.deep.forecaster import Forecaster
     from tsadbench_detectors.deep.mixer import Mixer
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
+    from tsadbench_detectors.deep.network_detector import Size
     from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE
 
 # Of the median edge: what a normal edge counts at least. The paper adds 1e-4, whatever the edges' size.
@@ -30,7 +43,8 @@ _ENTRIES_AT_ONCE = 2**17
 _ENOUGH_EDGES = 2**22
 
 
-class GCAD(Forecaster, SizedNetwork):
+@detector
+class GCAD(Forecaster):
     """Scores how the Granger causality between sensors differs from its mean in normal operation.
 
     A network forecasts the next row. How strongly the past of sensor i drives sensor j, given a window, is the gradient
@@ -38,14 +52,12 @@ class GCAD(Forecaster, SizedNetwork):
     is kept, and weak edges are dropped. The score is the mean relative deviation of the edges from the mean graph of
     training windows, over the last rows. An edge's deviation contributes half to either sensor.
 
-    Parameters of training, and ``device``: see `NetworkDetector`.
+    Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
         Rows that a forecast sees.
-    size
-        "default", or "paper": the published sizes of what is None. What is given counts at either size.
     hidden_size
         Width of the layers that mix sensors. None: 32, or half as many as there are sensors if that is more; at size
         "paper" 2,048.
@@ -90,10 +102,6 @@ class GCAD(Forecaster, SizedNetwork):
     series forecasting, TMLR 2023; T. Kim et al., Reversible instance normalization, ICLR 2022.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {
-        "hidden_size": Width(32, per_sensor=1 / 2, paper=2048),
-        "blocks": Width(2, paper=6),
-    }
     traits: ClassVar[Traits] = Traits(
         family="graph",
         stochastic=True,
@@ -102,48 +110,28 @@ class GCAD(Forecaster, SizedNetwork):
         paper="Liu, Gao and Jiao, AAAI 2025",
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 1,
-        size: Size = "default",
-        hidden_size: int | None = None,
-        blocks: int | None = None,
-        normalised: bool = True,
-        sparsity: float = 0.5,
-        sample: float = 0.2,
-        beta: float = 0.5,
-        smoothing: int = 3,
-        epochs: int = 10,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.hidden_size = hidden_size
-        self.blocks = blocks
-        self.normalised = normalised
-        self.sparsity = sparsity
-        self.sample = sample
-        self.beta = beta
-        self.smoothing = smoothing
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    paper: ClassVar[Mapping[str, int]] = {"hidden_size": 2048, "blocks": 6}
+
+    window: Annotated[int, Tune(5, 30, log=True), Cheap(6)] = 30
+    stride: int = 1
+    size: Size = "default"
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
+    blocks: Annotated[int | None, Ge(1), Choice((None, 1, 3))] = None
+    normalised: Annotated[bool, Choice((True, False))] = True
+    sparsity: Annotated[float, Ge(0), Lt(1)] = 0.5
+    sample: Annotated[float, Gt(0), Le(1)] = 0.2
+    beta: Annotated[float, Ge(0), Lt(math.inf)] = 0.5
+    smoothing: Annotated[int, Ge(1)] = 3
+    epochs: Annotated[int, Cheap(2)] = 10
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
+    network_: Mixer = field(init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102
         memory = self.window + self.smoothing - 1
@@ -158,54 +146,23 @@ class GCAD(Forecaster, SizedNetwork):
             )
         return expected
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(5, 30, log=True),
-            "hidden_size": Choice((None, 16, 64)),
-            "blocks": Choice((None, 1, 3)),
-            "normalised": Choice((True, False)),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 6, "hidden_size": 8, "epochs": 2, "min_steps": 1}
-
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
-        self._require_integer("smoothing", at_least=1)
-        self._require(isinstance(self.normalised, bool), "normalised", "True or False")
-        for parameter, expected, lowest, highest in (
-            ("sparsity", "a number from 0 to below 1", 0.0, math.nextafter(1.0, 0.0)),
-            ("sample", "a number above 0, at most 1", math.nextafter(0.0, 1.0), 1.0),
-            ("beta", "a number of at least 0", 0.0, math.nextafter(math.inf, 0.0)),
-        ):
-            value = getattr(self, parameter)
-            self._require(isinstance(value, Real) and lowest <= float(value) <= highest, parameter, expected)
         if len(sensors) < 2:
-            raise UsageError(
-                f"GCAD: expected at least 2 sensors, between which it looks for causality, found {len(sensors)}; "
-                f"for one sensor choose a detector without a graph"
-            )
+            raise UsageError(f"GCAD: expected at least 2 sensors, whose causality it learns, found {len(sensors)}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
-        hidden_size, blocks = self._width("hidden_size", n_sensors), self._width("blocks")
+        hidden_size, blocks = self._given_or("hidden_size", max(32, n_sensors / 2)), self._given_or("blocks", 2)
         return Mixer(self.window, n_sensors, hidden_size, blocks, normalised=self.normalised)
 
-    @property
-    def _network(self) -> Mixer:
-        return cast("Mixer", self.network_)
-
     def _loss(self, windows: Tensor) -> Tensor:
-        return super()._loss(windows.to(self._network.gain.dtype))
+        return super()._loss(windows.to(self.network_.gain.dtype))
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         super()._fit(recordings)
         # From here on rounding decides neither which hidden units are awake nor which edges exist.
-        self._network.double()
+        self.network_.double()
         windows = self._training_windows(recordings)
         n_sampled = math.ceil(self.sample * len(windows))
         order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(self.seed))
@@ -230,7 +187,7 @@ class GCAD(Forecaster, SizedNetwork):
 
     def _granger(self, windows: Tensor) -> Tensor:
         """Return G [n_windows, n_sensors, n_sensors] of windows with the row that is forecast, in double precision."""
-        forecast, jacobian = self._network.with_jacobian(windows[:, :-1])
+        forecast, jacobian = self.network_.with_jacobian(windows[:, :-1])
         errors = (forecast - windows[:, -1]).abs()
         return 2.0 * errors[:, None] * jacobian.abs_().mean(dim=0).transpose(1, 2)
 

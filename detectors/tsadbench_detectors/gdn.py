@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra, trailing_mean
+from tsadbench.base import Cheap, Choice, FloatArray, Ge, Lt, Recording, Traits, Tune, detector, extra, trailing_mean
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("gdn", "deep"):
@@ -23,6 +23,7 @@ with extra("gdn", "deep"):
 _EPSILON = 1e-2
 
 
+@detector
 class GDN(Forecaster):
     """Graph deviation network: the largest of the sensors' forecast errors, each against its usual size.
 
@@ -81,69 +82,26 @@ class GDN(Forecaster):
         paper="Deng and Hooi, AAAI 2021",
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 1,
-        embedding_size: int = 64,
-        top_k: int = 5,
-        smoothing: int = 4,
-        quirks: bool = False,
-        dropout: float = 0.2,
-        epochs: int = 30,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.2,
-        patience: int = 15,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.embedding_size = embedding_size
-        self.top_k = top_k
-        self.smoothing = smoothing
-        self.quirks = quirks
-        self.dropout = dropout
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    window: Annotated[int, Tune(5, 60, log=True), Cheap(8)] = 30
+    stride: int = 1
+    embedding_size: Annotated[int, Ge(1), Tune(16, 128, log=True), Cheap(8)] = 64
+    top_k: Annotated[int, Ge(1), Tune(2, 20, log=True)] = 5
+    smoothing: Annotated[int, Ge(1), Tune(1, 30, log=True)] = 4
+    quirks: bool = False
+    dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.2
+    epochs: Annotated[int, Cheap(2)] = 30
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.2
+    patience: int = 15
+    seed: int = 0
+    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         leaky = "median and inter-quartile range of the errors on the rows that it scores" if self.quirks else ""
         return replace(self.traits, memory=self.window + self.smoothing - 1, leaky=leaky)
-
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(5, 60, log=True),
-            "embedding_size": Tune(16, 128, log=True),
-            "top_k": Tune(2, 20, log=True),
-            "smoothing": Tune(1, 30, log=True),
-            "dropout": Tune(0.0, 0.5),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "embedding_size": 8, "epochs": 2, "min_steps": 1}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        for parameter in ("embedding_size", "top_k", "smoothing"):
-            self._require_integer(parameter, at_least=1)
-        self._require(isinstance(self.quirks, bool), "quirks", "True or False")
-        self._require(0 <= self.dropout < 1, "dropout", "a number from 0 to below 1")
 
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         return UnitRange.of(recordings)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
-from typing import ClassVar, Literal, TypeAlias, cast, get_args
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tsadbench.base import Choice, FloatArray, Recording, Space, Traits, Tune, extra
+from tsadbench.base import Cheap, Choice, FloatArray, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
 from tsadbench_detectors.standardise import Scaler, UnitRange
 
 with extra("grelen", "deep"):
@@ -18,7 +18,7 @@ with extra("grelen", "deep"):
     from torch.nn import functional
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm
-    from tsadbench_detectors.deep.sizes import Size, SizedNetwork, Width
+    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
 Statistic: TypeAlias = Literal["reference", "difference", "deviation", "reconstruction"]
 
@@ -34,7 +34,8 @@ _SMALLEST_SHARE = 1e-12
 _SMALLEST_DEVIATION = 1e-6
 
 
-class GReLeN(SizedNetwork):
+@detector
+class GReLeN(NetworkDetector):
     """Scores how the relations between sensors change, which it learns as latent variables of a forecast.
 
     A graph learner maps the sensors' windows to the probabilities of four types of relation for each ordered pair of
@@ -47,14 +48,12 @@ class GReLeN(SizedNetwork):
     ends with row t, the score of row t is made of the sensors' m_i: see ``statistic``. Nothing is drawn to score. A
     sensor alone has no relations: it scores 0, but for "reconstruction".
 
-    Parameters of training, and ``device``: see `NetworkDetector`.
+    Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
         Rows that it sees at once.
-    size
-        "default", or "paper": the published width of what is None. What is given counts at either size.
     hidden_size
         Width of the recurrent layers, for each sensor. None: 16; at size "paper" 64.
     diffusion_steps
@@ -91,7 +90,6 @@ class GReLeN(SizedNetwork):
     relational learning, IJCAI 2022.
     """
 
-    widths: ClassVar[Mapping[str, Width]] = {"hidden_size": Width(16, paper=64)}
     traits: ClassVar[Traits] = Traits(
         family="graph",
         stochastic=True,
@@ -100,42 +98,25 @@ class GReLeN(SizedNetwork):
         paper="Zhang, Zhang, Tsung, IJCAI 2022 (GReLeN)",
     )
 
-    def __init__(
-        self,
-        *,
-        window: int = 30,
-        stride: int = 2,
-        size: Size = "default",
-        hidden_size: int | None = None,
-        diffusion_steps: int = 2,
-        temperature: float = 0.5,
-        statistic: Statistic = "reference",
-        epochs: int = 12,
-        min_steps: int = 500,
-        max_steps: int | None = None,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        held_out: float = 0.1,
-        patience: int = 3,
-        seed: int = 0,
-        device: str = "cpu",
-    ) -> None:
-        self.window = window
-        self.stride = stride
-        self.size = size
-        self.hidden_size = hidden_size
-        self.diffusion_steps = diffusion_steps
-        self.temperature = temperature
-        self.statistic = statistic
-        self.epochs = epochs
-        self.min_steps = min_steps
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.held_out = held_out
-        self.patience = patience
-        self.seed = seed
-        self.device = device
+    paper: ClassVar[Mapping[str, int]] = {"hidden_size": 64}
+
+    window: Annotated[int, Ge(2), Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30
+    stride: int = 2
+    size: Size = "default"
+    hidden_size: Annotated[int | None, Ge(1), Choice((None, 8, 32, 64)), Cheap(4)] = None
+    diffusion_steps: Annotated[int, Ge(1), Tune(1, 3)] = 2
+    temperature: Annotated[float, Gt(0), Lt(math.inf), Tune(0.1, 1.0, log=True)] = 0.5
+    statistic: Annotated[Statistic, Choice(get_args(Statistic))] = "reference"
+    epochs: Annotated[int, Cheap(6)] = 12
+    min_steps: int = 500
+    max_steps: int | None = None
+    batch_size: Annotated[int, Choice((32, 64, 128, 256)), Cheap(32)] = 64
+    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: float = 0.1
+    patience: int = 3
+    seed: int = 0
+    device: str = "cpu"
+    network_: Network = field(init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(self.traits, memory=self.window if self.statistic in _OF_CHANGE else self.window - 1)
@@ -155,66 +136,38 @@ class GReLeN(SizedNetwork):
         )
         return {"contributions": contributions, "fault": fault}
 
-    @classmethod
-    def search_space(cls) -> Mapping[str, Space]:  # noqa: D102
-        return {
-            "window": Tune(10, 60, log=True, alters_loss=True),
-            "hidden_size": Choice((None, 8, 32, 64)),
-            "diffusion_steps": Tune(1, 3),
-            "temperature": Tune(0.1, 1.0, log=True),
-            "statistic": Choice(get_args(Statistic)),
-            "batch_size": Choice((32, 64, 128, 256)),
-            "learning_rate": Tune(1e-4, 1e-2, log=True),
-        }
-
-    @classmethod
-    def test_params(cls) -> dict[str, object]:  # noqa: D102
-        return {"window": 8, "hidden_size": 4, "epochs": 6, "min_steps": 1, "batch_size": 32}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        self._require_integer("window", at_least=2)
-        self._require_integer("diffusion_steps", at_least=1)
-        temperature = self.temperature
-        self._require(isinstance(temperature, Real) and 0.0 < temperature < np.inf, "temperature", "a number above 0")
-        self._require(self.statistic in get_args(Statistic), "statistic", f"one of {list(get_args(Statistic))}")
-
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
         return UnitRange.of(recordings)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - for any number of sensors
-        return Network(self.window, self._width("hidden_size"), self.diffusion_steps)
-
-    @property
-    def _network(self) -> Network:
-        return cast("Network", self.network_)
+        return Network(self.window, self._given_or("hidden_size", 16), self.diffusion_steps)
 
     def _loss(self, windows: Tensor) -> Tensor:
-        logits = self._network.learner(windows)
+        logits = self.network_.learner(windows)
         probabilities = logits.softmax(dim=1)
         relations = probabilities
         if self.network_.training:
             relations = functional.gumbel_softmax(logits, tau=self.temperature, hard=True, dim=1)
-        error = (self._network.decoder(windows[:, :-1], relations) - windows[:, 1:]).square()
+        error = (self.network_.decoder(windows[:, :-1], relations) - windows[:, 1:]).square()
         return torch.as_tensor(0.5 * error.sum(dim=1).mean() + divergence(probabilities).mean())
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         super()._fit(recordings)
         # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
-        self._network.learner.double()
+        self.network_.learner.double()
         stride = self._statistics_stride(recordings, 1)
         full = (self._full_windows(recording, self.window, stride=stride) for recording in recordings)
-        by_window = np.concatenate([self._unrelated_in(windows) for of_one in full for _, windows in of_one])
+        by_window = torch.cat([self._unrelated_in(windows) for of_one in full for _, windows in of_one]).cpu().numpy()
         self.unrelated_mean_ = by_window.mean(axis=0)
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
         """Return the loss as training has it: all of the network in single precision."""
-        self._network.learner.float()
+        self.network_.learner.float()
         try:
             return super()._held_out_loss(recordings, first)
         finally:
-            self._network.learner.double()
+            self.network_.learner.double()
 
     def _score(self, recording: Recording) -> FloatArray:
         if self.statistic == "reference":
@@ -223,7 +176,7 @@ class GReLeN(SizedNetwork):
 
     def _contributions(self, recording: Recording) -> FloatArray:
         if self.statistic == "reconstruction":
-            terms = self._errors(recording)
+            terms = self._by_row(recording, self._errors)
         elif self.statistic == "deviation":
             terms = np.abs(self._unrelated(recording) - self.unrelated_mean_) / self.unrelated_deviation_
         else:
@@ -238,28 +191,20 @@ class GReLeN(SizedNetwork):
 
     def _unrelated(self, recording: Recording) -> FloatArray:
         """Return m [n_rows, n_sensors]."""
-        return np.concatenate([self._unrelated_in(windows) for windows in self._windows_by_row(recording)])
+        return self._by_row(recording, self._unrelated_in)
 
-    def _unrelated_in(self, windows: Tensor) -> FloatArray:
+    def _unrelated_in(self, windows: Tensor) -> Tensor:
         """Return m in windows, [n_windows, n_sensors]."""
-        return np.asarray(unrelated(self._probabilities(windows)).cpu())
+        return unrelated(self._probabilities(windows))
 
-    def _errors(self, recording: Recording) -> FloatArray:
-        """Return the squared errors of the windows' last rows, [n_rows, n_sensors]."""
-        errors = []
-        for windows in self._windows_by_row(recording):
-            forecast = self._network.decoder(windows[:, :-1], self._probabilities(windows).float())[:, -1]
-            errors.append((forecast - windows[:, -1]).square().double().cpu().numpy())
-        return np.concatenate(errors)
+    def _errors(self, windows: Tensor) -> Tensor:
+        """Return the squared errors of the windows' last rows, [n_windows, n_sensors]."""
+        forecast = self.network_.decoder(windows[:, :-1], self._probabilities(windows).float())[:, -1]
+        return torch.as_tensor((forecast - windows[:, -1]).square())
 
     def _probabilities(self, windows: Tensor) -> Tensor:
         """Return those of each pair's types of relation, [batch, type, from, to], with the digits they need."""
-        return torch.as_tensor(self._network.learner(windows.double()).softmax(dim=1))
-
-    def _windows_by_row(self, recording: Recording) -> Iterator[Tensor]:
-        """Yield batches of the windows that end with each row."""
-        for _, windows in self._scored_windows(recording, self.window, before=self.window - 1):
-            yield windows
+        return torch.as_tensor(self.network_.learner(windows.double()).softmax(dim=1))
 
 
 def unrelated(probabilities: Tensor) -> Tensor:

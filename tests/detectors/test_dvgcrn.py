@@ -12,8 +12,7 @@ from torch.nn import functional
 from tests.helpers.planted import series
 from tsadbench.base import FloatArray
 from tsadbench_detectors.deep.gaussian import surprise
-from tsadbench_detectors.deep.stochastic_layers import Course, StochasticLayer, adjacency
-from tsadbench_detectors.dvgcrn import DVGCRN, Network, narrowing
+from tsadbench_detectors.dvgcrn import DVGCRN, Course, Layer, Network, adjacency, narrowing
 
 
 def small(**parameters: object) -> DVGCRN:
@@ -36,40 +35,40 @@ def test_the_graph_by_hand() -> None:
 
 def test_what_each_level_generates_by_hand() -> None:
     net = network()
-    before, above = torch.randn(8, 7), torch.randn(6, 7)
+    before, above = torch.randn(7, 8), torch.randn(7, 6)
     nodes, units = ([one.detach().double().numpy() for one in of] for of in (net.nodes, net.units))
 
     def softmax(logits: FloatArray) -> FloatArray:
         shares: FloatArray = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         return shares
 
-    of_row = softmax(nodes[0] @ units[0].T) @ before.numpy() + softmax(nodes[0] @ nodes[1].T) @ above.numpy()
-    np.testing.assert_allclose(net.generated(0, before, above).detach(), of_row, rtol=1e-5)
-    above = torch.randn(4, 7)
-    of_lowest = softmax(nodes[1] @ units[1].T) @ before.numpy() + softmax(nodes[1] @ nodes[2].T) @ above.numpy()
+    of_row = softmax(nodes[0] @ units[0].T) @ before.numpy().T + softmax(nodes[0] @ nodes[1].T) @ above.numpy().T
+    np.testing.assert_allclose(net.generated(0, before, above).detach().T, of_row, rtol=1e-5)
+    above = torch.randn(7, 4)
+    of_lowest = softmax(nodes[1] @ units[1].T) @ before.numpy().T + softmax(nodes[1] @ nodes[2].T) @ above.numpy().T
     expected = np.where(of_lowest > 0, of_lowest, 0.2 * of_lowest)
-    np.testing.assert_allclose(net.generated(1, before, above).detach(), expected, rtol=1e-5)
+    np.testing.assert_allclose(net.generated(1, before, above).detach().T, expected, rtol=1e-5)
     assert (of_lowest < 0).any()
-    before = torch.randn(4, 7)
-    of_top = softmax(nodes[3] @ units[3].T) @ before.numpy()
+    before = torch.randn(7, 4)
+    of_top = softmax(nodes[3] @ units[3].T) @ before.numpy().T
     np.testing.assert_allclose(
-        net.generated(3, before, None).detach(), np.where(of_top > 0, of_top, 0.2 * of_top), rtol=1e-5
+        net.generated(3, before, None).detach().T, np.where(of_top > 0, of_top, 0.2 * of_top), rtol=1e-5
     )
 
 
 def layer_by_layer(net: Network, rows: Tensor, noise: Tensor) -> list[Course]:
-    """Return what `Network.read` does, one layer after the other, by PyTorch's own linear layers."""
-    below, lower_state, found, first = rows.transpose(1, 2), None, [], 0
+    """Return what `Network.read` does, by PyTorch's own linear layers and without products ahead of the loop."""
+    below, lower_state, found, first = rows, None, [], 0
     for number, layer in enumerate(net.layers):
-        assert isinstance(layer, StochasticLayer)
-        of_layer, first = noise[:, first : first + layer.latent], first + layer.latent
+        assert isinstance(layer, Layer)
+        of_layer, first = noise[:, :, first : first + layer.latent], first + layer.latent
         graph = adjacency(net.nodes[number], net.nodes[number + 1])
-        state = cell = torch.zeros(rows.shape[2], layer.hidden)
+        state = cell = torch.zeros(rows.shape[1], layer.hidden)
         kept: list[list[Tensor]] = [[], [], [], []]
         for step in range(len(rows)):
-            hidden = functional.leaky_relu(layer.posterior(torch.cat([rows[step].t(), state], dim=1)), 0.2)
+            hidden = functional.leaky_relu(layer.posterior(torch.cat([rows[step], state], dim=1)), 0.2)
             mean, log_variance = layer.to_latent(hidden).chunk(2, dim=1)
-            latent = mean + torch.exp(log_variance / 2) * of_layer[step].t()
+            latent = mean + torch.exp(log_variance / 2) * of_layer[step]
             gathered = torch.cat([below[step], latent], dim=1) @ graph.t()
             inputs = functional.softplus(functional.leaky_relu(layer.gathered(gathered), 0.2))
             seen = [inputs, state] if lower_state is None else [inputs, state, lower_state[step]]
@@ -79,40 +78,40 @@ def layer_by_layer(net: Network, rows: Tensor, noise: Tensor) -> list[Course]:
             for of, value in zip(kept, (latent, mean, log_variance, state), strict=True):
                 of.append(value)
         below, lower_state = torch.stack(kept[0]), torch.stack(kept[3])
-        found.append(Course(*(torch.stack(of).transpose(1, 2) for of in kept)))
+        found.append(Course(*(torch.stack(of) for of in kept)))
     return found
 
 
 @pytest.mark.parametrize("n_layers", [1, 3])
-def test_staggered_layers_do_what_they_would_one_after_the_other(n_layers: int) -> None:
-    net, rows = network(n_layers), torch.randn(5, 4, 3)
-    noise = torch.randn(5, net.n_latent, 3)
+def test_what_the_layers_infer_by_their_formulas(n_layers: int) -> None:
+    net, rows = network(n_layers), torch.randn(5, 3, 4)
+    noise = torch.randn(5, 3, net.n_latent)
     found = net.read(rows, noise)
     for ours, theirs in zip(found, layer_by_layer(net, rows, noise), strict=True):
         for name in ("latent", "mean", "log_variance", "state"):
             torch.testing.assert_close(getattr(ours, name), getattr(theirs, name))
-    torch.testing.assert_close(net.read(rows, noise[:, :6], n_layers=1)[0].state, found[0].state)
+    torch.testing.assert_close(net.read(rows, noise[..., :6], n_layers=1)[0].state, found[0].state)
 
 
 def test_the_losses_are_surprise_divergence_and_forecast_of_all_layers() -> None:
-    net, rows = network(), torch.randn(5, 4, 3)
-    noise = torch.randn(5, 12, 3)
+    net, rows = network(), torch.randn(5, 3, 4)
+    noise = torch.randn(5, 3, 12)
     found = layer_by_layer(net, rows, noise)
     total, apart = torch.zeros(()), torch.zeros(())
     for step in range(5):
         befores = [course.state[step - 1] if step else torch.zeros_like(course.state[0]) for course in found]
         latents = [course.latent[step] for course in found]
-        log_variance = net.row_log_variance(torch.cat([befores[0], latents[0]]).t()).t()
+        log_variance = net.row_log_variance(torch.cat([befores[0], latents[0]], dim=1))
         rows_density = Normal(net.generated(0, befores[0], latents[0]), torch.exp(log_variance / 2))
         total = total - rows_density.log_prob(rows[step]).sum()  # type: ignore[no-untyped-call]
         for number, course in enumerate(found):
             above = latents[number + 1] if number < 2 else None
-            context = torch.cat([befores[number]] if above is None else [befores[number], above])
-            spread = net.prior_log_variances[number](context.t()).t()
+            context = torch.cat([befores[number]] if above is None else [befores[number], above], dim=1)
+            spread = net.prior_log_variances[number](context)
             prior = Normal(net.generated(number + 1, befores[number], above), torch.exp(spread / 2))
             posterior = Normal(course.mean[step], torch.exp(course.log_variance[step] / 2))
             apart = apart + kl_divergence(posterior, prior).sum()
-    forecast = net.forecast(torch.cat([course.state[3] for course in found]).t()).t()
+    forecast = net.forecast(torch.cat([course.state[3] for course in found], dim=1))
     expected = total / 3, apart / 3, (forecast - rows[4]).square().sum() / 3
     for ours, theirs in zip(net.losses(rows, noise), expected, strict=True):
         torch.testing.assert_close(ours, theirs)
@@ -124,7 +123,7 @@ def test_the_weight_of_the_divergence_rises_from_epoch_to_epoch(warm_up: int, we
         n_latent = 3
 
         def losses(self, rows: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            assert noise.shape == (len(rows), 3, rows.shape[2])
+            assert noise.shape == (*rows.shape[:2], 3)
             return torch.tensor(100.0), torch.tensor(1.0), torch.tensor(10.0)
 
     detector = small(warm_up=warm_up, forecast_weight=2.0)
@@ -148,13 +147,13 @@ def test_the_score_is_the_last_rows_negative_log_density_at_the_means(layers: in
     expected = np.empty((20, 8))
     with torch.inference_mode():
         for row in range(20):
-            seen = z[row : row + window, :, None]
-            lowest = net.read(seen, torch.zeros(window, net.n_latent, 1))[0]
+            seen = z[row : row + window, None]
+            lowest = net.read(seen, torch.zeros(window, 1, net.n_latent))[0]
             before, latent = lowest.state[-2], lowest.latent[-1]
-            log_variance = net.row_log_variance(torch.cat([before, latent]).t()).t().clamp(-6, 6)
+            log_variance = net.row_log_variance(torch.cat([before, latent], dim=1)).clamp(-6, 6)
             mean = net.generated(0, before, latent)
-            expected[row] = surprise(seen[-1], mean, log_variance)[:, 0].numpy()
+            expected[row] = surprise(seen[-1], mean, log_variance)[0].numpy()
             density = Normal(mean, torch.exp(log_variance / 2)).log_prob(seen[-1])  # type: ignore[no-untyped-call]
-            np.testing.assert_allclose(expected[row], -density[:, 0].numpy(), rtol=1e-3, atol=1e-4)
+            np.testing.assert_allclose(expected[row], -density[0].numpy(), rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-3, atol=1e-3)

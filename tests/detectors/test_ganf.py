@@ -136,7 +136,7 @@ def test_the_score_is_the_negative_logarithm_of_the_last_rows_density() -> None:
     scaled = (padded(fresh, 5) - training.mean(axis=0)) / training.std(axis=0)
     given = torch.from_numpy(np.stack([scaled[row : row + 6] for row in range(20)])).float()
     with torch.inference_mode():
-        expected = -detector._network(given)[-1].numpy()
+        expected = -detector.network_(given)[-1].numpy()
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-4, atol=1e-5)
 

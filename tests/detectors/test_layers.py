@@ -10,7 +10,6 @@ from tsadbench_detectors.deep.dropout import Dropout
 from tsadbench_detectors.deep.gru import SummarisingGRU
 from tsadbench_detectors.deep.long_gru import LongGRU
 from tsadbench_detectors.deep.mixer import Mixer
-from tsadbench_detectors.deep.pair_logits import pair_logits
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
@@ -63,16 +62,6 @@ def test_states_over_long_windows_are_those_of_pytorchs_recurrent_layer(n_inputs
         rtol=1e-4,
         atol=1e-4,
     )
-
-
-# The smaller sizes are computed at once; the larger ones in blocks of windows.
-@pytest.mark.parametrize(("batch", "nodes", "width"), [(2, 5, 3), (3, 3, 7), (7, 130, 4)])
-def test_logits_of_pairs_are_those_of_every_pair_laid_out(batch: int, nodes: int, width: int) -> None:
-    shapes = ((batch, nodes, width), (batch, nodes, width), (width,), (nodes, nodes))
-    leaves = [drawn(*shape, seed=seed).double().requires_grad_() for seed, shape in enumerate(shapes)]
-    target, source, weight, bias = leaves
-    expected = nn.functional.leaky_relu(target[:, :, None] + source[:, None], 0.2) @ weight + bias
-    require_same(pair_logits(*leaves), expected, leaves)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])

@@ -27,10 +27,8 @@ def sigmoid(x: FloatArray) -> FloatArray:
 
 
 def attended(nodes: FloatArray, w: dict[str, FloatArray], name: str) -> FloatArray:
-    target = nodes @ w[f"{name}.target.weight"].T + w[f"{name}.target.bias"]
-    z = target[:, None] + (nodes @ w[f"{name}.source.weight"].T)[None]
-    logits = np.where(z > 0, z, 0.2 * z) @ w[f"{name}.logit"] + w[f"{name}.pair_bias"]
-    exponentials = np.exp(logits)
+    z = nodes @ w[f"{name}.target.weight"].T + nodes @ w[f"{name}.source.weight"][0]
+    exponentials = np.exp(np.where(z > 0, z, 0.2 * z))
     return sigmoid(exponentials / exponentials.sum(axis=1, keepdims=True) @ nodes)
 
 
@@ -101,7 +99,7 @@ def test_the_network_in_numpy() -> None:
 
 
 def test_training_drops_attention_and_scales_the_rest() -> None:
-    attention, nodes = Attention(n_nodes=40, n_features=3, dropout=0.3), torch.rand(8, 40, 3)
+    attention, nodes = Attention(n_features=3, dropout=0.3), torch.rand(8, 40, 3)
     with torch.no_grad(), torch.random.fork_rng():
         torch.manual_seed(0)
         dropped, kept = (attention.train(mode)(nodes).logit() for mode in (True, False))
