@@ -178,7 +178,8 @@ class Training:
     def _step(self, windows: Tensor) -> float:
         losses = self._losses(windows)
         trained = [
-            [weight for group in optimiser.param_groups for weight in group["params"]] for optimiser in self._optimisers
+            [weight for group in optimiser.param_groups for weight in group["params"] if weight.requires_grad]
+            for optimiser in self._optimisers
         ]
         gradients = []
         for number, (loss, optimiser, weights) in enumerate(zip(losses, self._optimisers, trained, strict=True), 1):
