@@ -19,6 +19,8 @@ with extra("anomaly-transformer", "deep"):
 # Gaussian from anything else would be infinite.
 _SMALLEST_PROBABILITY = 1e-4
 _SMALLEST_EXPONENT = -80.0
+# Windows that are scored at once: their associations stay in a processor's cache.
+_AT_ONCE = 64
 
 
 @detector
@@ -127,13 +129,15 @@ class AnomalyTransformer(NetworkDetector):
 
     def _loss(self, windows: Tensor) -> Tensor:
         reconstruction, associations = self.network_(windows)
-        minimised = [discrepancy(prior, series.detach()).mean() for prior, series in associations]
-        maximised = [discrepancy(prior.detach(), series).mean() for prior, series in associations]
-        # Half the sum of the two phases' losses. The discrepancies cancel, but their gradients do not.
-        phases = self.weight / 2 * (torch.stack(minimised).mean() - torch.stack(maximised).mean())
-        return nn.functional.mse_loss(reconstruction, windows) + phases
+        # Both phases at once: the second association has the value of S and the opposite of its gradient.
+        by_layer = [discrepancy(prior, 2 * series.detach() - series).mean() for prior, series in associations]
+        phases = self.weight / 2 * torch.stack(by_layer).mean()
+        return nn.functional.mse_loss(reconstruction, windows) + phases - phases.detach()
 
     def _row_terms(self, windows: Tensor) -> Tensor:
+        return torch.cat([self._terms(some) for some in windows.split(_AT_ONCE)])
+
+    def _terms(self, windows: Tensor) -> Tensor:
         reconstruction, associations = self.network_(windows)
         errors = (reconstruction[:, -1] - windows[:, -1]).double().square() / windows.shape[2]
         if self.association:
@@ -185,7 +189,7 @@ class Layer(nn.Module):
         batch, window, d_model = rows.shape
         *parts, raw = self.projection(rows).split([d_model, d_model, d_model, self.n_heads], dim=2)
         queries, keys, values = (one.view(batch, window, self.n_heads, -1).transpose(1, 2) for one in parts)
-        series = torch.softmax(queries @ keys.mT / math.sqrt(queries.shape[3]), dim=-1)
+        series = torch.softmax(queries / math.sqrt(queries.shape[3]) @ keys.mT, dim=-1)
         prior = prior_association(scale(raw.mT))
         mixed = (series @ values).transpose(1, 2).flatten(2)
         rows = self.first_norm(rows + self.mixing(mixed))
@@ -209,5 +213,5 @@ def prior_association(sigma: Tensor) -> Tensor:
 
 def discrepancy(prior: Tensor, series: Tensor) -> Tensor:
     """Return ``KL(P|S) + KL(S|P)`` of every row, [..., window], for associations [..., window, window]."""
-    log_ratio = (prior + _SMALLEST_PROBABILITY).log() - (series + _SMALLEST_PROBABILITY).log()
+    log_ratio = ((prior + _SMALLEST_PROBABILITY) / (series + _SMALLEST_PROBABILITY)).log()
     return ((prior - series) * log_ratio).sum(dim=-1)

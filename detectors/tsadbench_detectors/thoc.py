@@ -17,7 +17,6 @@ with extra("thoc", "deep"):
     from torch import Tensor, nn
     from torch.nn.functional import linear, mse_loss, normalize
 
-    from tsadbench_detectors.deep.long_gru import LongGRU
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.windows import Windows
 
@@ -202,7 +201,7 @@ class Network(nn.Module):
     def __init__(self, n_sensors: int, hidden_size: int, layers: int, temperature: float) -> None:
         super().__init__()
         inputs = [n_sensors, *[hidden_size] * (layers - 1)]
-        self.recurrent = nn.ModuleList(LongGRU(size, hidden_size) for size in inputs)
+        self.recurrent = nn.ModuleList(nn.GRU(size, hidden_size) for size in inputs)
         self.predictors = nn.ModuleList(nn.Linear(hidden_size, n_sensors) for _ in inputs)
         self.mixing = nn.ModuleList(nn.Linear(hidden_size, hidden_size) for _ in inputs)
         self.merging = nn.ModuleList(
@@ -226,7 +225,7 @@ class Network(nn.Module):
         found, below = list[Tensor](), rows
         for layer, recurrent in enumerate(self.recurrent):
             inputs = every_second(below) if layer else below
-            below = recurrent(inputs, len(inputs))
+            below = recurrent(inputs.mT)[0].mT
             found.append(below)
         return found
 

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 
 from tests.helpers.noise import PRIOR, SENSORS, noise
-from tsadbench_detectors.deep.linear import linear
 from tsadbench_detectors.dprgm import DPRGM, Network
 
 with warnings.catch_warnings():
@@ -88,9 +87,9 @@ def products() -> None:
     weight, columns, gates = torch.ones(96, 34), torch.ones(34, 2_048), torch.ones(96, 2_048)
     to_state = weight[:, :32].t().contiguous()
     for _ in range(30):
-        linear(weight, columns.t())
-        linear(to_state, gates.t())
-        linear(columns, gates)
+        weight @ columns
+        to_state @ gates
+        columns @ gates.t()
 
 
 def cpu_seconds(works: list[Callable[[], None]]) -> list[float]:
