@@ -135,7 +135,7 @@ class AnomalyTransformer(NetworkDetector):
         return nn.functional.mse_loss(reconstruction, windows) + phases - phases.detach()
 
     def _row_terms(self, windows: Tensor) -> Tensor:
-        return torch.cat([self._terms(some) for some in windows.split(_AT_ONCE)])
+        return torch.cat([self._terms(some) for some in torch.split(windows, _AT_ONCE)])
 
     def _terms(self, windows: Tensor) -> Tensor:
         reconstruction, associations = self.network_(windows)
