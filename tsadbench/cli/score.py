@@ -149,8 +149,8 @@ def _checked_format(
     files: Sequence[str], *, streamed: bool, idle: float | None, out: Path | None, form: Format | None
 ) -> Format:
     """Return the format of the answers. A UsageError if options contradict each other."""
-    from tsadbench.datasets.reading.arrays import ARRAYS
-    from tsadbench.datasets.reading.parquet import PARQUET
+    from tsadbench.datasets.boxed import ARRAYS
+    from tsadbench.datasets.formats import PARQUET
 
     chosen = form or ("parquet" if out is not None and out.suffix == ".parquet" else "csv")
     if streamed and len(files) != 1:

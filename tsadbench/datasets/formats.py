@@ -30,7 +30,7 @@ MISSING = frozenset(
     )
 )  # fmt: skip
 BLANK_LINE = "the line is empty, but others follow; remove it"
-_SEARCHED_LINES = 10
+SEARCHED_LINES = 10
 _MOST_ISSUES = 1_000
 # Numbers are read to the last bit: what pandas does by itself from version 3.1 on, where this option is deprecated.
 _EXACTLY: Literal["round_trip"] | None = "round_trip" if Version(pd.__version__) < Version("3.1") else None
@@ -229,15 +229,14 @@ def _checked(
             found = names_of(split(line.rstrip("\n"), separator), form)
             if values and set(found) <= set(values):
                 header, names, last = 0, [""] * len(found), number
-            elif number == form.header_line and len(found) == 1 and re.search(r"[,;\t|]", line):
-                text = f"expected cells separated by {separator!r}, found {line.strip()[:80]!r}; set separator"
-                raise BadFileError(Issue(name, text, number))
+            elif number == form.header_line and (fault := other_separator(found, form)):
+                raise BadFileError(Issue(name, fault, number))
             elif is_header(number, found, form, needed, sensors):
                 header, names, last = number, found, number
-            elif number >= (_SEARCHED_LINES if form.header_line == "search" else form.header_line):
+            elif number >= (SEARCHED_LINES if form.header_line == "search" else form.header_line):
                 break
             continue
-        if not line.strip(f"{separator} \t\r\n"):
+        if is_blank(line, separator):
             blank.append(number)
             continue
         issues += [Issue(name, BLANK_LINE, empty, kind="empty") for empty in blank]
@@ -249,7 +248,7 @@ def _checked(
                 issues = condensed(issues)
         last = number
     if not names:
-        where = f"the first {_SEARCHED_LINES} lines" if form.header_line == "search" else f"line {form.header_line}"
+        where = f"the first {SEARCHED_LINES} lines" if form.header_line == "search" else f"line {form.header_line}"
         issues.append(Issue(name, f"expected the columns' names in {where}, found none; set header_line", 1))
     if issues:
         raise BadFileError(*issues)
@@ -263,6 +262,18 @@ def is_header(
     if form.header_line != "search":
         return number == form.header_line and any(names)
     return set(needed) <= set(names) and all(any(matches(one, [pattern]) for one in names) for pattern in sensors)
+
+
+def is_blank(line: str, separator: str) -> bool:
+    """Whether a line has no cell with content."""
+    return not line.strip(f"{separator} \t\r\n")
+
+
+def other_separator(names: Sequence[str], form: FileFormat) -> str:
+    """Return the message for a header whose only name holds other separators; else an empty text."""
+    if len(names) > 1 or not re.search(r"[,;\t|]", "".join(names)):
+        return ""
+    return f"expected cells separated by {form.separator!r}, found {names[0][:80]!r}; set separator"
 
 
 def cells_fault(expected: int, found: int, separator: str) -> str:

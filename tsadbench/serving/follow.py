@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from tsadbench.datasets.reading.text import codec, encoding_fault
+from tsadbench.datasets.formats import codec, encoding_fault
 from tsadbench.errors import DataError
 
 _BYTES_AT_ONCE = 2**18

@@ -11,15 +11,26 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.reading.cells import columns_of_numbers, infinite_fault, number_fault, rows_of_numbers
-from tsadbench.datasets.reading.header import find_header, header_faults, lines_needed, matching, no_header
-from tsadbench.datasets.reading.missing import CarryForward
-from tsadbench.datasets.reading.states import state_fault, states_of
-from tsadbench.datasets.reading.table import Table
-from tsadbench.datasets.reading.text import BLANK_LINE, MalformedError, cells_fault, is_blank, split
+from tsadbench.datasets.formats import (
+    BLANK_LINE,
+    SEARCHED_LINES,
+    Table,
+    cells_fault,
+    header_fault,
+    is_blank,
+    is_header,
+    matches,
+    names_of,
+    number_fault,
+    numbers_of,
+    other_separator,
+    split,
+    states_of,
+)
 from tsadbench.datasets.times import joined
 from tsadbench.errors import DataError
 from tsadbench.serving.clock import Clock
+from tsadbench.serving.missing import CarryForward
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.text import first_of
 
@@ -124,14 +135,11 @@ class RowReader:
 
     def read_table(self, table: Table) -> Iterator[Rows]:
         """Yield the rows of a table without lines, up to the first that is malformed (`fault`)."""
-        header = self.match(table)
-        for frame in table.chunks([*header.sensors, *header.time]):
-            rows, flaw = self.parse_frame(frame)
-            if flaw is not None:
-                self.fault = DataError(self.told(flaw.text))
-            yield rows
-            if self.fault is not None:
-                return
+        self.match(table)
+        rows, flaw = self.parse_frame(table.frame)
+        if flaw is not None:
+            self.fault = DataError(self.told(flaw.text))
+        yield rows
 
     def parse(self, lines: Sequence[str]) -> tuple[Rows, Flaw | None]:
         """Return the rows that lines below the header hold, up to the first malformed one."""
@@ -142,7 +150,8 @@ class RowReader:
         values = np.empty((0, len(self._sensors)))
         if rows:
             texts = [[row[column] for column in self.header.sensors] for row in rows]
-            values, wrong = rows_of_numbers(texts, self._format, self._states)
+            columns = [pd.Series(cells, dtype=object) for cells in zip(*texts, strict=True)]
+            values, wrong = self._plain_numbers(texts) or self._numbers(columns)
             if wrong is not None:
                 flaw = Flaw(wrong[0], self._no_number(wrong[1], texts[wrong[0]][wrong[1]]))
         time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
@@ -153,16 +162,16 @@ class RowReader:
         header = self.header
         if header is None:
             raise DataError(f"{self._name}: its columns have not been matched")
-        columns = [frame[column] for column in header.sensors]
-        values, wrong = columns_of_numbers(columns, self._format, self._states)
+        columns = [frame.iloc[:, column] for column in header.sensors]
+        values, wrong = self._numbers(columns)
         flaw = None
         if wrong is not None:
             flaw = Flaw(wrong[0], self._no_number(wrong[1], columns[wrong[1]].iloc[wrong[0]]))
-        return self._sound(values, [frame[column] for column in header.time], flaw)
+        return self._sound(values, [frame.iloc[:, column] for column in header.time], flaw)
 
     def match(self, table: Table) -> Header:
         """Find the columns of a table without lines."""
-        self.header = self._match(0, table.header)
+        self.header = self._match(0, list(table.frame.columns))
         return self.header
 
     def copy(self) -> RowReader:
@@ -190,7 +199,7 @@ class RowReader:
     def end(self) -> None:
         """Raise a DataError if a row was malformed, or if the input has ended before its header."""
         if self.header is None:
-            raise DataError(f"{self._name}: {no_header(self._format, self._first_lines)}")
+            raise DataError(f"{self._name}: none of its first lines names the columns; correct the names")
         if self.fault is not None:
             raise self.fault
 
@@ -202,24 +211,24 @@ class RowReader:
         if self.header is not None:
             return lines
         self._first_lines += lines
-        sensors = set(self._sensors)
-        try:
-            header = find_header(self._first_lines, self._format, sensors.issubset, one_column=len(sensors) == 1)
-        except MalformedError as error:
-            raise DataError(f"{self._name}: {error.text}") from error
+        form = self._format
+        named = enumerate((names_of(split(line, form.separator), form) for line in self._first_lines), start=1)
+        header = next((one for one in named if is_header(*one, form, self._sensors)), None)
         if header is None:
-            if len(self._first_lines) >= lines_needed(self._format):
+            if len(self._first_lines) >= (SEARCHED_LINES if form.header_line == "search" else form.header_line):
                 self.end()
             return []
+        if len(self._sensors) > 1 and (fault := other_separator(header[1], form)):
+            raise DataError(f"{self._name}, line {header[0]}: {fault}")
         self.header = self._match(*header)
         rest, self._first_lines = self._first_lines[self.header.line :], []
         return rest
 
     def _match(self, line: int, names: Sequence[str]) -> Header:
         """Return where columns of these names have what the model needs."""
-        faults = list(header_faults(names, self._needed, self._format.time))
-        if faults:
-            raise DataError("\n  ".join([f"{self._name}: {faults[0]}", *faults[1:]]))
+        times = dict.fromkeys((name for name in self._format.time if name in names), "time column")
+        if fault := header_fault(names, self._needed | times):
+            raise DataError(f"{self._name}: {fault}")
         column = {name: number for number, name in enumerate(names)}
         sensors = tuple(column[name] for name in self._sensors)
         has_time = set(self._format.time) <= set(names)
@@ -232,8 +241,8 @@ class RowReader:
         lacking = [name for name in self._format.time if name not in names]
         if lacking:
             yield f"it has no column {lacking[0]!r} with times; rows are numbered instead"
-        used = {*self._sensors, *self._format.time, *matching(names, self._format.unused)}
-        unused = [name for name in names if name and name not in used]
+        used = {*self._sensors, *self._format.time}
+        unused = [name for name in names if name and name not in used and not matches(name, self._format.unused)]
         if unused:
             yield f"columns that the model does not know are not used: {first_of([*map(repr, unused)])}"
 
@@ -268,7 +277,7 @@ class RowReader:
         infinite = np.argwhere(np.isinf(values[: None if flaw is None else flaw[0]]))
         if len(infinite):
             row, sensor = map(int, infinite[0])
-            flaw = Flaw(row, self._about(sensor, infinite_fault(values[row, sensor])))
+            flaw = Flaw(row, self._about(sensor, number_fault(values[row, sensor])))
         values = values[: None if flaw is None else flaw.row]
         gap = min(self._carry.fill(values), key=lambda gap: gap.row, default=None)
         if gap is not None:
@@ -286,8 +295,25 @@ class RowReader:
         return Rows(values, seconds, first), flaw
 
     def _no_number(self, sensor: int, cell: object) -> str:
-        states = self._states[sensor]
-        return self._about(sensor, state_fault(cell, states) if states else number_fault(cell))
+        return self._about(sensor, number_fault(cell, self._states[sensor]))
+
+    def _numbers(self, columns: Sequence[pd.Series]) -> tuple[FloatArray, tuple[int, int] | None]:
+        """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is none, or None."""
+        read = [numbers_of(cells, self._format, states) for cells, states in zip(columns, self._states, strict=True)]
+        first = [(int(np.argmax(wrong)), sensor) for sensor, (_, wrong) in enumerate(read) if wrong.any()]
+        return np.column_stack([numbers for numbers, _ in read]), min(first, default=None)
+
+    def _plain_numbers(self, texts: Sequence[Sequence[str]]) -> tuple[FloatArray, None] | None:
+        """Return rows of numbers alone, as `_numbers` does but faster for few rows; None if there is anything else."""
+        if self._format.decimal != "." or self._format.missing or any(self._states):
+            return None
+        if not all(cell.isascii() and "_" not in cell for row in texts for cell in row):
+            return None
+        try:
+            values = np.array([[float(cell) for cell in row] for row in texts])
+        except ValueError:
+            return None
+        return (values, None) if np.isfinite(values).all() else None
 
     def _about(self, sensor: int, text: str) -> str:
         return f"column {self._sensors[sensor]!r}: {text}"

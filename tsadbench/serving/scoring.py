@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.reading.arrays import ARRAYS, open_arrays
-from tsadbench.datasets.reading.parquet import PARQUET, open_parquet
-from tsadbench.datasets.reading.table import NamedTable, Table
-from tsadbench.datasets.reading.text import MalformedError
+from tsadbench.datasets.boxed import ARRAYS
+from tsadbench.datasets.formats import PARQUET, Table, read_files
 from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.follow import Lines, Piece, Restarted
 from tsadbench.serving.model import Model, ScoredRows
@@ -23,6 +22,7 @@ from tsadbench.serving.rows import RowReader, Rows
 from tsadbench.serving.skipping import OnSkip, SkippingReader
 from tsadbench.serving.stream import Stream
 from tsadbench.utils.arrays import IntArray
+from tsadbench.utils.issues import raise_if_any
 
 _BYTES_AT_ONCE = 2**22
 
@@ -110,38 +110,35 @@ def _read_rows(
     skipping = None if on_skip is None else SkippingReader(reader, file_format.separator, on_skip)
     try:
         if path.suffix.lower() in (*PARQUET, *ARRAYS):
-            in_parquet = path.suffix.lower() in PARQUET
-            table = open_parquet(path, file_format) if in_parquet else _only_array(path, file_format, sensors)
-            parts = list((skipping or reader).read_table(table))
+            parts = list((skipping or reader).read_table(_only_table(path, file_format, sensors)))
         else:
             parts = list(_text_rows(path, skipping or reader, file_format.encoding))
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file; correct the name") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except MalformedError as error:
-        raise DataError(f"{path}: {error.text}") from error
     reader = reader if skipping is None else skipping.reader
     reader.end()
     header = reader.header
     return parts, header is not None and bool(header.time), () if header is None else header.notes
 
 
-def _only_array(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Table:
-    """Return the array of a file that holds one; columns without names are the sensors in the model's order."""
-    arrays = open_arrays(path, file_format)
+def _only_table(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Table:
+    """Return the table of a file that holds one; columns without names are the sensors in the model's order."""
+    if not path.is_file():
+        raise DataError(f"{path}: there is no such file; correct the name")
+    tables, issues = read_files({str(path): path}, lambda _: file_format)
+    raise_if_any(str(path), issues)
+    arrays = tables[str(path)]
     if len(arrays) != 1:
-        raise MalformedError(f"expected one array, found {len(arrays)}: {list(arrays)[:10]}; write one to a file alone")
+        raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; write one to a file alone")
     table = next(iter(arrays.values()))
-    if any(table.header):
-        return table
-    if len(table.header) != len(sensors):
-        names = ", ".join(sensors[:10]) + (", ..." if len(sensors) > 10 else "")
-        raise MalformedError(
-            f"its columns have no names: expected {len(sensors)}, the model's sensors in order ({names}), "
-            f"found {len(table.header)}"
-        )
-    return NamedTable(table, tuple(sensors))
+    if isinstance(table.frame.columns, pd.RangeIndex):
+        if table.frame.shape[1] != len(sensors):
+            found = f"{table.frame.shape[1]} columns without names"
+            raise DataError(f"{path}: expected the model's {len(sensors)} sensors in order, found {found}")
+        table.frame = table.frame.set_axis(list(sensors), axis=1)
+    return table
 
 
 def score_stream(

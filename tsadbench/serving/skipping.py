@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from tsadbench.datasets.reading.table import Table
-from tsadbench.datasets.reading.text import BLANK_LINE, is_blank
+from tsadbench.datasets.formats import BLANK_LINE, Table, is_blank
 from tsadbench.serving.rows import Flaw, RowReader, Rows
 
 # So many malformed lines in a row end a recording: as many sampling steps as may lie between two recordings of one
@@ -68,9 +67,8 @@ class SkippingReader:
 
     def read_table(self, table: Table) -> Iterator[Rows]:
         """Yield the rows of a table without lines."""
-        header = self._reader.match(table)
-        for frame in table.chunks([*header.sensors, *header.time]):
-            yield from self._walk(len(frame), partial(_parsed_frame, frame))
+        self._reader.match(table)
+        yield from self._walk(len(table.frame), partial(_parsed_frame, table.frame))
 
     def _rows(self, lines: Sequence[str]) -> Iterator[Rows]:
         if lines and self._reader.header is not None:

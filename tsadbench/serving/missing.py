@@ -62,13 +62,13 @@ class CarryForward:
             since_last[sensor] = since[-1]
             count, at_most = int(np.count_nonzero(gaps)), self._format.fill_at_most
             if self._format.fill == "error":
-                advice = 'fill it in, put the column under ignore, or set missing.policy = "forward-fill"'
+                advice = 'fill it in, ignore the column, or set gaps.policy = "forward-fill" or "cut"'
                 refused.append(Gap(sensor, int(np.argmax(gaps)), f"a value is missing; {advice}", count))
             elif gaps[0] and np.isnan(self._last[sensor]):
                 advice = "nothing lies before it to be carried forward; cut such rows off"
                 refused.append(Gap(sensor, 0, f"the first value is missing, and {advice}", count))
             elif at_most is not None and since.max() > at_most:
-                text = f"more than {at_most} values in a row are missing (missing.at_most); cut the recording there"
+                text = f"more than {at_most} values in a row are missing (gaps.at_most)"
                 # Up to there they are filled: rows that arrive one by one are answered until then.
                 row = int(np.argmax(since > at_most))
                 _fill(values[:row, sensor], gaps[:row], last_row[:row], self._last[sensor])
