@@ -27,6 +27,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+_LARGEST_CARD = 2**22
+
 _Name: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)
 ]
@@ -120,14 +122,14 @@ def new(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing card.")] = False,
 ) -> None:
-    """Inspect a folder of files and write a commented card: what its columns and files seem to be.
+    """Draft a data set card from a folder of files.
 
     Files are sorted into training, test, labels and leftovers, by their names and contents; the card says why. It is a
-    guess, tried on the files: read it, correct it, then validate it. Patterns in it are relative to the card's folder.
+    guess, tried on the files: read it and the first rows, correct it, then validate it.
     """
     from shlex import quote
 
-    from tsadbench.datasets.cards.draft import draft_card
+    from tsadbench.datasets.draft import draft_card
     from tsadbench.utils.files import write_file
     from tsadbench.utils.issues import listed
 
@@ -142,10 +144,12 @@ def new(
         draft = draft_card(folder)
     write_file(card, draft.text)
     typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
-    for line in draft.sorted_files:
+    for line in draft.told:
         typer.echo(f"  {line}")
     for text in draft.decide:
         typer.echo(f"Decide: {text}")
+    if draft.rows:
+        typer.echo("\n  ".join(["The first rows, as they are read with this card:", *draft.rows]))
     if draft.problems:
         raise DataError(listed(f"{card} is written, but does not fit its files yet", draft.problems))
     typer.echo("Read it, correct it, then:")
@@ -164,11 +168,15 @@ def validate(
     """
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import card_loader
+    from tsadbench.utils.files import read_text
 
     with progress_bar(f"Reading {card}"):
         loaded = card_loader(card)(DataOptions())
         _require_evaluated(loaded)
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
+    for line in read_text(card, _LARGEST_CARD).splitlines():
+        if line.startswith("# Decide: "):  # until the person who decides removes the line
+            typer.echo(line.removeprefix("# "))
     for line in _contents(loaded):
         typer.echo(f"  {line}")
     typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {_next(str(card), judged=not loaded.missing)}")

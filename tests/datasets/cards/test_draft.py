@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers.cards import frame, loaded
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.cards.draft import draft_card
+from tsadbench.datasets.draft import draft_card
 from tsadbench.errors import DataError, UsageError
 
 FLOW_AND_HEAD = ("flow", "head")
@@ -93,7 +93,7 @@ def labels_in_files_of_their_own(folder):
     rows(folder, "test/b.csv", 1)
     (folder / "labels").mkdir()
     (folder / "labels/b.csv").write_text("\n".join(["0"] * 60 + ["1"] * 10 + ["0"] * 20) + "\n")
-    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
+    return Told(("train/a",), ("b",), {"b": range(60, 70)})
 
 
 def labels_in_intervals(folder):
@@ -296,6 +296,50 @@ def test_a_folder_without_tables(tmp_path, files, error, name):
         (tmp_path / file).write_text(text)
     with pytest.raises(error, match=name):
         draft_card(tmp_path)
+
+
+def test_a_strangers_folder_needs_three_edits_at_most(tmp_path, tsadbench):
+    """German times, decimal commas, states in words, a sensor that drops out, a row of units, a file of intervals."""
+    for day in (1, 2, 3, 4):
+        table = frame(200, seed=day).drop(columns="fault")
+        table["time"] = pd.date_range(f"2024-05-0{day} 09:00", periods=200, freq="s").strftime("%d.%m.%Y %H:%M:%S")
+        table["Betrieb"] = np.where(table.index < 100, "Automatik", "Hand")
+        table["Ventil"] = np.where(table.index % 9 < 4, "auf", "zu")
+        table.loc[60:64, "head"] = np.nan
+        lines = table.to_csv(sep=";", decimal=",", index=False).splitlines()
+        (tmp_path / f"Tag_{day}.csv").write_bytes("\r\n".join([lines[0], ";l/min;bar;;", *lines[1:]]).encode("cp1252"))
+    book = "von;bis;Bemerkung\n04.05.2024 09:01;04.05.2024 09:02;Lager heiß\n"
+    (tmp_path / "Meldungen.csv").write_bytes(book.encode("cp1252"))
+    made, card = tsadbench("data", "new", tmp_path), tmp_path / "card.toml"
+    assert made.code == 0, made.err
+    assert "2024-05-01T09:00:00" in made.out
+    text = card.read_text(encoding="utf-8")
+    edits = (
+        ('"Ventil"]', '"Ventil", "Betrieb"]'),
+        ('ignore = ["Betrieb"]', "ignore = []"),
+        ('# "Betrieb" =', '"Betrieb" ='),
+    )
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    card.write_text(text, encoding="utf-8")
+    validated = tsadbench("data", "validate", card)
+    assert validated.code == 0, validated.err
+    assert "Decide: Tag_1.csv" in validated.out  # which train only because nothing speaks against it
+    dataset, labels = loaded(card)
+    assert dataset.sensors == ("flow", "head", "Ventil", "Betrieb")
+    assert labels.rows["Tag_4/2"].any()
+
+
+@pytest.mark.parametrize(
+    "names", [("normal_Mo", "test_Di", "test_Fr"), ("Mo", "test_Di", "test_Fr"), ("test_Di", "test_Fr")]
+)
+def test_a_file_whose_name_says_test_never_trains(tmp_path, names):
+    for seed, name in enumerate(names):
+        rows(tmp_path, f"{name}.csv", seed, range(60, 70) if name == "test_Di" else range(0))
+    (dataset, _), text = drafted(tmp_path)
+    assert "test_Fr" not in "".join(one.id for one in dataset.train)
+    assert ("# Decide: Mo.csv" in text) == ("Mo" in names)
 
 
 def test_new_does_not_overwrite_a_card(tmp_path, tsadbench):
