@@ -16,7 +16,6 @@ with extra("gdn", "deep"):
     from torch import Tensor, nn
 
     from tsadbench_detectors.deep.batch_norm import BatchNorm
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.forecaster import Forecaster
 
 # The reference's, in units of the scaled sensors; here a share of the sensors' median spread, which has no unit.
@@ -172,7 +171,7 @@ class Network(nn.Module):
         self.of_source_identity = nn.Parameter(torch.zeros(embedding_size))
         self.norm = BatchNorm(embedding_size)
         self.output_norm = BatchNorm(embedding_size)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.head = nn.Linear(embedding_size, 1)
 
     def neighbours(self) -> Tensor:

@@ -16,7 +16,6 @@ with extra("mtad-gat", "deep"):
     import torch
     from torch import Tensor, nn
 
-    from tsadbench_detectors.deep.dropout import Dropout
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
 _KERNEL = 7
@@ -139,7 +138,7 @@ class Attention(nn.Module):
         # The two halves of w.
         self.target = nn.Linear(n_features, 1, bias=False)
         self.source = nn.Linear(n_features, 1, bias=False)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, nodes: Tensor) -> Tensor:
         """Return [batch, n_nodes, n_features] for nodes [batch, n_nodes, n_features]."""

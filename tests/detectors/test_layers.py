@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tsadbench_detectors.deep.dropout import Dropout
 from tsadbench_detectors.deep.gru import SummarisingGRU
 from tsadbench_detectors.deep.long_gru import LongGRU
 from tsadbench_detectors.deep.mixer import Mixer
@@ -62,21 +61,6 @@ def test_states_over_long_windows_are_those_of_pytorchs_recurrent_layer(n_inputs
         rtol=1e-4,
         atol=1e-4,
     )
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_dropout_drops_its_share_and_scales_the_rest(share: float) -> None:
-    torch.manual_seed(0)
-    ones = torch.ones(401, 999, requires_grad=True)
-    dropped = Dropout(share)(ones)
-    kept = dropped != 0
-    assert kept.double().mean().item() == pytest.approx(1 - share, abs=4e-3)
-    torch.testing.assert_close(dropped[kept], torch.full_like(dropped[kept], 1 / (1 - share)), rtol=1e-4, atol=0.0)
-    # Neighbours are dropped independently, and the gradient is the mask.
-    both = (kept.flatten()[:-1] & kept.flatten()[1:]).double().mean().item()
-    assert both == pytest.approx((1 - share) ** 2, abs=5e-3)
-    torch.testing.assert_close(torch.autograd.grad(dropped.sum(), ones)[0], dropped.detach())
-    assert Dropout(share).eval()(ones) is ones
 
 
 @pytest.mark.parametrize("normalised", [True, False])

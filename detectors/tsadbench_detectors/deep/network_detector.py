@@ -14,7 +14,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, replace
-from numbers import Integral
 from typing import Annotated, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
@@ -185,14 +184,6 @@ class NetworkDetector(Detector):
 
     def _check_machine(self) -> None:
         find_device(self.device)
-
-    def _require_integer(self, parameter: str, at_least: int) -> None:
-        value = getattr(self, parameter)
-        self._require(
-            isinstance(value, Integral) and at_least <= int(value) < 2**63,
-            parameter,
-            f"an integer of at least {at_least}",
-        )
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         """Set ``scaler_``, train ``network_`` and leave it ready to score; a DataError without a full window."""
