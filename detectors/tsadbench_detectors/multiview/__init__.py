@@ -1,4 +1,4 @@
-"""A row seen in several ways, each on the scale of how rarely unseen normal rows look like that."""
+"""Combines several statistics of a row, each converted to a tail probability on held-out normal rows."""
 
 from tsadbench_detectors.multiview.detector import MultiView
 from tsadbench_detectors.multiview.graph_detector import MultiViewGraph

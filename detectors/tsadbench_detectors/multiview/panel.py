@@ -68,8 +68,9 @@ class Panel:
 
 def standardiser_of(series: Sequence[FloatArray]) -> Standardiser:
     """Return mean and standard deviation of series of raw values [n_rows, n_sensors]."""
-    names = tuple(map(str, range(series[0].shape[1])))
-    return Standardiser.of([Recording("series", values, names) for values in series])
+    # One sum over all rows: sensors that repeat their values tie, and tails tell ties apart by their last bits.
+    pooled = np.concatenate(series)
+    return Standardiser.of([Recording("series", pooled, tuple(map(str, range(pooled.shape[1]))))])
 
 
 def z_scores(standardiser: Standardiser, values: FloatArray) -> FloatArray:

@@ -24,15 +24,6 @@ class Tails:
     Below its initial threshold a statistic's tail probability is empirical. Beyond, it is that of a generalised Pareto
     distribution, which is fitted to the excesses by probability-weighted moments [1]_.
 
-    Parameters
-    ----------
-    quantiles
-        [n_statistics, 501] of the values up to the initial threshold.
-    evidence
-        [n_statistics, 501], minus the logarithm of the tail probability at these quantiles.
-    share, shape, scale
-        [n_statistics] each: the share of the values above the initial threshold, and the tail's gamma and sigma.
-
     References
     ----------
     .. [1] J. R. M. Hosking, J. R. Wallis, "Parameter and Quantile Estimation for the Generalized Pareto Distribution",
@@ -46,11 +37,11 @@ class Tails:
     [1.0, 6.0, 20.2]
     """
 
-    quantiles: FloatArray
-    evidence: FloatArray
-    share: FloatArray
-    shape: FloatArray
-    scale: FloatArray
+    quantiles: FloatArray  # [n_statistics, 501] of the values up to the initial threshold
+    evidence: FloatArray  # [n_statistics, 501], minus the logarithm of the tail probability at these quantiles
+    share: FloatArray  # [n_statistics] of the values that are above the initial threshold
+    shape: FloatArray  # [n_statistics], the tail's gamma
+    scale: FloatArray  # [n_statistics], the tail's sigma
 
     @classmethod
     def of(cls, values: FloatArray, least_shape: float = 0.0, least_scale: float = 0.0) -> Self:
@@ -61,20 +52,13 @@ class Tails:
         are equal but for rounding.
         """
         ordered = np.sort(values, axis=0).T
-        tails = [_tail(column, least_shape) for column in ordered]
-        share = np.array([tail[0] for tail in tails])
+        share, shape, scale = np.array([_tail(column, least_shape) for column in ordered]).T
         body = np.linspace(0.0, 1.0, _KNOTS) * (1.0 - share)[:, None]
         quantiles = np.array([np.quantile(column, at) for column, at in zip(ordered, body, strict=True)])
         # Of equal values, all are as usual as the first: a tail probability counts the value itself.
         firsts = [np.searchsorted(column, column, side="left") for column in quantiles]
         body = np.take_along_axis(body, np.array(firsts), axis=1)
-        return cls(
-            quantiles,
-            -np.log1p(-body),
-            share,
-            np.array([tail[1] for tail in tails]),
-            np.maximum([tail[2] for tail in tails], least_scale),
-        )
+        return cls(quantiles, -np.log1p(-body), share, shape, np.maximum(scale, least_scale))
 
     def evidence_of(self, values: FloatArray) -> FloatArray:
         """Return minus the natural logarithm of the tail probabilities of values [n_rows, n_statistics]."""

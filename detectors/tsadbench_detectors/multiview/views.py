@@ -25,11 +25,8 @@ _SMALLEST_VARIANCE = 1e-9
 class View(ABC):
     """One way to look at rows that are given as z-scores of the training rows."""
 
-    memory: ClassVar[int]
-    """Number of rows before a row that its statistics depend on."""
-
-    sees_constant_sensors: ClassVar[bool] = False
-    """Whether it is also given the sensors that are constant over the rows that it is fitted to."""
+    memory: ClassVar[int]  # number of rows before a row that its statistics depend on
+    sees_constant_sensors: ClassVar[bool] = False  # constant over the rows that it is fitted to
 
     @classmethod
     @abstractmethod
@@ -90,21 +87,12 @@ class Range(View):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residual(View):
-    """What linear forecasts leave of each sensor, in standard deviations: ``|A' (x - mean)|`` of the last rows x.
+    """What linear forecasts leave of each sensor, in standard deviations: ``|A' (x - mean)|`` of the last rows x."""
 
-    Parameters
-    ----------
-    mean
-        [length * n_sensors] of windows, the oldest row first.
-    weights
-        [length * n_sensors, n_sensors], A: a column is what a row's residual of a sensor is made of.
-    """
+    length: ClassVar[int]  # rows of a window
 
-    length: ClassVar[int]
-    """Rows of a window."""
-
-    mean: FloatArray
-    weights: FloatArray
+    mean: FloatArray  # [length * n_sensors] of windows, the oldest row first
+    weights: FloatArray  # [length * n_sensors, n_sensors], A: a column makes a row's residual of a sensor
 
     @classmethod
     def of(cls, series: Sequence[FloatArray]) -> Self:  # noqa: D102
@@ -201,16 +189,11 @@ class Movement(View):
     """How much each sensor moves within 16 rows: too much and, by itself, too little.
 
     The logarithm of the mean squared step from row to row, as far above its mean in normal rows, and as far below it.
-
-    Parameters
-    ----------
-    mean, scale
-        [n_sensors] each, of the logarithms in normal rows.
     """
 
     memory: ClassVar[int] = _MOVEMENT_ROWS
 
-    mean: FloatArray
+    mean: FloatArray  # [n_sensors] of the logarithms in normal rows, as the scale
     scale: FloatArray
 
     @classmethod
