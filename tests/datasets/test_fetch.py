@@ -159,12 +159,6 @@ class TestChanged:
         (recording,) = (one for one in dataset.test if one.id == "other/2")
         assert recording.values[1, 1] == 22.12
 
-    def test_other_line_ends_are_a_change(self, published):
-        path = published / "valve1/0.csv"
-        path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))
-        with pytest.raises(DataError, match=r"valve1/0\.csv"):
-            skab.load(DataOptions(directory=published.parent))
-
     def test_a_missing_file_is_named(self, published):
         (published / "valve2/1.csv").unlink()
         with pytest.raises(DataNotFoundError, match=r"valve2/1\.csv"):

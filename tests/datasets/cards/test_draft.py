@@ -49,12 +49,6 @@ def only_normal_days(folder):
     return Told(("day1", "day2", "day10"))
 
 
-def train_and_test_without_labels(folder):
-    rows(folder, "train/a.csv")
-    rows(folder, "test/b.csv", 1)
-    return Told(("train/a",), ("test/b",))
-
-
 def train_and_test_with_labels(folder):
     rows(folder, "train/a.csv")
     rows(folder, "test/b.csv", 1, range(60, 70))
@@ -103,14 +97,6 @@ def labels_in_intervals(folder):
     return Told(("normal/a",), ("runs/b",), {"runs/b": range(50, 61)})
 
 
-def a_german_log_book_with_from_and_to(folder):
-    rows(folder, "normal/a.csv", sep=";")
-    rows(folder, "runs/b.csv", 1, sep=";", change=lambda t: t.assign(time=t["time"].str.replace("05-01", "05-02")))
-    book = "Beginn;Ende;Bemerkung\n02.05.2024 12:01;02.05.2024 12:02;Pumpe\n"
-    (folder / "Störungen.csv").write_text(book, encoding="utf-8")
-    return Told(("normal/a",), ("runs/b",), {"runs/b": range(60, 90)})
-
-
 def german_files_of_a_historian(folder):
     """cp1252, semicolons, decimal commas, three lines above the names, dates by day, an operator's name."""
     for seed, part, name, faults in ((0, "Normal", "a", range(0)), (1, "Prüfung [neu]", "b", range(60, 70))):
@@ -134,12 +120,6 @@ def texts_that_stand_for_missing_values(folder):
     rows(folder, "a.csv", change=spoil)
     rows(folder, "b.csv", 1)
     return Told(("a/1", "a/2", "b"), says=("Bad Input", 'policy = "cut"'))
-
-
-def states(folder):
-    rows(folder, "normal/a.csv", change=lambda t: t.assign(valve=np.where(t.index % 9 < 4, "OPEN", "CLOSED")))
-    rows(folder, "runs/b.csv", 1, change=lambda t: t.assign(valve="OPEN"))
-    return Told(("normal/a",), ("runs/b",), sensors=(*FLOW_AND_HEAD, "valve"))
 
 
 def parquet(folder):
@@ -190,9 +170,9 @@ def leftovers(folder):
 
 
 LAYOUTS = (
-    only_normal_days, train_and_test_without_labels, train_and_test_with_labels, names_that_say_normal_or_not,
+    only_normal_days, train_and_test_with_labels, names_that_say_normal_or_not,
     labels_in_a_column_and_nothing_normal_alone, labels_in_words, labels_in_files_of_their_own, labels_in_intervals,
-    a_german_log_book_with_from_and_to, german_files_of_a_historian, texts_that_stand_for_missing_values, states,
+    german_files_of_a_historian, texts_that_stand_for_missing_values,
     parquet, pickles_of_servers, one_file_of_tsb_ad, a_long_table, leftovers,
 )  # fmt: skip
 
