@@ -7,7 +7,6 @@ import math
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
 
 from tsadbench.base import BoolArray, FloatArray
 
@@ -18,32 +17,13 @@ _LARGEST_RHO = 1e16
 def acyclicity(adjacency: Tensor) -> Tensor:
     """Return ``h(A) = tr(exp(A * A)) - n``: 0 if the graph has no cycle, otherwise above 0 (Zheng et al. 2018).
 
-    Its gradient is ``2 A * exp(A * A)^T``; the second derivative is not defined.
-
     Parameters
     ----------
     adjacency
         A [n, n]; its square, element by element, is what counts, so that signs do not matter.
     """
-    h: Tensor = _Acyclicity.apply(adjacency)  # type: ignore[no-untyped-call]
-    return h
-
-
-class _Acyclicity(torch.autograd.Function):
-    """`acyclicity`; PyTorch's own gradient would take the exponential of a matrix twice as wide."""
-
-    @staticmethod
-    def forward(ctx: FunctionCtx, adjacency: Tensor) -> Tensor:
-        # In double precision: n is subtracted from a sum that is hardly larger.
-        exponential = torch.linalg.matrix_exp(adjacency.double().square())
-        ctx.save_for_backward(adjacency, exponential)
-        return torch.as_tensor(exponential.diagonal().sum() - len(adjacency))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: FunctionCtx, by_h: Tensor) -> Tensor:
-        adjacency, exponential = ctx.saved_tensors  # type: ignore[attr-defined]
-        return torch.as_tensor((2.0 * by_h * adjacency * exponential.t()).to(adjacency.dtype))
+    # In double precision: n is subtracted from a sum that is hardly larger.
+    return torch.as_tensor(torch.linalg.matrix_exp(adjacency.double().square()).diagonal().sum() - len(adjacency))
 
 
 class AugmentedLagrangian:
