@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from tsadbench_detectors.deep.gru import SummarisingGRU
-from tsadbench_detectors.deep.long_gru import LongGRU
 from tsadbench_detectors.deep.mixer import Mixer
 
 
@@ -41,26 +40,6 @@ def test_two_passes_forward_before_the_first_one_back_do_not_disturb_each_other(
     expected = [torch.autograd.grad(layer(inputs).sum(), parameters) for inputs in both]
     outputs = [layer(inputs).sum() for inputs in both]
     torch.testing.assert_close([torch.autograd.grad(output, parameters) for output in outputs], expected)
-
-
-@pytest.mark.parametrize("last_only", [False, True])
-@pytest.mark.parametrize("n_inputs", [1, 6])  # rows of the input: one for all steps, or one each
-def test_states_over_long_windows_are_those_of_pytorchs_recurrent_layer(n_inputs: int, last_only: bool) -> None:
-    torch.manual_seed(0)
-    layer, inputs = LongGRU(24, 32), drawn(n_inputs, 24, 64).requires_grad_()
-    plain = nn.GRU(24, 32)
-    plain.load_state_dict(layer.state_dict())
-    states = plain(inputs.expand(6, -1, -1).transpose(1, 2))[0].transpose(1, 2)
-    expected = states[-1:] if last_only else states
-    found = layer(inputs, 6, last_only=last_only)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    upstream = drawn(*expected.shape, seed=1)
-    torch.testing.assert_close(
-        torch.autograd.grad(found, [inputs, *layer.parameters()], upstream),
-        torch.autograd.grad(expected, [inputs, *plain.parameters()], upstream),
-        rtol=1e-4,
-        atol=1e-4,
-    )
 
 
 @pytest.mark.parametrize("normalised", [True, False])
