@@ -75,7 +75,10 @@ def read_toml(
     for unknown in faults:
         *tables, key = _keys(unknown["loc"], content)
         reduce(getitem, tables, content).pop(key, None)
-    return model.model_validate(content, context=context), text, issues
+    try:
+        return model.model_validate(content, context=context), text, issues
+    except ValidationError as error:  # rules between keys, which are checked last
+        return None, text, [*issues, *(Issue(path.name, fault_text(one)) for one in error.errors()[:_MOST_FAULTS])]
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
