@@ -43,7 +43,10 @@ _SESSIONS = """
 # Recordings of one stretch of operation (a run, a day) resemble each other, and statistics count stretches. Put each
 # training and test recording into one; without this table, shared rows and times tell which belong together.
 # [sessions]
-# monday = ["train/1", "test/*"]"""
+# monday = ["train/1", "test/*"]
+# Groups of test recordings that tables show apart:
+# [splits]
+# valve = ["valve/*"]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def draft_card(folder: Path) -> Draft:
     """
     found = sort_files(folder)
     looks = found.looks
-    lines = [*_parts(found), *_columns(found), *_gaps(looks), *_states(looks), *_splits(found.test)]
+    lines = [*_parts(found), *_columns(found), *_gaps(looks), *_states(looks)]
     _doubt(found)
     plain = unicodedata.normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
@@ -117,8 +120,6 @@ def _parts(found: Sorted) -> Iterable[str]:
                 yield f"variables = {toml_value(variables)}  # the widest arrays"
             if role == "train" and found.before_event:
                 yield 'rows = "before first event"'
-            if found.ids and (role == "test" or found.before_event):
-                yield found.ids
             yield ""
 
 
@@ -218,16 +219,6 @@ def _states(looks: Sequence[Look]) -> Iterable[str]:
         line = ", ".join(f"{toml_value(text)} = {code}" for text, code in codes.items())
         unsure = name in few
         yield f"{'# ' * unsure}{toml_value(name)} = {{ {line} }}{'  # if it is a sensor, not to be ignored' * unsure}"
-
-
-def _splits(test: Sequence[Look]) -> Iterable[str]:
-    """Yield the lines of ``[splits]``: the folders of test files, if there are several."""
-    folders = list(dict.fromkeys(look.name.rpartition("/")[0] for look in test))
-    names = [folder.rpartition("/")[2] for folder in folders]
-    if len(folders) > 1 and "" not in folders and len(set(names)) == len(names) and "overall" not in names:
-        yield "\n# Groups of test recordings that tables show apart.\n[splits]"
-        for folder, name in zip(folders, names, strict=True):
-            yield f"{toml_value(name)} = {toml_value([glob.escape(folder) + '/*'])}"
 
 
 def _doubt(found: Sorted) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.card import canonical
-from tsadbench.datasets.formats import numbers_of
+from tsadbench.datasets.formats import numbers_of, split
 from tsadbench.datasets.reader import LABEL
 from tsadbench.datasets.times import time_in_seconds
 from tsadbench.utils.arrays import FloatArray
@@ -24,7 +22,7 @@ from tsadbench.utils.arrays import FloatArray
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample|x?)", re.IGNORECASE)
 _TIME = re.compile(r"\b(date|time|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
-# With a decimal comma, every line holds commas as well, so that the comma comes last.
+# Of equals the first is taken. With a decimal comma, every line holds commas as well, so the comma comes last.
 _SEPARATORS = (";", "\t", "|", ",")
 _SAMPLED_LINES, _HEADER_LINES, _MOST_LABELS = 200, 10, 10
 # Of texts among numbers: so many different ones, in so small a share of the cells.
@@ -90,14 +88,17 @@ def sniffed(path: Path) -> FileFormat:
         codecs.getincrementaldecoder(encoding)().decode(head)
     except UnicodeDecodeError:
         encoding = "cp1252"
-    with path.open(encoding=encoding, errors="replace") as text:
-        lines = [line.rstrip("\n").lstrip("\ufeff") for line in islice(text, _SAMPLED_LINES)]
-    separator = max(_SEPARATORS, key=lambda candidate: _agreement(lines, candidate))
-    rows = [next(csv.reader([line], delimiter=separator), []) for line in lines]
-    n_cells = Counter(len(row) for row in rows if row).most_common(1)[0][0] if any(rows) else 1
-    header = next((place for place, row in enumerate(rows[:_HEADER_LINES]) if _is_header(row, n_cells)), 0)
+    lines = re.split("\r\n?|\n", head.decode(encoding, "replace").lstrip("\ufeff"))[:_SAMPLED_LINES]
+    separator = max(
+        _SEPARATORS, key=lambda candidate: _agreement([split(line, candidate) for line in lines if line.strip()])
+    )
+    rows = [[cell.strip() for cell in split(line, separator)] for line in lines]
+    width = Counter(len(row) for row, line in zip(rows, lines, strict=True) if line.strip()).most_common(1)
+    header = next(
+        (place for place, row in enumerate(rows[:_HEADER_LINES]) if width and _is_header(row, width[0][0])), 0
+    )
     below = rows[header + 1 :]
-    cells = [cell.strip() for row in below for cell in row]
+    cells = [cell for row in below for cell in row]
     commas = [cell for cell in cells if re.fullmatch(r"[+-]?\d+,\d+([eE][+-]?\d+)?", cell)]
     points = any(re.fullmatch(r"[+-]?\d*\.\d+([eE][+-]?\d+)?", cell) for cell in cells)
     # "1,200" may be a number with a separator of thousands, "1,2" and "0,200" are not.
@@ -111,25 +112,22 @@ def sniffed(path: Path) -> FileFormat:
     )
 
 
-def _agreement(lines: Sequence[str], separator: str) -> tuple[float, bool]:
-    """Return the share of lines with the most common number of cells, if that is more than one."""
-    counts = Counter(len(next(csv.reader([line], delimiter=separator), [])) for line in lines if line.strip())
-    n_cells, agreeing = counts.most_common(1)[0] if counts else (1, 0)
-    return (round(agreeing / counts.total(), 1) if n_cells > 1 else 0.0, separator != ",")
+def _agreement(rows: Sequence[Sequence[str]]) -> float:
+    """Return the share of lines with the most common number of cells, 0 if that is one."""
+    n_cells, agreeing = Counter(map(len, rows)).most_common(1)[0] if rows else (1, 0)
+    return round(agreeing / len(rows), 1) if n_cells > 1 else 0.0
 
 
 def _is_header(row: Sequence[str], n_cells: int) -> bool:
-    filled = [cell.strip() for cell in row if cell.strip()]
+    filled = [cell for cell in row if cell]
     return len(row) == n_cells and len(filled) * 2 > n_cells and not any(map(_NUMBER.fullmatch, filled))
 
 
 def _holds_units(row: Sequence[str], below: Sequence[str]) -> bool:
     """Whether no cell of a row is a number or a date, and most of the cells below are."""
-    texts = [place for place, cell in enumerate(row) if cell.strip()]
-    if any(re.search(r"\d{2}", row[place]) or _NUMBER.fullmatch(row[place].strip()) for place in texts):
-        return False
-    numbers = [place for place in texts if place < len(below) and _NUMBER.fullmatch(below[place].strip())]
-    return bool(texts) and len(numbers) * 2 > len(texts)
+    pairs = [(cell, number) for cell, number in zip(row, below, strict=False) if cell]
+    texts = not any(re.search(r"\d{2}", cell) or _NUMBER.fullmatch(cell) for cell, _ in pairs)
+    return texts and sum(bool(_NUMBER.fullmatch(number)) for _, number in pairs) * 2 > len(pairs)
 
 
 def find_roles(look: Look) -> None:

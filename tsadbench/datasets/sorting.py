@@ -52,7 +52,6 @@ class Sorted:
     before_event: bool = False  # whether the same files train up to their first anomaly
     normal: str | None = None  # the label of normal rows
     labels: list[str] = field(default_factory=list)  # the lines of [labels], if files of their own hold them
-    ids: str = ""  # the line that says what test recordings are called, if labels are called so
 
     def tell(self, role: str, reason: str, names: Sequence[str]) -> None:
         """Note what files are for, and why."""
@@ -109,13 +108,10 @@ def _looks(folder: Path, found: Sorted) -> list[Look]:
 def _of_one_kind(looks: Sequence[Look], found: Sorted) -> list[Look]:
     """Return the files with numbers that have all columns that most rows have, and of equal files the first."""
     rows: Counter[frozenset[str]] = Counter()
-    sizes = Counter(look.path.stat().st_size for look in looks)
     seen: dict[str, str] = {}
     kept = []
     for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
-        same = look.name
-        if sizes[look.path.stat().st_size] > 1:
-            same = seen.setdefault(digest(look.path.read_bytes()), look.name)
+        same = seen.setdefault(digest(look.path.read_bytes()), look.name)
         if not look.sensors or len(look.frame) < 2:
             text = next(iter(look.texts.items()), None)
             holds = f": column {text[0]!r} holds texts such as {text[1][0][:40]!r}" if text else ""
@@ -158,8 +154,8 @@ def _guess_labels(looks: Sequence[Look], found: Sorted) -> list[Look]:
                 continue
             look.labels = {value: row + above for value, row in values_in(other.frame.iloc[:, 0]).items()}
             look.labels |= {str(other.frame.columns[0]): 0} if above else {}
-            found.ids = "" if called == id_ else 'ids = "file name"'
-            found.labels = ['kind = "file"', f"file = {toml_value('{id}'.join(other.name.rsplit(called, 1)))}"]
+            placeholder = "{id}" if called == id_ else "{name}"
+            found.labels = ['kind = "file"', f"file = {toml_value(placeholder.join(other.name.rsplit(called, 1)))}"]
             used.append(other)
             break
     found.tell("labels", "they tell which rows of other files are anomalous", [look.name for look in used])

@@ -87,7 +87,7 @@ def labels_in_files_of_their_own(folder):
     rows(folder, "test/b.csv", 1)
     (folder / "labels").mkdir()
     (folder / "labels/b.csv").write_text("\n".join(["0"] * 60 + ["1"] * 10 + ["0"] * 20) + "\n")
-    return Told(("train/a",), ("b",), {"b": range(60, 70)})
+    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
 
 
 def labels_in_intervals(folder):
@@ -236,18 +236,6 @@ def test_a_column_that_is_no_sensor_yet_is_named(tmp_path, cell):
     draft = draft_card(tmp_path)
     assert any("Speed" in line for line in draft.decide) or "Speed: text" in draft.text
     assert drafted(tmp_path)[0].dataset.sensors == FLOW_AND_HEAD
-
-
-def test_folders_of_test_files_become_splits(tmp_path):
-    rows(tmp_path, "train/a.csv")
-    for seed, name in enumerate(("motor/a", "valve/a", "valve/b")):
-        rows(tmp_path, f"{name}.csv", seed, range(50, 60))
-    (dataset, _), _ = drafted(tmp_path)
-    assert dataset.splits == {
-        "overall": ("motor/a", "valve/a", "valve/b"),
-        "motor": ("motor/a",),
-        "valve": ("valve/a", "valve/b"),
-    }
 
 
 def test_a_test_file_does_not_train_where_the_normal_one_cannot_be_read(tmp_path, tsadbench):
