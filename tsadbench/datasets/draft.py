@@ -202,17 +202,15 @@ def _gaps(looks: Sequence[Look]) -> Iterable[str]:
 
 def _states(looks: Sequence[Look]) -> Iterable[str]:
     """Yield the lines of ``[states]``; columns of a few other texts may be sensors as well."""
-    states, perhaps = dict[str, dict[str, int]](), dict[str, dict[str, None]]()
+    states, others = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
     for look in looks:
         for name, codes in look.states.items():
             states.setdefault(name, {}).update(codes)
         for name, texts in look.texts.items():
-            perhaps.setdefault(name, {}).update(dict.fromkeys(texts))
-    few = {
-        name: {text: code for code, text in enumerate(texts)}
-        for name, texts in perhaps.items()
-        if 1 < len(texts) <= _MOST_STATES
-    }
+            numbered = others.setdefault(name, {})
+            for text in texts:
+                numbered.setdefault(text, len(numbered))
+    few = {name: codes for name, codes in others.items() if 1 < len(codes) <= _MOST_STATES}
     if states or few:
         yield "\n# The numbers that stand for texts.\n[states]"
     for name, codes in (states | few).items():
@@ -223,19 +221,17 @@ def _states(looks: Sequence[Look]) -> Iterable[str]:
 
 def _doubt(found: Sorted) -> None:
     """Add what a person must decide about columns."""
-    looks = found.looks
-    for name, texts in {name: texts for look in looks for name, texts in look.texts.items()}.items():
-        if not all(_names_of(look) for look in looks):
-            advice = "a state needs numbers in [states]; numbers must have neither units nor thousands separators"
-            found.decide.append(f"Column {name!r} holds texts such as {texts[0][:40]!r} and is left out: {advice}.")
-    empty = dict.fromkeys(name for look in looks for name, role in look.roles.items() if role == "empty" and name)
-    if empty:
-        found.decide.append(f"Columns without a value in a file are left out: {', '.join(empty)}.")
-    some = dict.fromkeys(name for look in looks for name in look.sensors if any(name not in one.frame for one in looks))
-    if some:
-        found.decide.append(f"Columns that some files lack are left out: {', '.join(some)}.")
-    for look in looks:
-        if look.swapped and all(one.swapped for one in looks if one.time):
-            form = f"the card says {look.time_format}, {look.swapped} fits as well"
-            found.decide.append(f"The dates in {look.name} can be read with the day or with the month first: {form}.")
-            break
+    looks, decide = found.looks, found.decide
+    if not all(map(_names_of, looks)):
+        advice = "a state needs numbers in [states]; numbers must have neither units nor thousands separators"
+        for name, text in {name: texts[0] for look in looks for name, texts in look.texts.items()}.items():
+            decide.append(f"Column {name!r} holds texts such as {text[:40]!r} and is left out: {advice}.")
+    if empty := dict.fromkeys(name for look in looks for name, role in look.roles.items() if role == "empty" and name):
+        decide.append(f"Columns without a value in a file are left out: {', '.join(empty)}.")
+    shared = set.intersection(*(set(look.frame.columns) for look in looks))
+    if some := dict.fromkeys(name for look in looks for name in look.sensors if name not in shared):
+        decide.append(f"Columns that some files lack are left out: {', '.join(some)}.")
+    timed = [look for look in looks if look.time]
+    if timed and all(look.swapped for look in timed):
+        form = f"the card says {timed[0].time_format}, {timed[0].swapped} fits as well"
+        decide.append(f"The dates in {timed[0].name} can be read with the day or with the month first: {form}.")
