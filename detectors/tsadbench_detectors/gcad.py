@@ -29,6 +29,7 @@ from tsadbench.base import (
 with extra("gcad", "deep"):
     import torch
     from torch import Tensor, nn
+    from torch.func import jacrev
 
     from tsadbench_detectors.deep.forecaster import Forecaster
     from tsadbench_detectors.deep.mixer import Mixer
@@ -86,8 +87,8 @@ class GCAD(Forecaster):
         eps is .01 of the median edge of M (there 1e-4): neither has a unit. The trailing mean takes the last 3 rows
         (there 3 rows of which one is still to come). Gradients go through the window's mean and deviation as well. The
         diagonal's term is in the paper, and not in the authors' code. A row's label is its own (there that of any row
-        of its window), all rows are scored, and the sample depends on the seed. The Jacobian is computed layer by layer
-        in double precision, so that rounding never decides whether an edge exists.
+        of its window), all rows are scored, and the sample depends on the seed. Gradients are
+        computed in double precision, so that rounding never decides whether an edge exists.
     Defaults
         Batches of 128, the sample and beta are the paper's for SWaT, its plant (beta is 0 to 1 elsewhere). Windows have
         this project's 30 rows, as the paper's for three of five data sets; its 5 rows for SWaT leave the forecasts of
@@ -169,7 +170,7 @@ class GCAD(Forecaster):
         sampled = order[: math.ceil(n_sampled / self._plan.gap(n_sampled))]
         n_sensors = recordings[0].n_sensors
         some = sampled[: max(1, _ENOUGH_EDGES // n_sensors**2)]
-        with torch.inference_mode():
+        with torch.no_grad():
             batches = torch.split(some, WINDOWS_AT_ONCE)
             edges = np.concatenate([of_pairs(self._graphs(windows[batch])) for batch in batches])
             self.threshold_ = float(np.quantile(edges[edges > 0.0], self.sparsity)) if edges.any() else 0.0
@@ -187,9 +188,13 @@ class GCAD(Forecaster):
 
     def _granger(self, windows: Tensor) -> Tensor:
         """Return G [n_windows, n_sensors, n_sensors] of windows with the row that is forecast, in double precision."""
-        forecast, jacobian = self.network_.with_jacobian(windows[:, :-1])
-        errors = (forecast - windows[:, -1]).abs()
-        return 2.0 * errors[:, None] * jacobian.abs_().mean(dim=0).transpose(1, 2)
+        past, row = windows[:, :-1], windows[:, -1]
+
+        def errors(past: Tensor) -> Tensor:
+            return (self.network_(past)[:, 0] - row).square().sum(dim=0)  # no window's error depends on another window
+
+        by_past = jacrev(errors)(past)  # [n_sensors, n_windows, window, n_sensors]
+        return torch.as_tensor(by_past.abs().mean(dim=2).permute(1, 2, 0))
 
     def _sparse_graphs(self, windows: Tensor) -> FloatArray:
         """Return D, in which edges below the threshold are 0."""

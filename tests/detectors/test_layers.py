@@ -42,25 +42,6 @@ def test_two_passes_forward_before_the_first_one_back_do_not_disturb_each_other(
     torch.testing.assert_close([torch.autograd.grad(output, parameters) for output in outputs], expected)
 
 
-@pytest.mark.parametrize("normalised", [True, False])
-def test_the_mixers_jacobian_is_that_of_autograd(normalised: bool) -> None:
-    torch.manual_seed(0)
-    mixer = Mixer(5, 3, 7, 2, normalised=normalised).double()
-    with torch.no_grad():
-        for name, weight in mixer.named_parameters():
-            if "norm" in name or (normalised and name in ("gain", "offset")):
-                weight.add_(0.3 * torch.rand_like(weight))
-    mixer(2.0 * drawn(50, 5, 3, seed=3).double() + 1.0)  # normalisations that have seen rows
-    mixer, windows = mixer.eval().requires_grad_(False), drawn(6, 5, 3).double()
-    windows[0] = 1.0  # one window does not move
-    forecast, jacobian = mixer.with_jacobian(windows)
-    torch.testing.assert_close(forecast, mixer(windows)[:, 0])
-    for number, window in enumerate(windows):
-        expected = torch.autograd.functional.jacobian(lambda past: mixer(past[None])[0, 0], window)
-        # From [target, row, source] to [row, target, source].
-        torch.testing.assert_close(jacobian[:, number], expected.transpose(0, 1))
-
-
 def test_the_mixers_forecast_by_loops() -> None:
     torch.manual_seed(0)
     mixer = Mixer(5, 3, 7, 1, normalised=True).double()
