@@ -191,7 +191,8 @@ class GCAD(Forecaster):
         past, row = windows[:, :-1], windows[:, -1]
 
         def errors(past: Tensor) -> Tensor:
-            return (self.network_(past)[:, 0] - row).square().sum(dim=0)  # no window's error depends on another window
+            # No window's error depends on another window.
+            return torch.as_tensor(self.network_(past)[:, 0] - row).square().sum(dim=0)
 
         by_past = jacrev(errors)(past)  # [n_sensors, n_windows, window, n_sensors]
         return torch.as_tensor(by_past.abs().mean(dim=2).permute(1, 2, 0))
