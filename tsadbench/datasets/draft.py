@@ -120,6 +120,8 @@ def _parts(found: Sorted) -> Iterable[str]:
                 yield f"variables = {toml_value(variables)}  # the widest arrays"
             if role == "train" and found.before_event:
                 yield 'rows = "before first event"'
+            if found.ids and (role == "test" or found.before_event):
+                yield found.ids
             yield ""
 
 

@@ -52,6 +52,7 @@ class Sorted:
     before_event: bool = False  # whether the same files train up to their first anomaly
     normal: str | None = None  # the label of normal rows
     labels: list[str] = field(default_factory=list)  # the lines of [labels], if files of their own hold them
+    ids: str = ""  # the line that says what test recordings are called, if labels are called so
 
     def tell(self, role: str, reason: str, names: Sequence[str]) -> None:
         """Note what files are for, and why."""
@@ -154,8 +155,9 @@ def _guess_labels(looks: Sequence[Look], found: Sorted) -> list[Look]:
                 continue
             look.labels = {value: row + above for value, row in values_in(other.frame.iloc[:, 0]).items()}
             look.labels |= {str(other.frame.columns[0]): 0} if above else {}
-            placeholder = "{id}" if called == id_ else "{name}"
-            found.labels = ['kind = "file"', f"file = {toml_value(placeholder.join(other.name.rsplit(called, 1)))}"]
+            # Not "{name}" in the file: two recordings of one name would share labels; as ids, the reader refuses them.
+            found.ids = "" if called == id_ else 'ids = "file name"'
+            found.labels = ['kind = "file"', f"file = {toml_value('{id}'.join(other.name.rsplit(called, 1)))}"]
             used.append(other)
             break
     found.tell("labels", "they tell which rows of other files are anomalous", [look.name for look in used])

@@ -87,7 +87,7 @@ def labels_in_files_of_their_own(folder):
     rows(folder, "test/b.csv", 1)
     (folder / "labels").mkdir()
     (folder / "labels/b.csv").write_text("\n".join(["0"] * 60 + ["1"] * 10 + ["0"] * 20) + "\n")
-    return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)})
+    return Told(("train/a",), ("b",), {"b": range(60, 70)})
 
 
 def labels_in_intervals(folder):
