@@ -28,10 +28,10 @@ def answers(done) -> pd.DataFrame:
 def test_a_whole_file(tsadbench, plant, model_file, t2_model):
     found = answers(tsadbench("score", model_file, plant / "run.csv", "--contributions"))
     expected = t2_model.score(load_card(plant / "card.toml").dataset.test[0], contributions=True)
-    assert list(found) == ["time", "score", "flagged", "contribution_Pressure [bar]", "contribution_Flow"]
+    assert list(found) == ["time", "score", "flagged", "contribution_Pressure [bar]", "contribution_Flow", "reason"]
     np.testing.assert_array_equal(found["score"], expected.scores)
     np.testing.assert_array_equal(found["flagged"], expected.flagged)
-    np.testing.assert_array_equal(found.iloc[:, 3:], expected.contributions)
+    np.testing.assert_array_equal(found.iloc[:, 3:5], expected.contributions)
     assert found["time"].iloc[59] == "2026-02-01T00:00:59"
     assert found["flagged"][42:50].all()
     assert not found["flagged"][:40].any()
@@ -180,7 +180,6 @@ WRONG = (
     (("t2.model", "new/empty.csv"), ("new/empty.csv",)),
     (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "--separator")),
     (("t2.model", "new/semicolons.csv", "--separator", ";"), ("new/semicolons.csv, line 2", "--decimal")),
-    (("t2.model", "new/gap.csv"), ("new/gap.csv, line 4", "'flow'")),
     (("t2.model", "new/backwards.csv"), ("new/backwards.csv, line 3",)),
     (("t2.model", "new/hostile.pkl"), ("new/hostile.pkl",)),
     (("t2.model", "new/two.mat"), ("new/two.mat", "'others'")),
@@ -213,3 +212,38 @@ def test_what_is_put_right_is_noted(folder, tsadbench, monkeypatch, file, note):
     assert done.code == 0
     assert done.out.splitlines() == expected[: len(done.out.splitlines())]
     assert note in done.err
+
+
+def test_a_row_with_an_empty_cell_has_no_score_but_a_reason(folder, tsadbench, monkeypatch):
+    """The others are scored as without it, in a file, in a table without lines, and as rows arrive."""
+    monkeypatch.chdir(folder)
+    table = pd.read_csv("new/gap.csv")
+    table.to_parquet("new/gap.parquet")
+    table.drop(index=2).to_csv("new/whole.csv", index=False)
+    whole = answers(tsadbench("score", "t2.model", "new/whole.csv")).drop(columns="reason")
+    for arguments in (
+        ["gap.csv"],
+        ["gap.csv", "--on-error", "skip"],
+        ["gap.parquet"],
+        ["gap.csv", "-f", "--idle", "0.2"],
+    ):
+        done = tsadbench("score", "t2.model", f"new/{arguments[0]}", *arguments[1:])
+        found = answers(done)
+        assert len(done.err.splitlines()) == 1, done.err
+        assert len(found) == len(table)
+        assert (found["score"].isna() == (found.index == 2)).all()
+        assert "'flow'" in found["reason"][2]
+        pd.testing.assert_frame_equal(found.drop(index=2, columns="reason").reset_index(drop=True), whole)
+
+
+def test_after_ten_empty_cells_in_a_row_a_new_recording_begins(folder, tsadbench, tmp_path):
+    fit_model("t2[smoothing=5]", str(folder / "card.toml"), tmp_path / "t2.model")
+    table = pd.read_csv(folder / "test/a.csv").drop(columns="fault")
+    table.iloc[30:].to_csv(tmp_path / "after.csv", index=False)
+    table.loc[20:29, "flow"] = np.nan
+    table.to_csv(tmp_path / "gaps.csv", index=False)
+    after = answers(tsadbench("score", tmp_path / "t2.model", tmp_path / "after.csv"))
+    for options in ([], ["--follow", "--idle", "0.2"]):
+        found = answers(tsadbench("score", tmp_path / "t2.model", tmp_path / "gaps.csv", *options))
+        np.testing.assert_array_equal(found["score"][30:], after["score"])
+        assert found["reason"].notna().sum() == 10

@@ -15,16 +15,13 @@ from tests.helpers.german_plant import HEADER, lines
 from tsadbench.base.file_format import FileFormat
 from tsadbench.serving import fit_model
 from tsadbench.serving.follow import Lines
-from tsadbench.serving.rows import RowReader
-from tsadbench.serving.skipping import BREAK, SkippingReader
+from tsadbench.serving.rows import BREAK, RowReader, Rows, recordings
 
 PLAIN = FileFormat(time=("t",), time_formats=("seconds",))
 BAD = (
     "1,2",
     "1,2,3,4",
     "5,oops,3",
-    "5,,3",
-    "5,nan,1",
     "5,inf,1",
     "-7,1,2",
     "not a time,1,2",
@@ -35,20 +32,15 @@ BAD = (
 )
 
 
-def read(data: bytes, cuts: list[int] | None = None, layout: FileFormat = PLAIN):
-    """Return values, times, numbers and beginnings of what can be read, what is told of the rest, and the reader."""
+def read(data: bytes, cuts: list[int] | None = None, layout: FileFormat = PLAIN) -> tuple[Rows, list[str]]:
+    """Return what can be read, and what is told of the rest."""
     told: list[str] = []
-    reader = SkippingReader(RowReader("x.csv", layout, ("a", "b")), layout.separator, told.append)
+    reader = RowReader("x.csv", layout, ("a", "b"), on_skip=told.append)
     cutter = Lines("x.csv", layout.encoding, tolerant=True)
     parts = []
     for start, stop in pairwise([0, *sorted(cuts or []), len(data)]):
         parts += reader.read(cutter.feed(data[start:stop]))
-    parts += reader.read(cutter.end())
-    values = np.concatenate([np.empty((0, 2)), *(part.values for part in parts)])
-    times = np.concatenate([np.empty(0), *(part.time for part in parts if part.time is not None)])
-    numbers = [part.first + i for part in parts for i in range(len(part))]
-    begins = [part.first for part in parts if part.begins]
-    return values, times, numbers, begins, told, reader.reader
+    return Rows.joined([*parts, *reader.read(cutter.end())]), told
 
 
 @given(
@@ -64,11 +56,12 @@ def test_what_is_left_is_the_input_without_malformed_lines(plan, cuts):
         expected.append((len(written) - 1, 1000.0 + len(written)))
         written.append(f"{1000 + len(written)},1.5,2")
     data = "\n".join(written).encode()
-    values, times, numbers, begins, told, _ = read(data, [cut for cut in cuts if cut <= len(data)])
+    rows, told = read(data, [cut for cut in cuts if cut <= len(data)])
+    numbers = rows.numbers.tolist()
     assert numbers == [number for number, _ in expected]
-    assert times.tolist() == [moment for _, moment in expected]
-    assert values.tolist() == [[1.5, 2.0]] * len(expected)
-    assert begins == []
+    assert rows.time.tolist() == [moment for _, moment in expected]
+    assert rows.values.tolist() == [[1.5, 2.0]] * len(expected)
+    assert len(recordings(rows)) == 1
     assert len(told) == n_bad
     places = sorted(set(range(numbers[-1])) - set(numbers))
     assert all(text.startswith(f"x.csv, line {2 + i}: ") for text, i in zip(told, places, strict=True))
@@ -78,13 +71,12 @@ def test_many_in_a_row_end_the_recording():
     """No value is carried over the break, and times may begin anew, as those of a logger that was set back."""
     layout = FileFormat(time=("t",), time_formats=("seconds",), fill="forward-fill")
     text = ["t,a,b", "50,1,1", *["oops"] * BREAK, "3,,7", "4,2,2", "5,,3", *["oops"] * (BREAK - 1), "6,,4"]
-    values, times, numbers, begins, told, _ = read("\n".join(text).encode(), layout=layout)
-    assert times.tolist() == [50, 4, 5, 6]
-    assert values[:, 0].tolist() == [1, 2, 2, 2]
-    assert begins == [numbers[1]]
-    assert numbers == [0, BREAK + 2, BREAK + 3, 2 * BREAK + 3]
-    assert told[BREAK].startswith(f"x.csv, line {BREAK + 3}: column 'a'")
-    assert len(told) == 2 * BREAK
+    rows, told = read("\n".join(text).encode(), layout=layout)
+    assert rows.time.tolist() == [50, 3, 4, 5, 6]
+    np.testing.assert_array_equal(rows.values[:, 0], [1, np.nan, 2, 2, 2])
+    assert [index.tolist() for index in recordings(rows)] == [[0], [2, 3, 4]]
+    assert rows.numbers.tolist() == [0, BREAK + 1, BREAK + 2, BREAK + 3, 2 * BREAK + 3]
+    assert len(told) == 2 * BREAK - 1
 
 
 def spoiled(text: list[str]) -> tuple[list[str], list[str]]:

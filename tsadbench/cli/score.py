@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ import typer
 
 from tsadbench.cli.options import MemoryOption, ThreadsOption
 from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.text import printable
+from tsadbench.utils.text import counted, printable
 
 if TYPE_CHECKING:
     from tsadbench.base.detector import Traits
@@ -33,14 +32,14 @@ ADVICE = (
     ("another decimal mark? then set decimal", "another decimal mark? then give it with --decimal"),
     ("; correct it, or set time_format", "; correct it, or give its format with --time-format"),
     ("; set encoding (often cp1252), or convert the file", "; convert the file"),
-    ("; set header_line, or correct the names", "; correct the names"),
+    ("; set header_line", "; correct the names"),
     ('fill it in, ignore the column, or set gaps.policy = "forward-fill" or "cut"', "fill it in"),
     (", name it in files.missing, or ignore the column", ""),
     (" (gaps.at_most)", "; fill them in, or cut the file there"),
     ("it has no value at all; put the column under ignore", "it has no value at all; the model needs some"),
     ("resample.every is ", "the model's grid is "),
     ("resample.every = ", "the model's grid of "),
-    ("; correct it, or set every to more", "; correct it"),
+    ("; set it to that or more", ""),
 )
 
 
@@ -97,8 +96,9 @@ def score(
 ) -> None:
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
-    Rows that the detector cannot score are not flagged. With --on-error skip, malformed lines are reported on standard
-    error and skipped; the exit code is 1 if there were any, or if the detector fails. The detector runs in a box.
+    Rows that the detector cannot score are not flagged; one with a missing value has the reason. With --on-error skip,
+    malformed lines are reported on standard error and skipped; the exit code is 1 if there were any, or if the detector
+    fails. The detector runs in a box.
     """
     from tsadbench.sandbox import BoxFailure
     from tsadbench.serving.model import boxed_model
@@ -108,7 +108,7 @@ def score(
     _require_not_read(
         1 if out is None else out, [model, *(0 if file == STANDARD_INPUT else Path(file) for file in files)]
     )
-    skipped: Skipped | None = None
+    unscored: Unscored | None = None
     answer = (
         partial(_score_stream, file=files[0], idle=idle) if streamed else partial(_score_files, files=files, form=form)
     )
@@ -124,13 +124,13 @@ def score(
         with box as loaded, hints_of_new_files():
             note(loaded.notes, model)
             layout = _new_layout(loaded, separator, decimal, time, time_format)
-            skipped = Skipped(loaded.detector.declared_traits()) if on_error == "skip" else None
+            unscored = Unscored(loaded.detector.declared_traits(), skips=on_error == "skip")
             answer(
                 loaded,
                 layout=layout,
                 out=out,
                 contributions=contributions,
-                skipped=skipped,
+                unscored=unscored,
                 needs_time=time is not None,
             )
     except BoxFailure as failure:
@@ -139,9 +139,9 @@ def score(
     except KeyboardInterrupt:  # the ordinary end of --follow: nothing to report
         raise typer.Exit(130) from None
     finally:
-        if skipped is not None:
-            skipped.report()
-    if skipped is not None and skipped.count:
+        if unscored is not None:
+            unscored.report()
+    if unscored is not None and unscored.n_skipped:
         raise typer.Exit(1)
 
 
@@ -199,7 +199,7 @@ def _score_stream(
     out: Path | None,
     *,
     contributions: bool,
-    skipped: Skipped | None,
+    unscored: Unscored,
     needs_time: bool,
 ) -> None:
     """Score the rows of standard input, or those that are appended to a file, as they arrive."""
@@ -212,7 +212,7 @@ def _score_stream(
     name = "standard input" if from_input else file
     pieces = follow_input(sys.stdin.fileno(), idle) if from_input else follow_file(Path(file), idle)
     answers = score_stream(
-        model, pieces, name, layout, contributions=contributions, on_skip=skipped, needs_time=needs_time
+        model, pieces, name, layout, contributions=contributions, on_skip=unscored.on_skip, needs_time=needs_time
     )
     if Stream(model, contributions=contributions).keeps_all:
         warning = "its scores depend on all earlier rows: every row is kept, and each answer takes longer"
@@ -221,6 +221,7 @@ def _score_stream(
         table = CsvTable(stream, model.card.sensors, contributions=contributions)
         for scored in answers:
             note(scored.notes, name)
+            unscored.n_gaps += len(scored.reasons)
             table.add(scored)
             stream.flush()
 
@@ -233,7 +234,7 @@ def _score_files(
     form: Format,
     *,
     contributions: bool,
-    skipped: Skipped | None,
+    unscored: Unscored,
     needs_time: bool,
 ) -> None:
     """Score whole files."""
@@ -242,10 +243,11 @@ def _score_files(
     from tsadbench.utils.files import write_file
 
     # All are read and scored before anything is written, so that an error leaves no partial table.
-    score = partial(score_file, model, contributions=contributions, on_skip=skipped, needs_time=needs_time)
+    score = partial(score_file, model, contributions=contributions, on_skip=unscored.on_skip, needs_time=needs_time)
     tables = [(file, score(Path(file), layout)) for file in files]
     for file, scored in tables:
         note(scored.notes, file)
+        unscored.n_gaps += len(scored.reasons)
     if form == "parquet" and out is not None:
         write_file(out, parquet_bytes(tables, model.card.sensors))
         return
@@ -273,45 +275,49 @@ def _output(out: Path | None) -> Iterator[TextIO]:
         yield stream
 
 
-class Skipped:
-    """Counts skipped lines, and reports the first ones on standard error.
+class Unscored:
+    """Counts rows without a score because a value is missing, and skipped lines, of which it reports the first.
 
     Parameters
     ----------
     traits
-        The detector's: how far from a skipped line scores may differ.
+        The detector's: how far from such a row scores may differ.
+    skips
+        Whether malformed lines are skipped.
     """
 
-    def __init__(self, traits: Traits) -> None:
-        self.count = 0
+    def __init__(self, traits: Traits, *, skips: bool) -> None:
+        self.n_gaps = self.n_skipped = 0
+        self.on_skip = self._skip if skips else None
         self._traits = traits
         self._next_told = 10 * SHOWN
 
-    def __call__(self, fault: str) -> None:
+    def _skip(self, fault: str) -> None:
         """Take a line: its place, and what is wrong with it."""
-        self.count += 1
+        self.n_skipped += 1
         fault = of_new_files(fault)
-        if self.count <= SHOWN:
+        if self.n_skipped <= SHOWN:
             typer.echo(f"skipped: {printable(fault)}", err=True)
-        if self.count == SHOWN:
+        if self.n_skipped == SHOWN:
             typer.echo(f"skipped: {SHOWN} lines so far; further ones are only counted", err=True)
-        if self.count == self._next_told:
-            typer.echo(f"skipped: {self.count:,} lines so far, the last is {printable(fault)}", err=True)
+        if self.n_skipped == self._next_told:
+            typer.echo(f"skipped: {self.n_skipped:,} lines so far, the last is {printable(fault)}", err=True)
             self._next_told *= 10
 
     def report(self) -> None:
-        """Say how many lines were skipped, and what that means for the scores of the others."""
-        from tsadbench.serving.skipping import BREAK
+        """Say how many there were, and what that means for the scores of the others."""
+        from tsadbench.serving.rows import BREAK
 
-        if not self.count:
-            return
-        lines = "1 line was" if self.count == 1 else f"{self.count:,} lines were"
         memory, look_ahead = self._traits.memory, self._traits.look_ahead
         after = "all rows after it" if memory is None else f"the {memory} rows after it" if memory else ""
         before = f"the {look_ahead} rows before it" if look_ahead else ""
         near = " and ".join(filter(None, (before, after)))
         meaning = f"; of each, scores of {near} may differ from those with a sound line" if near else ""
-        typer.echo(f"{lines} skipped{meaning}; after {BREAK} in a row, a new recording begins", err=True)
+        meaning += f"; after {BREAK} in a row, a new recording begins"
+        if self.n_gaps:
+            typer.echo(f"{counted(self.n_gaps, 'row')} without a score: a value is missing{meaning}", err=True)
+        if self.n_skipped:
+            typer.echo(f"{counted(self.n_skipped, 'line')} skipped{meaning}", err=True)
 
 
 def of_new_files(fault: str) -> str:
@@ -324,7 +330,7 @@ def of_new_files(fault: str) -> str:
     """
     for of_card, of_score in ADVICE:
         fault = fault.replace(of_card, of_score)
-    return re.sub(r"; set every to \S+ s or more", "", fault)
+    return fault
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,8 @@ class ScoredRows:
         What a user should know of the recording; given once per recording.
     numbers
         [n_rows] their numbers in the input, counted from 0, if rows of it were skipped; None if they are consecutive.
+    reasons
+        Why rows, counted from the first of these, were not scored, if a value is missing.
     """
 
     scores: FloatArray
@@ -90,6 +92,7 @@ class ScoredRows:
     time: FloatArray | None = None
     notes: tuple[str, ...] = ()
     numbers: IntArray | None = None
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.scores)

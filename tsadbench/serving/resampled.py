@@ -6,6 +6,8 @@ import glob
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.card import Card, WrittenAs
 from tsadbench.datasets.reader import CardReader
@@ -39,4 +41,4 @@ def read_resampled(path: Path, form: FileFormat, sensors: Sequence[str]) -> Rows
     raise_if_any(str(path), reader.issues)
     assert loaded is not None
     recording = loaded.dataset.train[0]
-    return Rows(recording.values, recording.time)
+    return Rows(recording.values, recording.time, np.arange(recording.n_rows))

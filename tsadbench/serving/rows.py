@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,44 +26,69 @@ from tsadbench.datasets.formats import (
     split,
     states_of,
 )
-from tsadbench.datasets.times import joined
+from tsadbench.datasets.times import BACKWARDS, joined, time_fault, time_in_seconds
 from tsadbench.errors import DataError
-from tsadbench.serving.clock import Clock
 from tsadbench.serving.missing import CarryForward
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray, IntArray
 from tsadbench.utils.text import first_of
+
+# After as many rows in a row that cannot be scored, another recording begins: as many sampling steps as may lie between
+# two recordings of one session (`tsadbench.datasets.sessions`).
+BREAK = 10
+
+# Receives the place of a skipped line and what is wrong with it.
+OnSkip: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows as a detector takes them.
+    """Rows as they were read.
 
     Parameters
     ----------
     values
-        [n_rows, n_sensors], finite, in the order of the model's sensors.
+        [n_rows, n_sensors], in the order of the model's sensors; NaN where a value is missing and may not be filled.
     time
         [n_rows] seconds since 1970, or since the first row if only a period is known; None without either.
-    first
-        Number of the first of them in the input, counted from 0.
-    begins
-        Whether they begin another recording than the rows before them.
+    numbers
+        [n_rows] their numbers in the input, counted from 0; those of skipped lines are left out.
     """
 
     values: FloatArray
     time: FloatArray | None
-    first: int = 0
-    begins: bool = False
+    numbers: IntArray
 
     def __len__(self) -> int:
         return len(self.values)
 
+    def __getitem__(self, rows: slice | Sequence[int]) -> Rows:
+        return Rows(self.values[rows], None if self.time is None else self.time[rows], self.numbers[rows])
 
-class Flaw(NamedTuple):
-    """A malformed row: its number, counted from the first of those handed in, and what is wrong with it."""
+    @property
+    def whole(self) -> IntArray:
+        """The rows without a missing value, which can be scored."""
+        return np.flatnonzero(~np.isnan(self.values).any(axis=1))
 
-    row: int
-    text: str
+    @staticmethod
+    def joined(parts: Sequence[Rows]) -> Rows:
+        """Return rows of one input together."""
+        time = [part.time for part in parts if part.time is not None]
+        return Rows(
+            np.concatenate([part.values for part in parts]),
+            np.concatenate(time) if time else None,
+            np.concatenate([part.numbers for part in parts]),
+        )
+
+
+def recordings(rows: Rows, before: int | None = None) -> list[IntArray]:
+    """Return the rows that can be scored, those of each recording together.
+
+    ``before`` is the number of the last such row of the same input: the first recording goes on from there.
+    """
+    whole = rows.whole
+    numbers = rows.numbers[whole]
+    breaks = np.diff(numbers, prepend=numbers[:1] if before is None else before) > BREAK
+    return np.split(whole, np.flatnonzero(breaks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +98,7 @@ class Header:
     Parameters
     ----------
     line
-        Its number, counted from 1; 0 in a Parquet file.
+        Number of the last line above the rows, counted from 1; 0 in a Parquet file.
     n_columns
         How many cells each line must have.
     sensors
@@ -93,7 +117,10 @@ class Header:
 
 
 class RowReader:
-    """Reads one recording, line by line.
+    """Reads one input, line by line.
+
+    A skipped line is as if it were not there. After `BREAK` skipped lines in a row the recording ends: no value is
+    carried over the break, and times may begin again.
 
     Parameters
     ----------
@@ -105,122 +132,85 @@ class RowReader:
         The model's.
     needs_time
         Whether its column of times must be there; otherwise rows are numbered without it.
+    on_skip
+        Receives each malformed line, which is skipped then; None: such a line is an error.
     """
 
-    def __init__(self, name: str, file_format: FileFormat, sensors: Sequence[str], *, needs_time: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        file_format: FileFormat,
+        sensors: Sequence[str],
+        *,
+        needs_time: bool = False,
+        on_skip: OnSkip | None = None,
+    ) -> None:
         self.header: Header | None = None
-        # What is wrong with the first malformed row; nothing after it is read.
-        self.fault: DataError | None = None
         self._name = name
         self._format = file_format
         self._sensors = tuple(sensors)
         self._needed = dict.fromkeys(file_format.time if needs_time else (), "time column")
         self._needed |= dict.fromkeys(sensors, "sensor")
         self._states = [states_of(file_format, sensor) for sensor in sensors]
+        self._on_skip = on_skip
         self._first_lines: list[str] = []
-        self._n_rows = 0
-        self._ended_by_blank = False
-        self._carry = CarryForward(file_format, len(self._sensors))
-        self._clock = Clock(file_format)
+        self._n_rows = self._n_blank = self._n_skipped_in_a_row = 0
+        self._time_format: str | None = None
+        self._begin()
 
-    def read(self, lines: Sequence[str]) -> Rows:
-        """Return the rows that the next lines hold, up to the first malformed line (`fault`).
+    def _begin(self) -> None:
+        """Begin a recording."""
+        self._carry = CarryForward(self._format, len(self._sensors))
+        self._last_time = -np.inf
 
-        A DataError if the header is malformed or lacks a sensor.
+    def read(self, lines: Sequence[str]) -> Iterator[Rows]:
+        """Yield the rows that the next lines hold.
+
+        A DataError if the header is malformed or lacks a sensor, and after the rows before it at a malformed line,
+        unless such lines are skipped.
         """
-        rows, flaw = self.parse(self.without_header(lines))
-        if flaw is not None:
-            self.fault = DataError(self.told(flaw.text))
-        return rows
+        lines, header = self._below_header(lines), self.header
+        if header is None:
+            return
+        rows, faults = self._cells(lines, header)
+        if rows:
+            texts = [[row[column] for column in header.sensors] for row in rows]
+            time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in header.time]
+            values = None if faults else self._plain_numbers(texts)
+            if values is None:
+                values = self._numbers([pd.Series(cells, dtype=object) for cells in zip(*texts, strict=True)], faults)
+            yield from self._rows(values, time, faults)
 
     def read_table(self, table: Table) -> Iterator[Rows]:
-        """Yield the rows of a table without lines, up to the first that is malformed (`fault`)."""
-        self.match(table)
-        rows, flaw = self.parse_frame(table.frame)
-        if flaw is not None:
-            self.fault = DataError(self.told(flaw.text))
-        yield rows
+        """Yield the rows of a table without lines; as `read`."""
+        header = self.header = self._match(0, list(table.frame.columns))
+        faults = dict[int, str]()
+        values = self._numbers([table.frame.iloc[:, column] for column in header.sensors], faults)
+        yield from self._rows(values, [table.frame.iloc[:, column] for column in header.time], faults)
 
-    def parse(self, lines: Sequence[str]) -> tuple[Rows, Flaw | None]:
-        """Return the rows that lines below the header hold, up to the first malformed one."""
-        if self.header is None:
-            return Rows(np.empty((0, len(self._sensors))), None), None
-        rows, text = self._cells(lines, self.header)
-        flaw = None if text is None else Flaw(len(rows), text)
-        values = np.empty((0, len(self._sensors)))
-        if rows:
-            texts = [[row[column] for column in self.header.sensors] for row in rows]
-            columns = [pd.Series(cells, dtype=object) for cells in zip(*texts, strict=True)]
-            values, wrong = self._plain_numbers(texts) or self._numbers(columns)
-            if wrong is not None:
-                flaw = Flaw(wrong[0], self._no_number(wrong[1], texts[wrong[0]][wrong[1]]))
-        time = [pd.Series([row[column].strip() for row in rows], dtype="str") for column in self.header.time]
-        return self._sound(values, time, flaw)
-
-    def parse_frame(self, frame: pd.DataFrame) -> tuple[Rows, Flaw | None]:
-        """Return the rows of a part of a table, whose header has been matched, up to the first malformed one."""
-        header = self.header
-        if header is None:
-            raise DataError(f"{self._name}: its columns have not been matched")
-        columns = [frame.iloc[:, column] for column in header.sensors]
-        values, wrong = self._numbers(columns)
-        flaw = None
-        if wrong is not None:
-            flaw = Flaw(wrong[0], self._no_number(wrong[1], columns[wrong[1]].iloc[wrong[0]]))
-        return self._sound(values, [frame.iloc[:, column] for column in header.time], flaw)
-
-    def match(self, table: Table) -> Header:
-        """Find the columns of a table without lines."""
-        self.header = self._match(0, list(table.frame.columns))
-        return self.header
-
-    def copy(self) -> RowReader:
-        """Return a reader that goes on where this one is; what either reads does not move the other."""
-        copied = copy.copy(self)
-        copied._carry, copied._clock = copy.copy(self._carry), copy.copy(self._clock)
-        return copied
-
-    def skip(self, n_rows: int) -> None:
-        """Pass over the next rows."""
-        self._n_rows += n_rows
-
-    def restart(self) -> None:
-        """Begin another recording: nothing is carried over into it, and its times may lie before the last one."""
-        self._carry = CarryForward(self._format, len(self._sensors))
-        self._clock = Clock(self._format)
-
-    def told(self, text: str) -> str:
-        """Return what is wrong with the next row, with its place."""
-        line = 0 if self.header is None else self.header.line
-        # Every line between the header and the end is a row.
-        place = f"line {line + 1 + self._n_rows}" if line else f"row {self._n_rows}"
-        return f"{self._name}, {place}: {text}"
-
-    def end(self) -> None:
-        """Raise a DataError if a row was malformed, or if the input has ended before its header."""
+    def end(self) -> Header:
+        """Return the header; a DataError if the input has ended before it."""
         if self.header is None:
             raise DataError(f"{self._name}: none of its first lines names the columns; correct the names")
-        if self.fault is not None:
-            raise self.fault
+        return self.header
 
-    def without_header(self, lines: Sequence[str]) -> Sequence[str]:
-        """Return those of the next lines that lie below the header, which is looked for until it is found.
-
-        A DataError if the header is malformed or lacks a sensor.
-        """
+    def _below_header(self, lines: Sequence[str]) -> Sequence[str]:
+        """Return those of the next lines that lie below the header, which is looked for until it is found."""
         if self.header is not None:
             return lines
         self._first_lines += lines
         form = self._format
         named = enumerate((names_of(split(line, form.separator), form) for line in self._first_lines), start=1)
         header = next((one for one in named if is_header(*one, form, self._sensors)), None)
-        if header is None:
-            if len(self._first_lines) >= (SEARCHED_LINES if form.header_line == "search" else form.header_line):
+        if header is None or len(self._first_lines) < header[0] + form.units_line:
+            if header is None and len(self._first_lines) >= (
+                SEARCHED_LINES if form.header_line == "search" else form.header_line
+            ):
                 self.end()
             return []
         if len(self._sensors) > 1 and (fault := other_separator(header[1], form)):
             raise DataError(f"{self._name}, line {header[0]}: {fault}")
-        self.header = self._match(*header)
+        self.header = self._match(header[0] + form.units_line, header[1])
         rest, self._first_lines = self._first_lines[self.header.line :], []
         return rest
 
@@ -246,64 +236,99 @@ class RowReader:
         if unused:
             yield f"columns that the model does not know are not used: {first_of([*map(repr, unused)])}"
 
-    def _cells(self, lines: Sequence[str], header: Header) -> tuple[list[list[str]], str | None]:
-        """Return the cells of the next lines, and what is wrong with the first malformed line."""
-        separator = self._format.separator
-        rows: list[list[str]] = []
+    def _cells(self, lines: Sequence[str], header: Header) -> tuple[list[list[str]], dict[int, str]]:
+        """Return the cells of the next lines, and what is wrong with malformed ones, whose cells are empty then."""
+        rows, faults = list[list[str]](), dict[int, str]()
         for line in lines:
-            if is_blank(line, separator):
-                self._ended_by_blank = True  # no other line may follow
+            if is_blank(line, self._format.separator):
+                self._n_blank += 1  # at the end, empty lines are no fault
                 continue
-            if self._ended_by_blank:
-                return rows, BLANK_LINE
-            cells = split(line, separator)
+            for _ in range(self._n_blank):
+                faults[len(rows)] = BLANK_LINE
+                rows.append([""] * header.n_columns)
+            self._n_blank = 0
+            cells = split(line, self._format.separator)
             if len(cells) != header.n_columns:
-                return rows, cells_fault(header.n_columns, len(cells), separator)
+                faults[len(rows)] = cells_fault(header.n_columns, len(cells), self._format.separator)
+                cells = [""] * header.n_columns
             rows.append(cells)
-        return rows, None
+        return rows, faults
 
-    def _sound(self, values: FloatArray, time: Sequence[pd.Series], flaw: Flaw | None) -> tuple[Rows, Flaw | None]:
-        """Return the rows up to the first malformed one, and that.
-
-        Parameters
-        ----------
-        values
-            [n_rows, n_sensors], NaN if a value is missing.
-        time
-            The columns whose texts make up a time.
-        flaw
-            Number of a malformed row and what is wrong with it; rows before it may be malformed, too.
-        """
-        infinite = np.argwhere(np.isinf(values[: None if flaw is None else flaw[0]]))
-        if len(infinite):
-            row, sensor = map(int, infinite[0])
-            flaw = Flaw(row, self._about(sensor, number_fault(values[row, sensor])))
-        values = values[: None if flaw is None else flaw.row]
-        gap = min(self._carry.fill(values), key=lambda gap: gap.row, default=None)
-        if gap is not None:
-            flaw = Flaw(gap.row, self._about(gap.sensor, gap.text))
-            values = values[: gap.row]
-        seconds: FloatArray | None = None
-        if time:
-            seconds, wrong = self._clock.seconds(joined([cells.iloc[: len(values)] for cells in time]))
-            if wrong is not None:
-                flaw = Flaw(*wrong)
-                values, seconds = values[: flaw.row], seconds[: flaw.row]
-        first, self._n_rows = self._n_rows, self._n_rows + len(values)
+    def _rows(self, values: FloatArray, time: Sequence[pd.Series], faults: dict[int, str]) -> Iterator[Rows]:
+        """Yield the next rows, given the columns that make up their times, and what is wrong with some."""
+        moments = joined(time) if time else None
+        seconds = None if moments is None else self._seconds(moments, faults)
+        numbers = np.arange(self._n_rows, self._n_rows + len(values))
+        self._n_rows += len(values)
         if seconds is None and self._format.period is not None:
-            seconds = np.arange(first, self._n_rows, dtype=np.float64) * self._format.period
-        return Rows(values, seconds, first), flaw
+            seconds = np.asarray(numbers * self._format.period, dtype=np.float64)
+        rows = Rows(values, seconds, numbers)
+        if faults or (seconds is not None and (np.diff(seconds, prepend=self._last_time) < 0).any()):
+            yield from self._sound(rows, faults)
+        else:
+            self._n_skipped_in_a_row = 0
+            yield self._filled(rows)
 
-    def _no_number(self, sensor: int, cell: object) -> str:
-        return self._about(sensor, number_fault(cell, self._states[sensor]))
+    def _sound(self, rows: Rows, faults: Mapping[int, str]) -> Iterator[Rows]:
+        """Yield the rows that are not malformed."""
+        kept = list[int]()
+        for row, number in enumerate(rows.numbers.tolist()):
+            fault = faults.get(row, "")
+            if rows.time is not None and not fault:
+                fault = BACKWARDS if rows.time[row] < self._last_time else ""
+                self._last_time = max(self._last_time, float(rows.time[row]))
+            if not fault:
+                self._n_skipped_in_a_row = 0
+                kept.append(row)
+                continue
+            if self._on_skip is None:
+                yield self._filled(rows[kept])
+                raise DataError(self._told(number, fault))
+            self._on_skip(self._told(number, fault))
+            self._n_skipped_in_a_row += 1
+            if self._n_skipped_in_a_row == BREAK:
+                yield self._filled(rows[kept])
+                kept = []
+                self._begin()
+        yield self._filled(rows[kept])
 
-    def _numbers(self, columns: Sequence[pd.Series]) -> tuple[FloatArray, tuple[int, int] | None]:
-        """Return columns as numbers [n_rows, n_sensors]; row and sensor of the first cell that is none, or None."""
-        read = [numbers_of(cells, self._format, states) for cells, states in zip(columns, self._states, strict=True)]
-        first = [(int(np.argmax(wrong)), sensor) for sensor, (_, wrong) in enumerate(read) if wrong.any()]
-        return np.column_stack([numbers for numbers, _ in read]), min(first, default=None)
+    def _filled(self, rows: Rows) -> Rows:
+        """Return rows with missing values filled where that is allowed."""
+        self._carry.fill(rows.values)
+        if rows.time is not None and len(rows):
+            self._last_time = float(rows.time[-1])
+        return rows
 
-    def _plain_numbers(self, texts: Sequence[Sequence[str]]) -> tuple[FloatArray, None] | None:
+    def _told(self, number: int, text: str) -> str:
+        """Return what is wrong with a row, with its place."""
+        line = 0 if self.header is None else self.header.line
+        # Every line between the header and the end is a row.
+        place = f"line {line + 1 + number}" if line else f"row {number}"
+        return f"{self._name}, {place}: {text}"
+
+    def _seconds(self, moments: pd.Series, faults: dict[int, str]) -> FloatArray:
+        """Return times in the format that fits the first row with a time; add what is none to the faults."""
+        forms = self._format.time_formats if self._time_format is None else (self._time_format,)
+        read = {form: time_in_seconds(moments, form) for form in forms}
+        no_time = {form: ~np.isfinite(seconds) for form, seconds in read.items()}
+        form = min(forms, key=lambda form: int(np.argmin(no_time[form])) if not no_time[form].all() else len(moments))
+        if not no_time[form].all():
+            self._time_format = form
+        for row in np.flatnonzero(no_time[form]).tolist():
+            faults.setdefault(row, time_fault(moments.iloc[row], [form]))
+        return read[form]
+
+    def _numbers(self, columns: Sequence[pd.Series], faults: dict[int, str]) -> FloatArray:
+        """Return columns as numbers [n_rows, n_sensors]; add rows with a cell that holds none to the faults."""
+        values = np.empty((len(columns[0]), len(columns)))
+        for sensor, (cells, states) in enumerate(zip(columns, self._states, strict=True)):
+            values[:, sensor], wrong = numbers_of(cells, self._format, states)
+            for row in np.flatnonzero(wrong).tolist():
+                if row not in faults:
+                    faults[row] = f"column {self._sensors[sensor]!r}: {number_fault(cells.iloc[row], states)}"
+        return values
+
+    def _plain_numbers(self, texts: Sequence[Sequence[str]]) -> FloatArray | None:
         """Return rows of numbers alone, as `_numbers` does but faster for few rows; None if there is anything else."""
         if self._format.decimal != "." or self._format.missing or any(self._states):
             return None
@@ -313,7 +338,4 @@ class RowReader:
             values = np.array([[float(cell) for cell in row] for row in texts])
         except ValueError:
             return None
-        return (values, None) if np.isfinite(values).all() else None
-
-    def _about(self, sensor: int, text: str) -> str:
-        return f"column {self._sensors[sensor]!r}: {text}"
+        return values if np.isfinite(values).all() else None

@@ -18,11 +18,11 @@ from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.follow import Lines, Piece, Restarted
 from tsadbench.serving.model import Model, ScoredRows
 from tsadbench.serving.resampled import read_resampled
-from tsadbench.serving.rows import RowReader, Rows
-from tsadbench.serving.skipping import OnSkip, SkippingReader
+from tsadbench.serving.rows import OnSkip, RowReader, Rows, recordings
 from tsadbench.serving.stream import Stream
 from tsadbench.utils.arrays import IntArray
 from tsadbench.utils.issues import raise_if_any
+from tsadbench.utils.text import first_of
 
 _BYTES_AT_ONCE = 2**22
 
@@ -38,13 +38,16 @@ def score_file(
 ) -> ScoredRows:
     """Score a whole file: CSV, Parquet, or one with an array.
 
-    ``on_skip`` receives each malformed line, which is skipped then; None: such a line is a DataError that names it.
-    With ``needs_time`` a file without its column of times is malformed; otherwise its rows are numbered. A UsageError
-    if lines are to be skipped of a file whose rows are resampled.
+    A row with a missing value that may not be filled has no score, and the reason. ``on_skip`` receives each malformed
+    line, which is skipped then; None: such a line is a DataError that names it. With ``needs_time`` a file without its
+    column of times is malformed; otherwise its rows are numbered. A UsageError if lines are to be skipped of a file
+    whose rows are resampled.
     """
     if file_format.resample_every is None:
-        reader = RowReader(str(path), file_format, model.card.sensors, needs_time=needs_time)
-        parts, has_times, notes = _read_rows(reader, path, file_format, model.card.sensors, on_skip)
+        reader = RowReader(str(path), file_format, model.card.sensors, needs_time=needs_time, on_skip=on_skip)
+        parts = _read_rows(reader, path, file_format, model.card.sensors, tolerant=on_skip is not None)
+        header = reader.end()
+        has_times, notes = bool(header.time), header.notes
     elif on_skip is not None:
         raise UsageError(
             f"{model.card.label} was fitted on resampled rows: its grid is made of all lines of a file, so that none "
@@ -52,75 +55,63 @@ def score_file(
         )
     else:
         parts, has_times, notes = [read_resampled(path, file_format, model.card.sensors)], bool(file_format.time), ()
-    recordings = _recordings(parts)
-    if not recordings:
+    if not any(map(len, parts)):
         raise DataError(f"{path}: it has no rows that can be used; expected some below the sensors' names")
-    scored = [_scored_whole(model, path.stem, rows, contributions=contributions) for rows in recordings]
-    together = scored[0] if len(scored) == 1 else _together(scored)
-    time = [rows.time for rows in recordings if rows.time is not None]
+    rows = Rows.joined(parts)
+    scored = []
+    for index in filter(len, recordings(rows)):
+        time = None if rows.time is None else rows.time[index] - rows.time[index[0]]
+        recording = Recording(path.stem, rows.values[index], model.card.sensors, time)
+        scored.append((index, model.score(recording, contributions=contributions)))
+    return _spread(model, rows, scored, has_times=has_times, contributions=contributions, notes=notes)
+
+
+def _spread(
+    model: Model,
+    rows: Rows,
+    scored: Sequence[tuple[IntArray, ScoredRows]],
+    *,
+    has_times: bool,
+    contributions: bool,
+    notes: tuple[str, ...],
+) -> ScoredRows:
+    """Return all rows, with the scores of those that were scored, and the reasons of those that cannot be."""
+    scores = np.full(len(rows), np.nan)
+    split = np.full(rows.values.shape, np.nan) if contributions else None
+    for index, part in scored:
+        scores[index] = part.scores
+        if split is not None and part.contributions is not None:
+            split[index] = part.contributions
+    missing = np.isnan(rows.values)
+    reasons = {
+        row: f"no value of {first_of([repr(model.card.sensors[i]) for i in np.flatnonzero(missing[row])])}"
+        for row in np.flatnonzero(missing.any(axis=1)).tolist()
+    }
     return replace(
-        together,
-        time=np.concatenate(time) if time and has_times else None,
+        model.flag(scores, split),
+        first_row=int(rows.numbers[0]) if len(rows) else 0,
+        time=rows.time if has_times else None,
         notes=notes,
-        numbers=None if on_skip is None else np.concatenate([_numbers(part) for part in parts]),
-    )
-
-
-def _recordings(parts: Sequence[Rows]) -> list[Rows]:
-    """Return the rows of each recording together; parts without rows are left out."""
-    groups: list[list[Rows]] = []
-    for part in parts:
-        if not len(part):
-            continue
-        if part.begins or not groups:
-            groups.append([])
-        groups[-1].append(part)
-    return [_joined(group) for group in groups]
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    time = [part.time for part in parts if part.time is not None]
-    return Rows(np.concatenate([part.values for part in parts]), np.concatenate(time) if time else None, parts[0].first)
-
-
-def _numbers(rows: Rows) -> IntArray:
-    return np.arange(rows.first, rows.first + len(rows))
-
-
-def _scored_whole(model: Model, name: str, rows: Rows, *, contributions: bool) -> ScoredRows:
-    time = None if rows.time is None else rows.time - rows.time[0]
-    return model.score(Recording(name, rows.values, model.card.sensors, time), contributions=contributions)
-
-
-def _together(scored: Sequence[ScoredRows]) -> ScoredRows:
-    parts = [one.contributions for one in scored if one.contributions is not None]
-    return ScoredRows(
-        np.concatenate([one.scores for one in scored]),
-        np.concatenate([one.flagged for one in scored]),
-        np.concatenate(parts) if parts else None,
+        numbers=rows.numbers,
+        reasons=reasons,
     )
 
 
 def _read_rows(
-    reader: RowReader, path: Path, file_format: FileFormat, sensors: Sequence[str], on_skip: OnSkip | None
-) -> tuple[list[Rows], bool, tuple[str, ...]]:
-    """Return a file's rows, whether a column of it holds their times, and what a user should know of its header."""
-    skipping = None if on_skip is None else SkippingReader(reader, file_format.separator, on_skip)
+    reader: RowReader, path: Path, file_format: FileFormat, sensors: Sequence[str], *, tolerant: bool
+) -> list[Rows]:
     try:
         if path.suffix.lower() in (*PARQUET, *ARRAYS):
-            parts = list((skipping or reader).read_table(_only_table(path, file_format, sensors)))
-        else:
-            parts = list(_text_rows(path, skipping or reader, file_format.encoding))
+            return list(reader.read_table(_only_table(path, file_format, sensors)))
+        lines, parts = Lines(str(path), file_format.encoding, tolerant=tolerant), list[Rows]()
+        with path.open("rb") as file:
+            while data := file.read(_BYTES_AT_ONCE):
+                parts += reader.read(lines.feed(data))
+        return [*parts, *reader.read(lines.end())]
     except FileNotFoundError as error:
         raise DataError(f"{path}: there is no such file; correct the name") from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
-    reader = reader if skipping is None else skipping.reader
-    reader.end()
-    header = reader.header
-    return parts, header is not None and bool(header.time), () if header is None else header.notes
 
 
 def _only_table(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Table:
@@ -171,16 +162,15 @@ def _scored(pieces: Iterable[Piece], begun: Callable[[], _Source]) -> Iterator[S
     source = begun()
     for piece in pieces:
         if isinstance(piece, Restarted):
-            yield from source.restarted(piece)
+            yield source.restarted(piece)
             source = begun()
         else:
             yield from source.take(piece)
-            source.check()
     yield from source.end()
 
 
 class _Source:
-    """One input that is still growing: a recording, or several if malformed lines come in a row."""
+    """One input that is still growing: a recording, or several if many rows in a row cannot be scored."""
 
     def __init__(
         self,
@@ -192,20 +182,15 @@ class _Source:
         contributions: bool,
         needs_time: bool,
     ) -> None:
+        self._model, self._contributions = model, contributions
         self._lines = Lines(name, file_format.encoding, tolerant=on_skip is not None)
-        self._strict = RowReader(name, file_format, model.card.sensors, needs_time=needs_time)
-        self._skipping = None if on_skip is None else SkippingReader(self._strict, file_format.separator, on_skip)
-        self._begun = partial(Stream, model, contributions=contributions)
-        self._stream = self._begun()
-        # Times and numbers of the rows that have not been scored, and the time of the recording's first row.
-        self._time = np.empty(0)
-        self._numbers = np.empty(0, dtype=np.int64)
+        self._reader = RowReader(name, file_format, model.card.sensors, needs_time=needs_time, on_skip=on_skip)
+        self._stream = Stream(model, contributions=contributions)
+        # Rows without an answer; number of the last row that could be scored; time of the recording's first.
+        self._waiting: Rows | None = None
+        self._last: int | None = None
         self._start: float | None = None
         self._noted = False
-
-    @property
-    def _reader(self) -> RowReader:
-        return self._strict if self._skipping is None else self._skipping.reader
 
     def take(self, data: bytes) -> Iterator[ScoredRows]:
         """Score what the next bytes complete."""
@@ -215,59 +200,44 @@ class _Source:
         """Score the rest; a last line without an end counts."""
         yield from self._score(self._lines.end())
         self._reader.end()
-        yield self._told(self._stream.finish())
+        yield self._answered(self._stream.finish())
 
-    def restarted(self, restarted: Restarted) -> Iterator[ScoredRows]:
+    def restarted(self, restarted: Restarted) -> ScoredRows:
         """Score the rest of a recording after which the file has begun anew; a last line without an end is lost."""
         lost = "; its last line had no end and is left out" if self._lines.unfinished else ""
         note = f"{restarted.reason}{lost}: what follows is read as a new recording, from its header on"
-        if self._reader.header is not None:
-            self._reader.end()
-        rest = self._told(self._stream.finish())
-        yield replace(rest, notes=(*rest.notes, note))
-
-    def check(self) -> None:
-        """Raise a DataError if a line was malformed."""
-        if self._reader.fault is not None:
-            raise self._reader.fault
+        rest = self._answered(self._stream.finish())
+        return replace(rest, notes=(*rest.notes, note))
 
     def _score(self, lines: Sequence[str]) -> Iterator[ScoredRows]:
-        for rows in [self._strict.read(lines)] if self._skipping is None else self._skipping.read(lines):
-            if rows.begins:
-                yield self._told(self._stream.finish())
-                self._stream, self._start = self._begun(), None
-            time = rows.time
-            if time is not None and len(time):
-                self._start = float(time[0]) if self._start is None else self._start
-                self._time = np.concatenate([self._time, time])
-                time = time - self._start
-            self._numbers = np.concatenate([self._numbers, _numbers(rows)])
-            yield self._told(self._stream.push(rows.values, time))
+        for rows in self._reader.read(lines):
+            self._waiting = rows if self._waiting is None else Rows.joined([self._waiting, rows])
+            for number, index in enumerate(recordings(rows, self._last)):
+                if number:
+                    yield self._answered(self._stream.finish())
+                    self._stream, self._start = Stream(self._model, contributions=self._contributions), None
+                time = rows.time
+                if time is not None and len(index):
+                    self._start = float(time[index[0]]) if self._start is None else self._start
+                    time = time[index] - self._start
+                if len(index):
+                    self._last = int(rows.numbers[index[-1]])
+                yield self._answered(self._stream.push(rows.values[index], time if len(index) else None))
 
-    def _told(self, scored: ScoredRows) -> ScoredRows:
-        """Return scored rows with their times and numbers, and with the notes on the header unless they were given."""
-        time, self._time = self._time[: len(scored)], self._time[len(scored) :]
-        numbers, self._numbers = self._numbers[: len(scored)], self._numbers[len(scored) :]
-        header = self._reader.header
-        if header is None:
+    def _answered(self, scored: ScoredRows) -> ScoredRows:
+        """Return scored rows with those between them that cannot be scored, and with the notes on the header once."""
+        header, waiting = self._reader.header, self._waiting
+        if header is None or waiting is None:
             return scored
+        whole = waiting.whole
+        end = int(whole[len(scored)]) if len(scored) < len(whole) else len(waiting)
+        self._waiting = waiting[end:]
         notes, self._noted = () if self._noted else header.notes, True
-        return replace(scored, time=time if header.time else None, notes=notes, numbers=numbers)
-
-
-def _text_rows(path: Path, reader: RowReader | SkippingReader, encoding: str) -> Iterator[Rows]:
-    tolerant = isinstance(reader, SkippingReader)
-    lines = Lines(str(path), encoding, tolerant=tolerant)
-    with path.open("rb") as file:
-        while data := file.read(_BYTES_AT_ONCE):
-            yield from _rows_of(reader, lines.feed(data))
-            if isinstance(reader, RowReader) and reader.fault is not None:
-                return
-    yield from _rows_of(reader, lines.end())
-
-
-def _rows_of(reader: RowReader | SkippingReader, lines: Sequence[str]) -> Iterator[Rows]:
-    if isinstance(reader, SkippingReader):
-        yield from reader.read(lines)
-    else:
-        yield reader.read(lines)
+        return _spread(
+            self._model,
+            waiting[:end],
+            [(whole[: len(scored)], scored)],
+            has_times=bool(header.time),
+            contributions=self._contributions,
+            notes=notes,
+        )

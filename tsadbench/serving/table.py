@@ -17,10 +17,11 @@ from tsadbench.leaderboard.formatting import inert
 from tsadbench.serving.model import ScoredRows
 
 _CONTRIBUTION = "contribution_"
+_REASON = "reason"
 
 
 class CsvTable:
-    """Writes a line per scored row: time or row number, score, flagged, and the contributions if asked for.
+    """Writes a line per scored row: time or row number, score, flagged, contributions if asked for, and reason.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class CsvTable:
         if self._timed is None:
             self._timed = timed
             names = [*(["file"] if self._named else []), "time" if timed else "row", "score", "flagged"]
-            self._writer.writerow([*names, *(f"{_CONTRIBUTION}{sensor}" for sensor in self._sensors)])
+            self._writer.writerow([*names, *(f"{_CONTRIBUTION}{sensor}" for sensor in self._sensors), _REASON])
         if timed != self._timed:
             raise DataError(f"{file}: some files have a column with times, some have none; score them one by one")
         front = [[inert(file)]] * n_rows if self._named else [[]] * n_rows
@@ -61,8 +62,10 @@ class CsvTable:
         flags = map(int, scored.flagged.tolist())
         split = scored.contributions
         parts = [[]] * n_rows if split is None else ([_text(value) for value in row] for row in split.tolist())
-        for first, moment, score, flag, part in zip(front, when, scores, flags, parts, strict=True):
-            self._writer.writerow([*first, moment, score, flag, *part])
+        for first, moment, score, flag, part, reason in zip(
+            front, when, scores, flags, parts, _reasons(scored), strict=True
+        ):
+            self._writer.writerow([*first, moment, score, flag, *part, reason])
 
 
 def parquet_bytes(tables: Sequence[tuple[str, ScoredRows]], sensors: Sequence[str]) -> bytes:
@@ -92,7 +95,11 @@ def _frame(scored: ScoredRows, sensors: Sequence[str]) -> pd.DataFrame:
     columns |= {"score": scored.scores, "flagged": scored.flagged}
     if scored.contributions is not None:
         columns |= {f"{_CONTRIBUTION}{sensor}": scored.contributions[:, i] for i, sensor in enumerate(sensors)}
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns | {_REASON: _reasons(scored)})
+
+
+def _reasons(scored: ScoredRows) -> list[str]:
+    return [scored.reasons.get(row, "") for row in range(len(scored))]
 
 
 def _rows(scored: ScoredRows) -> Sequence[int]:
