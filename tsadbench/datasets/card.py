@@ -1,11 +1,11 @@
-"""The card of a data set: what its files hold, in TOML."""
+"""The card of a data set: what its files hold, in TOML; docs/adding-a-data-set.md shows each key in use."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
@@ -34,39 +34,38 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
     return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
 
 
-def _encoding(name: str) -> str:
-    if fault := encoding_fault(name):
-        raise ValueError(fault)
-    return name
+def _without(fault: Callable[[Any], str]) -> AfterValidator:
+    """Return the rule that a function finds no fault in a value."""
+
+    def check(value: object) -> object:
+        if text := fault(value):
+            raise ValueError(text)
+        return value
+
+    return AfterValidator(check)
 
 
-def _separator(text: str) -> str:
-    if not separates(text):
-        raise ValueError(f"expected one character that stands between cells, found {text!r}")
-    return text
+def _separator_fault(text: str) -> str:
+    return "" if separates(text) else f"expected one character that stands between cells, found {text!r}"
 
 
-def _one_group(pattern: str) -> str:
+def _group_fault(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groups
     except re.error as error:
-        raise ValueError(f"expected a regular expression, found {pattern!r} ({error})") from error
-    if groups != 1:
-        raise ValueError(f"expected a regular expression with one group in parentheses, found {pattern!r}")
-    return pattern
+        return f"expected a regular expression, found {pattern!r} ({error})"
+    return "" if groups == 1 else f"expected one group in parentheses, found {pattern!r}"
 
 
-def _time_formats(forms: str | list[str]) -> str | list[str]:
-    if fault := next(filter(None, map(time_format_fault, listed(forms))), ""):
-        raise ValueError(fault)
-    return forms
+def _time_formats_fault(forms: str | list[str]) -> str:
+    return next(filter(None, map(time_format_fault, listed(forms))), "")
 
 
 Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rows: TypeAlias = Annotated[int, Field(ge=1)]
-OneGroup: TypeAlias = Annotated[str, AfterValidator(_one_group)]
-TimeFormats: TypeAlias = Annotated[str | Texts, AfterValidator(_time_formats)]
+OneGroup: TypeAlias = Annotated[str, _without(_group_fault)]
+TimeFormats: TypeAlias = Annotated[str | Texts, _without(_time_formats_fault)]
 Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1)]
 
 
@@ -77,72 +76,35 @@ class CardTable(BaseModel):
 
 
 class WrittenAs(CardTable):
-    """How text files are written. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``.
+    """How text files are written. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``."""
 
-    Parameters
-    ----------
-    separator
-        The character between two cells; by default a comma.
-    decimal
-        The decimal mark; by default a point.
-    encoding
-        As Python names it; by default UTF-8.
-    header_line
-        Number of the line that names the columns, counted from 1 (the default), or "search" for the first of ten that
-        has them all.
-    units_line
-        Whether the line below the header holds units or other texts; it is skipped.
-    remove_prefix
-        Text to remove from the front of column names.
-    """
-
-    separator: Annotated[str, AfterValidator(_separator)] | None = None
+    separator: Annotated[str, _without(_separator_fault)] | None = None
     decimal: Literal[".", ","] | None = None
-    encoding: Annotated[str, AfterValidator(_encoding)] | None = None
-    header_line: HeaderLine | None = None
-    units_line: bool | None = None
-    remove_prefix: str | None = None
+    encoding: Annotated[str, _without(encoding_fault)] | None = None
+    header_line: HeaderLine | None = None  # counted from 1, or "search": the first of ten with all the columns
+    units_line: bool | None = None  # whether the line below the header holds units or other texts to skip
+    remove_prefix: str | None = None  # from the front of column names
 
 
 class Files(WrittenAs):
-    """How all files are written, unless a part says otherwise.
+    """How all files are written, unless a part says otherwise."""
 
-    Parameters
-    ----------
-    missing
-        Texts that mean a missing value ("Bad Input", "-999"), in addition to the empty cell, NaN, NA, NULL and the
-        like.
-    """
-
-    missing: list[str] = []
+    missing: list[str] = []  # texts of missing values, in addition to the empty cell, NaN, NA, NULL and the like
 
 
 class Part(WrittenAs):
-    """The files of one part, training or test.
+    """The files of one part, training or test."""
 
-    Parameters
-    ----------
-    files
-        File names or patterns, relative to the card's folder.
-    ids
-        What recordings are called: the "path" of their file without the ending, or its "file name" alone.
-    variables
-        Names or patterns of the arrays of a file that are recordings, called by the array's name; by default a file's
-        only array, called by its file.
-    join
-        A regular expression with one group: files with the same text in it are one recording, in the files' order,
-        called by that text.
-    """
-
-    files: Texts
-    ids: Literal["path", "file name"] = "path"
-    variables: Texts | None = None
-    join: OneGroup | None = None
+    files: Texts  # names or patterns, relative to the card's folder
+    ids: Literal["path", "file name"] = "path"  # what a recording is called: its file's path, or the name alone
+    variables: Texts | None = None  # the arrays of a file that are recordings, called by the array's name
+    join: OneGroup | None = None  # files with the same text in this group are one recording, called by that text
 
     @property
     def before_event(self) -> bool:
         """Whether the rows before a recording's first event train."""
-        return False
+        rows = self.rows if isinstance(self, Train) else self.train_rows if isinstance(self, Single) else "all"
+        return rows == BEFORE_FIRST_EVENT
 
     @model_validator(mode="after")
     def _variables_or_join(self) -> Part:
@@ -152,70 +114,30 @@ class Part(WrittenAs):
 
 
 class Train(Part):
-    """The training files.
-
-    Parameters
-    ----------
-    rows
-        Which rows of each recording train: "all", or those "before first event". A file may be in ``[test]`` as well
-        then, which takes the rows from the first event on.
-    """
+    """The training files; if ``rows`` train before the first event, ``[test]`` may name them too, for the others."""
 
     rows: Literal["all", "before first event"] = "all"
 
-    @property
-    def before_event(self) -> bool:
-        """Whether the rows before a recording's first event train."""
-        return self.rows == BEFORE_FIRST_EVENT
-
 
 class Single(Part):
-    r"""Files that hold training rows first and test rows after them.
+    """Files that hold training rows first and test rows after them.
 
-    Parameters
-    ----------
-    train_rows
-        How many rows of each recording are training rows; a regular expression that finds this number in the file's
-        name, as ``'tr_(\d+)'`` for TSB-AD's files; or "before first event": those before its first anomalous row.
+    ``train_rows`` may be a regular expression that finds the number of rows in the file's name.
     """
 
     train_rows: Rows | Literal["before first event"] | OneGroup
 
-    @property
-    def before_event(self) -> bool:
-        """Whether the rows before a recording's first event train."""
-        return self.train_rows == BEFORE_FIRST_EVENT
-
 
 class Columns(CardTable):
-    """What the columns are.
-
-    Parameters
-    ----------
-    sensors
-        Names or patterns; by default every column without another use.
-    ignore
-        Names or patterns of columns that are not sensors.
-    time
-        Name of the column with the times, or of several whose texts make up a time; None if rows have no time.
-    time_format
-        "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`; one of them must fit a whole file.
-    period
-        Seconds from row to row if no column holds times.
-    names
-        Names of the columns of arrays that have none: a list, or a text in which ``{number}`` stands for the column's
-        number, counted from 1.
-    extra_columns
-        Whether an array may have more columns than there are names: "error", or "ignore" to leave the others out.
-    """
+    """What the columns are."""
 
     sensors: Texts = ["*"]
     ignore: list[str] = []
-    time: str | Texts | None = None
-    time_format: TimeFormats = "ISO8601"
-    period: Positive | None = None
-    names: str | Texts | None = None
-    extra_columns: Literal["error", "ignore"] = "error"
+    time: str | Texts | None = None  # several columns: their texts make up a time
+    time_format: TimeFormats = "ISO8601"  # as in `FileFormat.time_formats`
+    period: Positive | None = None  # seconds from row to row if no column holds times
+    names: str | Texts | None = None  # of the columns of arrays that have none: a list, or a text with "{number}"
+    extra_columns: Literal["error", "ignore"] = "error"  # whether an array may have more columns than names
 
     @model_validator(mode="after")
     def _consistent(self) -> Columns:
@@ -229,22 +151,15 @@ class Columns(CardTable):
 
 
 class LabelValues(WrittenAs):
-    """Labels that are one value a row.
-
-    Parameters
-    ----------
-    anomalous, normal
-        The values in anomalous and in normal rows; 1 and true are the same, 0 and false as well.
-    """
+    """Labels that are one value a row; 1 and true are the same, 0 and false as well."""
 
     anomalous: Values = [1]
     normal: Values = [0]
 
     @model_validator(mode="after")
     def _disjoint(self) -> LabelValues:
-        normal = {canonical(value) for value in self.normal}
-        if both := [value for value in self.anomalous if canonical(value) in normal]:
-            raise ValueError(f"a value cannot be both anomalous and normal: {both}")
+        if both := {*map(canonical, self.anomalous)} & {*map(canonical, self.normal)}:
+            raise ValueError(f"a value cannot be both anomalous and normal: {sorted(both)}")
         return self
 
 
@@ -256,19 +171,12 @@ class LabelColumn(LabelValues):
 
 
 class LabelFile(LabelValues):
-    """A file for each recording holds its labels, one a row.
-
-    Parameters
-    ----------
-    file
-        Its path, relative to the data folder; ``{id}`` stands for the recording's id, ``{name}`` for its last part.
-    column
-        The column with the labels, if there are several.
-    """
+    """A file for each recording holds its labels, one a row."""
 
     kind: Literal["file"]
+    # Below the data folder; "{id}" stands for the recording's id, "{name}" for its last part.
     file: Annotated[str, Field(pattern=r"\{(id|name)\}")]
-    column: str | None = None
+    column: str | None = None  # if there are several
 
     def of(self, id_: str) -> str:
         """Return the file with the labels of a recording."""
@@ -276,22 +184,10 @@ class LabelFile(LabelValues):
 
 
 class LabelIntervals(WrittenAs):
-    """A CSV file, beside the card or in the data folder, lists anomalous intervals.
+    """A CSV file, next to the card or in the data folder, lists anomalous intervals.
 
-    A column ``sensors`` may name the sensors that an event shows in, separated by semicolons.
-
-    Parameters
-    ----------
-    file
-        Its path.
-    recording, start, end
-        Its columns. A file without the column of recordings is a log book: each of its intervals counts in every
-        recording that has rows in it.
-    unit
-        What start and end are, both of which belong to the interval: "rows", counted from 0; "time", written as the
-        times of the data; or "seconds" from the recording's first row.
-    time_format
-        How times are written; by default as ``columns.time_format`` says.
+    A column ``sensors`` may name the sensors that an event shows in, separated by semicolons. A file without the column
+    of recordings is a log book: each of its intervals counts in every recording that has rows in it.
     """
 
     kind: Literal["intervals"]
@@ -299,8 +195,9 @@ class LabelIntervals(WrittenAs):
     recording: str = "recording"
     start: str = "start"
     end: str = "end"
+    # Rows are counted from 0, seconds from the recording's first row; both ends belong to the interval.
     unit: Literal["rows", "time", "seconds"] = "rows"
-    time_format: TimeFormats | None = None
+    time_format: TimeFormats | None = None  # by default that of the data
 
 
 class GapsAreErrors(CardTable):
@@ -310,121 +207,59 @@ class GapsAreErrors(CardTable):
 
 
 class FillGaps(CardTable):
-    """A sensor's last value in the same recording is carried forward, and every table says so.
-
-    Parameters
-    ----------
-    at_most
-        The longest run of missing values that may be filled, in rows; None for any.
-    """
+    """A sensor's last value in the same recording is carried forward, and every table says so."""
 
     policy: Literal["forward-fill"]
-    at_most: Rows | None = None
+    at_most: Rows | None = None  # the longest run of missing values that may be filled
 
 
 class CutGaps(CardTable):
-    """Rows with a missing value are left out, and the recording is cut there into pieces.
-
-    Parameters
-    ----------
-    at_least
-        How many rows a piece must have; shorter ones are left out.
-    """
+    """Rows with a missing value are left out, and the recording is cut there into pieces."""
 
     policy: Literal["cut"]
-    at_least: Rows = 2
+    at_least: Rows = 2  # shorter pieces are left out
 
 
 class Long(CardTable):
-    """The columns of files whose rows each hold one value of one sensor: a sample, or a change of the value.
-
-    Parameters
-    ----------
-    name
-        Name of the column with the sensor's name.
-    value
-        Name of the column with its value.
-    """
+    """The columns of files whose rows each hold one value of one sensor: a sample, or a change of the value."""
 
     name: str
     value: str
 
 
 class Resample(CardTable):
-    """The regular grid that the rows of a file are laid on. It begins at the file's first time.
+    """The regular grid that the rows of a file are laid on. It begins at the file's first time."""
 
-    Parameters
-    ----------
-    every
-        Seconds from row to row.
-    by
-        What stands for the values from one row of the grid up to the next: their "median", their "mean", or the "last"
-        of them, which holds until there is another. A row is anomalous if any of those that it stands for is.
-    """
-
-    every: Positive
+    every: Positive  # seconds
+    # What stands for the values from one row of the grid up to the next; "last" holds until there is another.
     by: Literal["median", "mean", "last"] = "median"
 
 
 class Card(CardTable):
-    """What a folder's files hold.
-
-    Parameters
-    ----------
-    schema_
-        Number of the card format; 1. Written ``schema``.
-    name
-        The name under which tables show the data set.
-    files
-        How files are written.
-    train, test
-        Which files are for training and which for testing. Without test files, detectors can be fitted, not compared.
-    single
-        Files that hold both, instead of the two.
-    columns
-        What the columns are.
-    gaps
-        What to do about missing values: ``policy`` is "error", "forward-fill" or "cut".
-    labels
-        Which rows are anomalous: ``kind`` is "column", "file" or "intervals". Without labels nothing can be judged.
-    long, resample
-        The columns of files in long format; the regular grid that rows are laid on.
-    states
-        By name or pattern of sensors: the numbers that stand for texts in their cells.
-    splits
-        Named groups of test recordings: patterns of their ids. ``overall`` always holds all.
-    sessions, entities
-        Stretches of operation, and machines: patterns of the ids of the recordings that belong to each. Once one is
-        named, each training and test recording belongs to one of them.
-    description, prior
-        Files, relative to the card's folder: the system in words (Markdown or text), its couplings (JSON).
-    citation, licence
-        Whom to cite, and the terms of use.
-    version
-        The data set's version: a number that grows whenever its recordings, its training rows, its labels or its splits
-        change.
-    """
+    """What a folder's files hold. Patterns of splits, sessions and entities are those of recordings' ids."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
     files: Files = Files()
     train: Train | None = None
-    test: Part | None = None
-    single: Single | None = None
+    test: Part | None = None  # without it, detectors can be fitted, not compared
+    single: Single | None = None  # in place of the two
     columns: Columns = Columns()
     gaps: Annotated[GapsAreErrors | FillGaps | CutGaps, Field(discriminator="policy")] = GapsAreErrors(policy="error")
     labels: Annotated[LabelColumn | LabelFile | LabelIntervals | None, Field(discriminator="kind")] = None
     long: Long | None = None
     resample: Resample | None = None
+    # By name or pattern of sensors: the numbers that stand for texts in their cells.
     states: dict[str, Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1)]] = {}
-    splits: dict[str, Texts] = {}
+    splits: dict[str, Texts] = {}  # of test recordings; "overall" always holds all
+    # Once one is named, each recording belongs to one of them.
     sessions: dict[str, Texts] = {}
     entities: dict[str, Texts] = {}
-    description: str | None = None
+    description: str | None = None  # files below the card's folder
     prior: str | None = None
     citation: str = ""
     licence: str = ""
-    version: Rows = 1
+    version: Rows = 1  # grows whenever recordings, training rows, labels or splits change
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
