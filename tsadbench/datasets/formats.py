@@ -19,7 +19,7 @@ from tsadbench.datasets.boxed import ARRAYS, read_arrays
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.issues import SHOWN, Issue, condensed
-from tsadbench.utils.text import one_line
+from tsadbench.utils.text import first_of, one_line
 
 PARQUET = (".parquet", ".pq")
 # What pandas takes for a missing value unless it is told otherwise.
@@ -46,23 +46,12 @@ class BadFileError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """The columns of a file, or of one array in it.
+    """The columns of a file, or of one array in it."""
 
-    Parameters
-    ----------
-    name
-        What messages call it.
-    path
-        Its file.
-    frame
-        Its columns, with names unless the array has none (`RangeIndex`).
-    header_line, first_line
-        The lines of the columns' names and of the first row, counted from 1; None if the file has no lines.
-    """
-
-    name: str
+    name: str  # what messages call it
     path: Path
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # with names of columns, unless the array has none (`RangeIndex`)
+    # The lines of the columns' names and of the first row, counted from 1; None if the file has no lines.
     header_line: int | None = None
     first_line: int | None = None
 
@@ -135,27 +124,11 @@ def read_csv(
     values: Sequence[str] = (),
     texts: Sequence[str] = (),
 ) -> Table:
-    """Read a CSV file.
+    """Read a CSV file; a BadFileError if its lines are not a table.
 
-    Parameters
-    ----------
-    path, name
-        The file, and what messages call it.
-    form
-        How it is written.
-    needed, sensors
-        The columns, and patterns of columns, by which a header is searched for.
-    skipped
-        Patterns of columns that are left out.
-    values
-        Texts: if the first line holds nothing else, the file has one column without a name.
-    texts
-        Columns that hold texts even where they look like numbers.
-
-    Raises
-    ------
-    BadFileError
-        If its lines are not a table.
+    A header is searched for by the ``needed`` columns and the patterns ``sensors``. Columns whose names fit ``skipped``
+    are left out unless they are needed. If the first line holds nothing but ``values``, the file has one column without
+    a name. Columns ``texts`` hold texts even where they look like numbers.
     """
     try:
         with path.open(encoding=codec(form.encoding), newline=None) as file:
@@ -163,21 +136,12 @@ def read_csv(
     except UnicodeDecodeError:
         raise BadFileError(_encoding_issue(path, name, form.encoding)) from None
     first = header_line + 1 + (form.units_line and header_line > 0)
-    kept = [column for column, text in enumerate(names) if text in needed or not matches(text, skipped)]
-    frame = parse(path, form, names, kept, texts, skiprows=first - 1, nrows=n_rows - (first - header_line - 1))
-    return Table(name, path, frame, header_line, first)
-
-
-def parse(
-    source: object, form: FileFormat, names: Sequence[str], kept: Sequence[int], texts: Sequence[str] = (), **rows: int
-) -> pd.DataFrame:
-    """Return some columns of lines below a header, with their names; ``rows`` are arguments of `pandas.read_csv`."""
+    kept = {column: text for column, text in enumerate(names) if text in needed or not matches(text, skipped)}
     missing = MISSING | frozenset(form.missing)
-    present = {column: _texts(form, names[column]) for column in kept}
-    present |= {column: frozenset() for column in kept if names[column] in texts}
+    present = {column: frozenset() if text in texts else _texts(form, text) for column, text in kept.items()}
     absent = {column: sorted(missing - (found or frozenset())) for column, found in present.items()}
     frame: pd.DataFrame = pd.read_csv(
-        source,
+        path,
         sep=form.separator,
         decimal=form.decimal,
         encoding=codec(form.encoding),
@@ -185,16 +149,16 @@ def parse(
         names=range(len(names)),
         usecols=list(kept),
         index_col=False,
-        na_values=absent,
+        na_values=absent,  # type: ignore[arg-type]  # the stubs know names of columns alone
         keep_default_na=False,
         dtype={column: "str" for column, found in present.items() if found is not None},
         float_precision=_EXACTLY,
         skip_blank_lines=False,
         skipinitialspace=True,
-        low_memory=True,
-        **rows,
-    )  # type: ignore[call-overload]  # the stubs know neither this mapping nor a range of names
-    return frame.set_axis([names[column] for column in kept], axis=1)
+        skiprows=first - 1,
+        nrows=n_rows - (first - header_line - 1),
+    )
+    return Table(name, path, frame.set_axis(list(kept.values()), axis=1), header_line, first)
 
 
 def _texts(form: FileFormat, column: str) -> frozenset[str] | None:
@@ -363,14 +327,9 @@ def number_fault(cell: object, states: Mapping[str, float] | None = None) -> str
 
 def header_fault(names: Sequence[str], needed: Mapping[str, str]) -> str:
     """Return which columns, given by name with what they are, are missing or occur twice; else an empty text."""
-    counts = {name: names.count(name) for name in needed}
     faults = [
-        f"the {what} {name!r} {'occurs twice' if counts[name] else 'is missing'}"
+        f"the {what} {name!r} {'occurs twice' if name in names else 'is missing'}"
         for name, what in needed.items()
-        if counts[name] != 1
+        if names.count(name) != 1
     ]
-    if not faults:
-        return ""
-    more = f" and {len(faults) - SHOWN} more such" if len(faults) > SHOWN else ""
-    there = f"{', '.join(map(repr, names[:20]))}{', ...' * (len(names) > 20)}"
-    return f"{', '.join(faults[:SHOWN])}{more}; the columns are {there}"
+    return f"{first_of(faults, SHOWN)}; the columns are {first_of([*map(repr, names)], 20)}" if faults else ""

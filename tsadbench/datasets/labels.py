@@ -76,17 +76,7 @@ class Interval(NamedTuple):
 
 
 class Intervals:
-    """The anomalous intervals of all recordings; what is wrong with them is in `issues`.
-
-    Parameters
-    ----------
-    card, labels
-        The card, and its table of intervals.
-    path
-        The file.
-    sensors
-        The data set's sensors.
-    """
+    """The anomalous intervals of all recordings, from a card's file; what is wrong with them is in `issues`."""
 
     def __init__(self, card: Card, labels: LabelIntervals, path: Path, sensors: Sequence[str]) -> None:
         self.issues: list[Issue] = []

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -74,33 +73,17 @@ def try_card(path: Path, folder: Path) -> tuple[LabelledDataset | None, list[Iss
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """A recording of the files, before its rows become training and test recordings.
-
-    Parameters
-    ----------
-    id
-        What the card calls it.
-    roles
-        The parts that name it, each with its place there.
-    part
-        The last of these parts.
-    tables
-        The tables that hold its rows.
-    values, time, labels, causes
-        Its rows: [n_rows, n_sensors], NaN if a value is missing; seconds [n_rows]; True where anomalous; events.
-    rows
-        For each row the one in the files, if they differ.
-    """
+    """A recording of the files, before its rows become training and test recordings."""
 
     id: str
-    roles: dict[str, int]
-    part: Part
-    tables: tuple[Table, ...]
-    values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    roles: dict[str, int]  # the parts that name it, each with its place there
+    part: Part  # the last of these
+    tables: tuple[Table, ...]  # hold its rows
+    values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # [n_rows, n_sensors], NaN if missing
     time: FloatArray | None = None
     labels: BoolArray | None = None
     causes: tuple[Cause, ...] = ()
-    rows: IntArray | None = None
+    rows: IntArray | None = None  # for each row of a grid, its first row in the files
 
     @property
     def before_event(self) -> bool:
@@ -133,6 +116,25 @@ class Piece:
     is_train: bool
     names: tuple[str, ...]
 
+    def is_called(self, patterns: Sequence[str]) -> bool:
+        """Whether one of its names fits one of the patterns."""
+        return any(matches(name, patterns) for name in self.names)
+
+    def recording(self, sensors: tuple[str, ...]) -> Recording:
+        """Return its rows as a recording."""
+        values, time = self.source.values[self.start : self.stop], self.source.time
+        values.flags.writeable = False  # so that the recording does not copy them
+        return Recording(self.id, values, sensors, None if time is None else time[self.start : self.stop])
+
+    def causes(self) -> tuple[Cause, ...]:
+        """Return the source's events that lie in this piece, in rows of the piece."""
+        inside = (
+            Cause(max(one.start, self.start) - self.start, min(one.stop, self.stop) - self.start, one.sensors)
+            for one in self.source.causes
+            if max(one.start, self.start) < min(one.stop, self.stop)
+        )
+        return tuple(inside)
+
 
 class CardReader:
     """Reads the files of one card. What is wrong is collected in `issues`."""
@@ -142,7 +144,6 @@ class CardReader:
         self._card, self._text, self._path, self._folder = card, text, path, folder
         self._sensors: tuple[str, ...] = ()
         self._notes: list[str] = []
-        self._is_complete = True  # whether all files can be opened
 
     def read(self) -> LabelledDataset | None:
         """Return the data set, or None if its recordings cannot be read."""
@@ -162,26 +163,25 @@ class CardReader:
             self.issues += intervals.issues
         self._settle_gaps(sources)
         pieces = self._pieces(sources)
-        splits = self._splits(pieces)
+        train, test = ([one for one in pieces if one.is_train == is_train] for is_train in (True, False))
+        splits = self._splits(test)
         sessions, entities = (self._groups(table, pieces) for table in ("sessions", "entities"))
         description, prior = self._description(), self._prior()
-        tested = card.test is not None or card.single is not None
-        for part in ("train", "test") if tested else ("train",):
-            if not self.issues and not any(piece.is_train == (part == "train") for piece in pieces):
-                self._report(f"no {part} row is left; correct the card's choice of files and rows")
+        if not self.issues and not train:
+            self._report("no train row is left; correct the card's choice of files and rows")
+        if not self.issues and not test and (card.test or card.single):
+            self._report("no test row is left; correct the card's choice of files and rows")
         if self.issues:
             return None
-        made = {piece.id: self._recording(piece) for piece in pieces}
-        test = [piece for piece in pieces if not piece.is_train]
         labels = Labels(
             {one.id: one.source.labels[one.start : one.stop].copy() for one in test if one.source.labels is not None},
             splits,
-            {one.id: causes for one in test if (causes := tuple(_causes_in(one)))},
+            {one.id: causes for one in test if (causes := one.causes())},
         )
         dataset = Dataset(
             name=card.name,
-            train=tuple(made[piece.id] for piece in pieces if piece.is_train),
-            test=tuple(made[piece.id] for piece in test),
+            train=tuple(piece.recording(self._sensors) for piece in train),
+            test=tuple(piece.recording(self._sensors) for piece in test),
             splits=splits,
             description=description,
             prior=prior,
@@ -216,20 +216,18 @@ class CardReader:
             skipped=[pattern for pattern in card.columns.ignore if pattern != label] if not card.long else [],
         )
         self.issues += issues
-        self._is_complete = not issues
         sources: dict[tuple[int, ...], Source] = {}
         for role, part in card.parts:
-            for place, (id_, of_id) in enumerate(self._recordings(role, part, found[role], tables).items()):
-                key = tuple(map(id, of_id))
+            for place, (id_, own) in enumerate(self._recordings(role, part, found[role], tables)):
+                key = tuple(map(id, own))
                 if key not in sources:
-                    sources[key] = Source(id_, {role: place}, part, tuple(of_id))
+                    sources[key] = Source(id_, {role: place}, part, tuple(own))
                     continue
                 other = sources[key]
                 if not other.part.before_event:
-                    self._report(f"{of_id[0].name} is a training file and a test file; take it out of one of them")
+                    self._report(f"{own[0].name} is a training file and a test file; take it out of one of them")
                 other.roles[role] = place
                 other.id, other.part = id_, part
-        self._check_names(sources.values())
         return list(sources.values())
 
     def _find(self, patterns: Sequence[str]) -> dict[str, Path]:
@@ -255,65 +253,46 @@ class CardReader:
 
     def _recordings(
         self, role: str, part: Part, files: Mapping[str, Path], tables: Mapping[str, Mapping[str, Table]]
-    ) -> dict[str, list[Table]]:
-        """Return the tables of each recording of a part."""
-        found: dict[str, list[Table]] = {}
+    ) -> list[tuple[str, list[Table]]]:
+        """Return the id and the tables of each recording of a part."""
+        found: dict[str, tuple[str, list[Table]]] = {}
         for name, path in files.items():
-            arrays = tables.get(name)
-            if arrays is None:
+            arrays = tables.get(name, {})
+            picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
+            if arrays and not picked:
+                text = f"{role}.variables: no array is called {part.variables}; it holds {list(arrays)[:10]}"
+                self._report(text, name)
+            if len(picked) > 1 and part.variables is None:
+                self._report(f"it holds several arrays, {picked[:10]}; pick some by {role}.variables", name)
                 continue
-            if part.variables is not None:
-                picked = [array for array in arrays if matches(array, part.variables)]
-                if not picked:
-                    self._report(
-                        f"{role}.variables: no array is called {part.variables}; it holds {list(arrays)[:10]}",
-                        name,
-                    )
-                for array in picked:
-                    found.setdefault(array or path.stem, []).append(self._named(arrays[array]))
-                continue
-            if len(arrays) > 1:
-                self._report(f"it holds several arrays, {list(arrays)[:10]}; pick some by {role}.variables", name)
-                continue
-            id_ = path.stem if part.ids == "file name" else str(PurePosixPath(name).with_suffix(""))
+            key, id_ = name, path.stem if part.ids == "file name" else str(PurePosixPath(name).with_suffix(""))
             if part.join is not None:
-                if not (group := re.search(part.join, name)) or not group[1]:
+                group = re.search(part.join, name)
+                if not group or not group[1]:
                     self._report(f"{role}.join: {part.join!r} finds no group in {name!r}; correct either")
                     continue
-                id_ = group[1]
-            elif id_ in found:
-                self._report(f"{name} and {found[id_][0].name} would have the same name as recordings; rename one")
-                continue
-            found.setdefault(id_, []).append(self._named(next(iter(arrays.values()))))
-        return found
+                key = id_ = group[1]
+            for array in picked:
+                if part.variables is not None:
+                    key = id_ = array or path.stem
+                found.setdefault(key, (id_, []))[1].append(self._named(arrays[array]))
+        return list(found.values())
 
     def _named(self, table: Table) -> Table:
         """Give names to the columns of an array that has none."""
         columns, n_columns = self._card.columns, table.frame.shape[1]
         if not isinstance(table.frame.columns, pd.RangeIndex):
             return table
-        names = columns.names
-        if names is None:
-            self._report(f"its {n_columns} columns have no names; give columns.names", table.name)
-            given = []
-        elif isinstance(names, str):
-            given = [names.replace(NUMBER, str(number)) for number in range(1, n_columns + 1)]
-        elif len(names) == n_columns or (len(names) < n_columns and columns.extra_columns == "ignore"):
-            given = names
-        else:
-            text = f"expected {len(names)} columns, as many as columns.names has, found {n_columns}"
-            self._report(f'{text}; correct the names, or set columns.extra_columns = "ignore"', table.name)
-            given = []
-        table.frame = table.frame.iloc[:, : len(given)].set_axis(given, axis=1)
+        names = columns.names or []
+        if isinstance(names, str):
+            names = [names.replace(NUMBER, str(number)) for number in range(1, n_columns + 1)]
+        n_named = len(names)
+        if n_named > n_columns or not (n_named == n_columns or (names and columns.extra_columns == "ignore")):
+            text = f"its {n_columns} columns have no names, and columns.names has {n_named}; correct these, or ignore"
+            self._report(f"{text} more columns by columns.extra_columns", table.name)
+            names = []
+        table.frame = table.frame.iloc[:, : len(names)].set_axis(names, axis=1)
         return table
-
-    def _check_names(self, sources: Sequence[Source] | object) -> None:
-        """Report recordings of one name in several parts."""
-        first: dict[str, Source] = {}
-        for source in cast("Sequence[Source]", sources):
-            if (other := first.setdefault(source.id, source)) is not source:
-                names = f"{source.tables[0].name} and {other.tables[0].name}"
-                self._report(f"{names} would have the same name as recordings; rename one")
 
     # ---------------------------------------------------------------------------------------------------- columns
 
@@ -338,17 +317,14 @@ class CardReader:
         self._sensors = tuple(chosen)
         first = sources[0].tables[0].name
         if not chosen:
-            self._report(
-                f"no column is a sensor by columns.sensors = {columns.sensors}; found {headers[0][:20]}", first
-            )
+            text = f"no column is a sensor by columns.sensors = {columns.sensors}; found {headers[0][:20]}"
+            self._report(text, first)
         for name in chosen if labels is None else ():
             if LABEL.search(name) and name not in columns.sensors:
-                text = (
-                    f"column {name!r} is called like a label: name it under [labels], columns.ignore or columns.sensors"
-                )
-                self._report(text, first)
-        for pattern in columns.sensors if self._is_complete and chosen else ():
-            if pattern not in everywhere and not any(matches(name, [pattern]) for name in everywhere):
+                advice = "name it under [labels], columns.ignore or columns.sensors"
+                self._report(f"column {name!r} is called like a label: {advice}", first)
+        for pattern in columns.sensors if not self.issues else ():
+            if not any(matches(name, [pattern]) for name in everywhere):
                 near = nearest(pattern, everywhere) if len(everywhere) < 1000 else ""
                 line = line_of(self._text, ("columns", "sensors"))
                 self._report(f"columns.sensors: no column is called {pattern!r}{near}", line=line)
@@ -360,10 +336,8 @@ class CardReader:
         card, sensors = self._card, self._sensors
         labels = card.labels
         label = labels.column if isinstance(labels, LabelColumn) else None
-        needed = dict.fromkeys(listed(card.columns.time), "time column") | dict.fromkeys(sensors, "sensor")
-        if card.long is not None:
-            needed = dict.fromkeys(listed(card.columns.time), "time column")
-            needed |= dict.fromkeys(card.long.model_dump().values(), "column")
+        needed = dict.fromkeys(listed(card.columns.time), "time column")
+        needed |= dict.fromkeys(card.long.model_dump().values() if card.long else sensors, "column")
         if label is not None and (source.needs_labels or label in source.tables[0].frame):
             needed[label] = "label column"
         faults = [(table, header_fault(list(table.frame.columns), needed)) for table in source.tables]
@@ -386,9 +360,8 @@ class CardReader:
             self._read_label_file(source, labels, n_rows)
         grid = None
         if card.resample is not None and time is not None:
-            if fault := grid_fault(
-                time, card.resample.every, held=card.long is not None and card.resample.by == "last"
-            ):
+            held = card.long is not None and card.resample.by == "last"
+            if fault := grid_fault(time, card.resample.every, held=held):
                 self.issues.append(source.issue(int(np.argmax(np.diff(time))) + 1, fault))
                 return
             grid = Grid.of(time, card.resample.every)
@@ -483,7 +456,7 @@ class CardReader:
             self._report("there is no such file beside the card, or in the data folder", labels.file)
             return None
         found = Intervals(self._card, labels, path, self._sensors)
-        if self._is_complete:
+        if not self.issues:
             found.check_known(source.id for source in sources)
         return found
 
@@ -497,40 +470,31 @@ class CardReader:
 
     def _settle_gaps(self, sources: Sequence[Source]) -> None:
         """Fill missing values or report them, as the card says."""
-        gaps, n_filled, n_files = self._card.gaps, 0, 0
+        gaps = self._card.gaps
+        filled = [int(np.isnan(source.values).sum()) for source in sources]
         for source in sources:
-            filled = 0
-            missing = np.isnan(source.values)
-            for i in np.flatnonzero(missing.any(axis=0)):
-                column = f"column {self._sensors[i]!r}"
-                kind, count = f"missing {self._sensors[i]}", int(missing[:, i].sum())
-                if count == len(missing):
-                    text = f"{column}: it has no value at all; put the column under ignore"
-                    self.issues.append(source.issue(0, text, kind, count))
+            for sensor, values in zip(self._sensors, source.values.T, strict=True):
+                if isinstance(gaps, FillGaps) and np.isnan(values).any():
+                    values[:] = pd.Series(values).ffill(limit=gaps.at_most)
+                missing = np.isnan(values)
+                if missing.all():
+                    text = "so are all others; put the column under ignore"
+                elif isinstance(gaps, CutGaps) or not missing.any():
                     continue
-                if isinstance(gaps, CutGaps):
-                    continue
-                left, text = (
-                    missing[:, i],
-                    'fill it in, ignore the column, or set gaps.policy = "forward-fill" or "cut"',
-                )
-                if isinstance(gaps, FillGaps):
-                    source.values[:, i] = pd.Series(source.values[:, i]).ffill(limit=gaps.at_most)
-                    left, text = np.isnan(source.values[:, i]), "nothing lies before it to be carried forward"
-                    if len(found := np.flatnonzero(left)) and not left[: found[0] + 1].all():
+                elif isinstance(gaps, FillGaps):
+                    text = "no value lies before it to be carried forward"
+                    if not missing[0]:
                         text = f"more than {gaps.at_most} in a row are missing (gaps.at_most)"
-                if left.any():
-                    row = int(np.argmax(left))
-                    self.issues.append(
-                        source.issue(row, f"{column}: a value is missing; {text}", kind, int(left.sum()))
-                    )
-                filled += count
-            n_filled, n_files = n_filled + filled, n_files + (filled > 0)
-        if isinstance(gaps, FillGaps) and n_filled:
-            cells = sum(source.values.size for source in sources)
+                else:
+                    text = 'fill it in, ignore the column, or set gaps.policy = "forward-fill" or "cut"'
+                row, count = int(np.argmax(missing)), int(missing.sum())
+                text = f"column {sensor!r}: a value is missing; {text}"
+                self.issues.append(source.issue(row, text, f"missing {sensor}", count))
+        if isinstance(gaps, FillGaps) and any(filled):
+            share = sum(filled) / sum(source.values.size for source in sources)
             self._notes.append(
-                f"{n_filled} missing values ({n_filled / cells:.2%}) in {n_files} files are filled with the sensor's "
-                "last value, as its card says"
+                f"{sum(filled)} missing values ({share:.2%}) in {np.count_nonzero(filled)} files are filled with the "
+                "sensor's last value, as its card says"
             )
 
     # ----------------------------------------------------------------------------------------------------- pieces
@@ -556,34 +520,29 @@ class CardReader:
         seen: dict[str, Piece] = {}
         for piece in pieces:
             other = seen.setdefault(piece.id, piece)
-            if other.source.id != piece.source.id:  # a piece 1 of "run" and a file "run/1"
-                self._report(f"recordings of {other.source.id!r} and {piece.source.id!r} would be called {piece.id!r}")
-        return sorted(
-            pieces, key=lambda one: (not one.is_train, 0 if one.is_train else [*one.source.roles.values()][-1])
-        )
+            if other is not piece:  # files of one name, or piece 1 of "run" and a file "run/1"
+                files = f"{other.source.tables[0].name} and {piece.source.tables[0].name}"
+                self._report(f"recordings of {files} would both be called {piece.id!r}; rename one")
+        return sorted(pieces, key=lambda one: (not one.is_train, not one.is_train and [*one.source.roles.values()][-1]))
 
     def _border(self, source: Source) -> int:
         """Return how many rows of a recording are for training."""
-        n_rows, labels, part = len(source.values), source.labels, source.part
+        n_rows, labels, part, name = len(source.values), source.labels, source.part, source.tables[0].name
         if source.before_event:
             if labels is not None and labels.any():
                 return int(np.argmax(labels))
-            if labels is not None and source.needs_labels and [*source.roles] != ["train"]:
-                self._report(
-                    "it has no event, so no row is left to test on; name it in one part", source.tables[0].name
-                )
+            if labels is not None and [*source.roles] != ["train"]:
+                self._report("it has no event, so no row is left to test on; name it in one part", name)
             return n_rows
-        if isinstance(part, Single):
-            rows = part.train_rows
-            if isinstance(rows, str):
-                found = re.search(rows, source.tables[0].name)
-                rows = int(found[1]) if found and found[1].isdecimal() else 0
-                if rows == 0:
-                    self._report(f"train_rows: {part.train_rows!r} finds no number in its name", source.tables[0].name)
-            if rows >= n_rows:
-                self._report(f"{rows} rows are for training, but it has {n_rows}", source.tables[0].name)
-            return min(rows, n_rows)
-        return n_rows if "train" in source.roles else 0
+        if not isinstance(part, Single):
+            return n_rows if "train" in source.roles else 0
+        rows = part.train_rows
+        if isinstance(rows, str):
+            found = re.search(rows, name)
+            rows = int(found[1]) if found and found[1].isdecimal() else 0
+        if not 0 < rows < n_rows:
+            self._report(f"train_rows: {part.train_rows!r} makes {rows} training rows, but it has {n_rows}", name)
+        return min(rows, n_rows)
 
     def _cut(self, pieces: Sequence[Piece], at_least: int) -> list[Piece]:
         """Return what missing values leave of pieces: those without any, and their long stretches."""
@@ -593,18 +552,17 @@ class CardReader:
             if not missing.any():
                 kept.append(piece)
                 continue
-            borders = np.flatnonzero(np.diff(np.concatenate([[True], missing, [True]]))).reshape(-1, 2) + piece.start
-            long = borders[borders[:, 1] - borders[:, 0] >= at_least].tolist()
+            borders = np.flatnonzero(np.diff(np.concatenate([[True], missing, [True]]))).reshape(-1, 2)
+            left = np.ones(piece.stop - piece.start, dtype=np.bool_)
+            long = (pair for pair in borders.tolist() if pair[1] - pair[0] >= at_least)
             for number, (start, stop) in enumerate(long, start=1):
-                id_ = f"{piece.id}/{number}"
-                kept.append(Piece(piece.source, id_, start, stop, piece.is_train, (*piece.names, id_)))
-            left = np.ones(piece.stop, dtype=np.bool_)
-            for start, stop in [(0, piece.start), *long]:
                 left[start:stop] = False
+                id_, first = f"{piece.id}/{number}", piece.start
+                kept.append(Piece(piece.source, id_, first + start, first + stop, piece.is_train, (*piece.names, id_)))
             lost += int(left.sum())
             recordings.add(piece.source.id)
             if piece.source.labels is not None:
-                anomalous += int((left & piece.source.labels[: piece.stop]).sum())
+                anomalous += int((left & piece.source.labels[piece.start : piece.stop]).sum())
         if lost:
             n_rows = sum(piece.stop - piece.start for piece in pieces)
             self._notes.append(
@@ -613,23 +571,16 @@ class CardReader:
             )
         return kept
 
-    def _recording(self, piece: Piece) -> Recording:
-        values, time = piece.source.values[piece.start : piece.stop], piece.source.time
-        values.flags.writeable = False  # so that the recording does not copy them
-        return Recording(piece.id, values, self._sensors, None if time is None else time[piece.start : piece.stop])
-
     # ----------------------------------------------------------------------------------------------------- groups
 
-    def _splits(self, pieces: Sequence[Piece]) -> dict[str, tuple[str, ...]]:
+    def _splits(self, test: Sequence[Piece]) -> dict[str, tuple[str, ...]]:
         """Return the test recordings of each split, by id."""
-        test = [piece for piece in pieces if not piece.is_train]
-        splits = {"overall": tuple(piece.id for piece in test)} if self._card.train is None or self._card.test else {}
+        splits = {"overall": tuple(piece.id for piece in test)} if self._card.test or self._card.single else {}
         for split, patterns in self._card.splits.items():
-            splits[split] = tuple(piece.id for piece in test if _is_called(piece, patterns))
-            if not splits[split] and self._is_complete and not self.issues:
-                self._report(
-                    f"splits.{split}: no test recording is called {patterns}; there are {splits['overall'][:10]}"
-                )
+            splits[split] = tuple(piece.id for piece in test if piece.is_called(patterns))
+            if not splits[split] and not self.issues:
+                text = f"no test recording is called {patterns}; there are {splits['overall'][:10]}"
+                self._report(f"splits.{split}: {text}")
         return splits
 
     def _groups(self, table: str, pieces: Sequence[Piece]) -> dict[str, str]:
@@ -641,13 +592,15 @@ class CardReader:
         for group, patterns in declared.items():
             line = line_of(self._text, (table, group))
             for pattern in patterns:
-                members = [piece.id for piece in pieces if _is_called(piece, [pattern])]
+                members = [piece for piece in pieces if piece.is_called([pattern])]
                 if not members:
                     ids = [piece.id for piece in pieces[:10]]
                     self._report(f"{table}.{group}: no recording is called {pattern!r}; there are {ids}", line=line)
-                for id_ in members:
-                    if (other := found.setdefault(id_, group)) != group:
-                        text = f"{table}.{group}: recording {id_!r} belongs to {table}.{other} too; take it out of one"
+                for one in members:
+                    if (other := found.setdefault(one.id, group)) != group:
+                        text = (
+                            f"{table}.{group}: recording {one.id!r} belongs to {table}.{other} too; take it out of one"
+                        )
                         self._report(text, line=line, kind=f"{table} twice")
         missing = [piece.id for piece in pieces if declared and piece.id not in found]
         if missing:
@@ -661,15 +614,17 @@ class CardReader:
 
     # ------------------------------------------------------------------------------------------------ description
 
+    def _near(self, name: str) -> Path:
+        """Return a file that the card names relative to its own folder."""
+        path = self._beside(name, self._path.parent)
+        if path is None:
+            raise FileNotFoundError("there is no such file below the card's folder")
+        return path
+
     def _description(self) -> str:
         name = self._card.description
-        if name is None:
-            return ""
-        path = self._beside(name, self._path.parent)
         try:
-            if path is None:
-                raise OSError("there is no such file below the card's folder")
-            return read_text(path, _LONGEST_DESCRIPTION)
+            return "" if name is None else read_text(self._near(name), _LONGEST_DESCRIPTION)
         except (OSError, UnicodeDecodeError) as error:
             self._report(f"description: {error}", name)
             return ""
@@ -678,13 +633,10 @@ class CardReader:
         name = self._card.prior
         if name is None:
             return None
-        path = self._beside(name, self._path.parent)
         try:
-            if path is None:
-                raise DataError("there is no such file below the card's folder")
-            prior = Prior.load(path, origin=self._card.name)
+            prior = Prior.load(self._near(name), origin=self._card.name)
             prior.check(self._sensors)
-        except (DataError, UsageError) as error:
+        except (OSError, DataError, UsageError) as error:
             self._report(str(error), name)
             return None
         return prior
@@ -710,15 +662,3 @@ def as_counted(text: str) -> tuple[tuple[int, int, str], ...]:
     """
     parts = re.findall(r"\d+|\D+", text)
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
-
-
-def _is_called(piece: Piece, patterns: Sequence[str]) -> bool:
-    return any(matches(name, patterns) for name in piece.names)
-
-
-def _causes_in(piece: Piece) -> Iterator[Cause]:
-    """Yield the events of a recording that lie in a piece of it, in rows of the piece."""
-    for cause in piece.source.causes:
-        start, stop = max(cause.start, piece.start), min(cause.stop, piece.stop)
-        if start < stop:
-            yield Cause(start - piece.start, stop - piece.start, cause.sensors)

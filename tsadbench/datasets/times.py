@@ -23,12 +23,7 @@ BACKWARDS = (
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
     """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format, or far from our days.
 
-    Parameters
-    ----------
-    cells
-        Texts, numbers or times.
-    form
-        "ISO8601", "seconds", "milliseconds" or a format of `datetime.strptime`.
+    Cells are texts, numbers or times; the format is one of `FileFormat.time_formats`.
 
     Examples
     --------
