@@ -93,7 +93,7 @@ class AnomalyTransformer(NetworkDetector):
     )
     paper: ClassVar[Mapping[str, int]] = {"window": 100, "d_model": 512, "n_heads": 8, "n_layers": 3}
 
-    window: Annotated[int | None, Tune(20, 100, log=True, alters_loss=True), Cheap(8)] = None  # type: ignore[assignment]
+    window: Annotated[int | None, Ge(1), Choice((None, 25, 100), alters_loss=True), Cheap(8)] = None  # type: ignore[assignment]
     stride: int = 2
     size: Size = "default"
     d_model: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None

@@ -87,7 +87,7 @@ class TimesNet(NetworkDetector):
     paper: ClassVar[Mapping[str, int]] = {"window": 100, "n_layers": 3}
 
     # In a shorter window than its cheap one, a shift of level fills the window too soon to be seen.
-    window: Annotated[int | None, Ge(2), Tune(20, 100, log=True, alters_loss=True), Cheap(24)] = None  # type: ignore[assignment]
+    window: Annotated[int | None, Ge(2), Choice((None, 25, 100), alters_loss=True), Cheap(24)] = None  # type: ignore[assignment]
     stride: int = 4
     size: Size = "default"
     d_model: Annotated[int | None, Ge(1), Choice((None, 8, 32)), Cheap(4)] = None

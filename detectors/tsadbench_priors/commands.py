@@ -68,6 +68,7 @@ def extract(
     from tsadbench_priors.extract import Cache, Request, collect, voted_prior
     from tsadbench_priors.prompt import read_document
 
+    _keep_apart(out, *system, *([sensors] if sensors else []))
     known, documents = _sensors(dataset, sensors, data), tuple(map(read_document, system))
     request = Request(known, documents, tuple(dict.fromkeys(model)), votes, variants, tuple(pathway), max_tokens)
     answers = Cache(cache or Path(pooch.os_cache("tsadbench")) / "answers")
@@ -162,6 +163,7 @@ def perturb(
     from tsadbench.api import load_prior
     from tsadbench_priors.perturb import perturbed
 
+    _keep_apart(out, Path(prior))
     loaded = load_prior(prior)
     sensors = _sensors(dataset, None, data) if dataset else loaded.sensors
     names = [sensor.name for sensor in sensors] or _ends(loaded)
@@ -217,6 +219,11 @@ def _print_ballots(ballots: list[Ballot]) -> None:
 def _print(text: str, *, err: bool = False) -> None:
     """Print a line of somebody else's text, control characters escaped."""
     typer.echo("".join(one if one.isprintable() else ascii(one)[1:-1] for one in text), err=err)
+
+
+def _keep_apart(out: Path, *read: Path) -> None:
+    if any(out.exists() and file.exists() and out.samefile(file) for file in read):
+        raise UsageError(f"--out {out} is read by this command; choose another file")
 
 
 def _write(out: Path, prior: Prior) -> None:
