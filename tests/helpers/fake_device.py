@@ -127,7 +127,8 @@ class _Named(TorchFunctionMode):
             with self:
                 gradient = torch.ones_like(args[0])
                 engine = torch.autograd.Variable._execution_engine
-                return engine.run_backward(args, (gradient,), False, False, (), True, accumulate_grad=True)
+                kept, inputs = bool(kwargs.get("retain_graph")), tuple(kwargs.get("inputs") or ())
+                return engine.run_backward(args[:1], (gradient,), kept, False, inputs, True, accumulate_grad=True)
         if fake is not None and name in ("numpy", "__array__", "data_ptr"):
             raise TypeError(f"can't convert {FAKE} device type tensor to numpy; use Tensor.cpu() first")
         if fake is not None and name == "tolist":
