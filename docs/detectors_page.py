@@ -15,9 +15,9 @@ from tables import ROOT, rows
 
 from tsadbench.api import Row, number, table_lines
 from tsadbench.base import Traits
-from tsadbench.base.status import KINDS
 from tsadbench.leaderboard.formatting import plain
 from tsadbench.leaderboard.marks import ALL_BELOW
+from tsadbench.leaderboard.presentation import KINDS
 from tsadbench.registry import entries, locate, package_of
 from tsadbench.sandbox import Construction, Description, asking, describe
 from tsadbench.utils.docstrings import method_notes, sections, year_of
