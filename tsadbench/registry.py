@@ -86,9 +86,8 @@ class Source:
         try:
             return functools.reduce(getattr, path.split("."), module)
         except AttributeError:
-            own = [one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__]
-            classes = tuple(one.__name__ for one in own if isinstance(one, type))
-            raise missing(f"{place} has no class {path!r}{nearest(path, classes)}") from None
+            own = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
+            raise missing(f"{place} has no class {path!r}{nearest(path, [one.__name__ for one in own])}") from None
 
 
 def entries(kind: Kind) -> tuple[EntryPoint, ...]:

@@ -29,8 +29,7 @@ class FileFormat:
     units_line: bool = False  # whether the line below the header holds units or the like, which are skipped
     remove_prefix: str = ""  # from the front of column names
     time: tuple[str, ...] = ()  # the columns whose texts make up a time
-    # "ISO8601", "seconds", "milliseconds" or formats of `datetime.strptime`. A data set's file is read with the first
-    # that fits all of its rows; rows that arrive one by one, with the first that fits the first row.
+    # TIME_FORMATS or formats of `datetime.strptime`: the first that fits all rows of a file, or the first of a stream.
     time_formats: Annotated[tuple[str, ...], Len(1)] = ("ISO8601",)
     period: _Seconds | None = None  # from row to row if no column holds times
     unused: tuple[str, ...] = ()  # names or patterns of columns that are neither sensors nor times, as the label

@@ -57,10 +57,8 @@ class Tune:
     ----------
     low, high
         The bounds.
-    log
-        Whether it is drawn on a logarithmic scale.
-    alters_loss
-        As for `Choice`.
+    log, alters_loss
+        Whether it is drawn on a logarithmic scale; as for `Choice`.
 
     Examples
     --------

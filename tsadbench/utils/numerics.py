@@ -33,8 +33,7 @@ def default_jobs() -> int:
 def limit_threads(threads: int) -> None:
     """Set the number of threads of every loaded library; environment variables come too late for these."""
     _libraries().limit(limits=threads)
-    torch: Any = sys.modules.get("torch")
-    if torch is not None:
+    if torch := sys.modules.get("torch"):
         torch.set_num_threads(threads)
 
 

@@ -48,8 +48,7 @@ def read_toml(
     except FileNotFoundError:
         return None, text, [Issue(str(path), f"there is no such file; {advice}")]
     except OSError as error:
-        fault = f"cannot be read ({error.strerror or error}); check the path and its permissions"
-        return None, text, [Issue(str(path), fault)]
+        return None, text, [Issue(str(path), f"cannot be read ({error.strerror or error})")]
     except UnicodeDecodeError:
         return None, text, [Issue(path.name, "expected UTF-8; save the file in that encoding")]
     except (ValueError, RecursionError) as error:  # of a number's digits and of nesting, too
@@ -93,17 +92,15 @@ def line_of(text: str, keys: tuple[str, ...]) -> int | None:
     return lines.get(".".join(keys), lines.get(keys[0]))
 
 
-def _keys(location: tuple[int | str, ...], content: Mapping[str, Any]) -> tuple[str, ...]:
+def _keys(location: tuple[int | str, ...], content: Any) -> tuple[str, ...]:
     """Return a location without what pydantic adds to it: the names of the types that a value might have had."""
-    keys: list[str] = []
-    value: object = content
+    keys, value = list[str](), content
     for number, part in enumerate(location, start=1):
         if not (isinstance(part, str) and isinstance(value, dict)):
             break
-        if number < len(location) and (part not in value or part == value.get("kind")):  # of a table of several kinds
-            continue
-        keys.append(part)
-        value = value.get(part)
+        if number == len(location) or (part in value and part != value.get("kind")):  # else it is a table's kind
+            keys.append(part)
+            value = value.get(part)
     return tuple(keys)
 
 
@@ -112,8 +109,8 @@ def _known(model: type[BaseModel], keys: tuple[str, ...]) -> tuple[str, ...]:
     models: list[type[BaseModel]] = [model]
     for key in keys[:-1]:
         annotations = [one.model_fields[key].annotation for one in models]
-        known = (one for annotation in annotations for one in (annotation, *get_args(annotation)))
-        models = [one for one in known if isinstance(one, type) and issubclass(one, BaseModel)]
+        types = [one for annotation in annotations for one in (annotation, *get_args(annotation))]
+        models = [one for one in types if isinstance(one, type) and issubclass(one, BaseModel)]
     return tuple(field.alias or name for one in models for name, field in one.model_fields.items())
 
 
