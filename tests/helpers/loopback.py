@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -84,7 +85,7 @@ class Server:
         if fault == "other content":
             sent = b"<html>Sign in to the hotel's network</html>"
         request.send_response(200)
-        if fault != "too short":
+        if fault not in ("too short", "never ends"):
             request.send_header("Content-Length", str(len(content if fault == "breaks off" else sent)))
         request.end_headers()
         if body and fault == "stalls":
@@ -94,6 +95,10 @@ class Server:
         elif body and fault == "drips":
             for byte in sent:
                 request.wfile.write(bytes([byte]))
+        elif body and fault == "never ends":
+            with contextlib.suppress(OSError):  # until the client hangs up
+                while not self.released.is_set():
+                    request.wfile.write(bytes(65_536))
         elif body:
             request.wfile.write(sent)
 

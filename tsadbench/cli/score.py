@@ -36,7 +36,7 @@ ADVICE = (
     ('fill it in, ignore the column, or set gaps.policy = "forward-fill" or "cut"', "fill it in"),
     (", name it in files.missing, or ignore the column", ""),
     (" (gaps.at_most)", "; fill them in, or cut the file there"),
-    ("it has no value at all; put the column under ignore", "it has no value at all; the model needs some"),
+    ("so are all others; put the column under ignore", "so are all others; the model needs some"),
     ("resample.every is ", "the model's grid is "),
     ("resample.every = ", "the model's grid of "),
     ("; set it to that or more", ""),
