@@ -51,13 +51,16 @@ class Standardiser:
     @classmethod
     def of(cls, recordings: Sequence[Recording]) -> Self:
         """Learn from training recordings."""
-        series = [recording.values for recording in recordings]
-        n_rows = sum(map(len, series))
-        mean = np.sum([rows.sum(axis=0) for rows in series], axis=0) / n_rows
-        deviation = np.sqrt(np.sum([((rows - mean) ** 2).sum(axis=0) for rows in series], axis=0) / n_rows)
+        return cls.of_rows(pooled_rows(recordings))
+
+    @classmethod
+    def of_rows(cls, rows: FloatArray) -> Self:
+        """Learn from training rows [n_rows, n_sensors]."""
+        # One sum over all rows: where values repeat, the last bits of the z-scores decide the order of ties.
+        mean, deviation = rows.mean(axis=0), rows.std(axis=0)
         # The mean of equal numbers may differ from them in the last bits, and so may their deviation from 0.
-        varies = deviation > n_rows * np.finfo(np.float64).eps * np.abs(mean)
-        return cls(mean=np.where(varies, mean, series[0][0]), scale=np.where(varies, deviation, 1.0), varies=varies)
+        varies = deviation > len(rows) * np.finfo(np.float64).eps * np.abs(mean)
+        return cls(mean=np.where(varies, mean, rows[0]), scale=np.where(varies, deviation, 1.0), varies=varies)
 
     def scaled(self, values: FloatArray) -> FloatArray:
         """Return the z-scores, under the name that every scaler has."""

@@ -25,9 +25,10 @@ from tsadbench.base import (
     detector,
     trailing_mean,
 )
-from tsadbench_detectors.multiview.panel import Panel, Piece, others, pieces, standardiser_of
+from tsadbench_detectors.multiview.panel import Panel, Piece, others, pieces
 from tsadbench_detectors.multiview.tails import Tails
 from tsadbench_detectors.multiview.views import VIEWS
+from tsadbench_detectors.standardise import Standardiser
 
 # Neighbours in time resemble each other: a panel does not see these rows around the block that it judges.
 _GAP = 30
@@ -130,7 +131,7 @@ class MultiView(Detector):
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         series = self._series(recordings)
-        standardiser_of(series).require_variation(type(self).__name__)
+        Standardiser.of_rows(np.concatenate(series)).require_variation(type(self).__name__)
         names, neighbours = self.views.split("+"), self._neighbours(recordings[0].sensors)
         self.lengths_ = [len(values) for values in series]
         self.panel_ = Panel.of(names, series, neighbours)
@@ -279,7 +280,7 @@ def without_beginning(values: FloatArray) -> FloatArray:
 
 def _vary(series: Sequence[FloatArray]) -> bool:
     """Whether a sensor varies over some series."""
-    return bool(series) and bool(standardiser_of(series).varies.any())
+    return bool(series) and bool(Standardiser.of_rows(np.concatenate(series)).varies.any())
 
 
 def _over_sensors(evidence: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from tsadbench.base import BoolArray, FloatArray, Recording
+from tsadbench.base import BoolArray, FloatArray
 from tsadbench_detectors.multiview.views import VIEWS, Graph, View
 from tsadbench_detectors.standardise import Standardiser
 
@@ -32,7 +32,7 @@ class Panel:
 
         ``neighbours`` [n_sensors, n_sensors] are those of the view *graph*.
         """
-        panel = cls(standardiser_of(series), {})
+        panel = cls(Standardiser.of_rows(np.concatenate(series)), {})
         varies = panel.standardiser.varies
         z = [z_scores(panel.standardiser, values) for values in series]
         varying = [np.ascontiguousarray(rows[:, varies]) for rows in z]
@@ -64,13 +64,6 @@ class Panel:
         varying = np.ascontiguousarray(z[:, self.standardiser.varies])
         for view in self.views.values():
             yield view, z if view.sees_constant_sensors else varying
-
-
-def standardiser_of(series: Sequence[FloatArray]) -> Standardiser:
-    """Return mean and standard deviation of series of raw values [n_rows, n_sensors]."""
-    # One sum over all rows: sensors that repeat their values tie, and tails tell ties apart by their last bits.
-    pooled = np.concatenate(series)
-    return Standardiser.of([Recording("series", pooled, tuple(map(str, range(pooled.shape[1]))))])
 
 
 def z_scores(standardiser: Standardiser, values: FloatArray) -> FloatArray:
