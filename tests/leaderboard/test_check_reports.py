@@ -11,6 +11,7 @@ import pytest
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard, StoreError
+from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.checks import (
@@ -183,7 +184,7 @@ class TestCommitted:
         lacking = set()
         for file in LEADERBOARDS.rglob(RECORDS):
             for one in read_records(file):
-                if newest.get(one.label, one.manifest.get("code_hash")) == one.manifest.get("code_hash"):
+                if newest.get(one.label, code_of(one.manifest)) == code_of(one.manifest):
                     lacking |= {one.label} if known.verdict([one]).checked == "no" else set()
         assert not lacking, "run python leaderboards/checks.py, then make tables"
 

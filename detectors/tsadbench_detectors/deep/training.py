@@ -177,11 +177,6 @@ class Training:
 
     def _step(self, windows: Tensor) -> float:
         losses = self._losses(windows)
-        if len(losses) == 1:
-            self._optimisers[0].zero_grad()
-            losses[0].backward()  # type: ignore[no-untyped-call]
-            self._optimisers[0].step()
-            return losses[0].item()
         trained = [
             [weight for group in optimiser.param_groups for weight in group["params"] if weight.requires_grad]
             for optimiser in self._optimisers
