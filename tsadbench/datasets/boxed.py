@@ -147,6 +147,7 @@ def _seal(sizes: Sequence[int]) -> None:
         kernel.drop_capabilities()
         if kernel.landlock_version():  # libraries import more of themselves later
             kernel.restrict((path, kernel.READ) for path in sys.path)
+    with contextlib.suppress(OSError):  # a wall of its own: it stands where the other one is refused
         filter_calls()
 
 
