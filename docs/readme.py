@@ -152,7 +152,7 @@ def facts() -> dict[str, str]:
             for row in csv.DictReader(file)
             if (row["detector"], row["split"], row["metric"]) == ("dprgm[graph=random]", "overall", "auroc")
         )
-    card = tomllib.loads((Path(tsadbench.__file__).parent / "datasets/skab.toml").read_text(encoding="utf-8"))
+    card = tomllib.loads((Path(tsadbench.__file__).parent / "datasets/cards/skab.toml").read_text(encoding="utf-8"))
     paper = in_paper("GDN")
     return {
         **dict(

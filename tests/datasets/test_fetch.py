@@ -11,8 +11,9 @@ import pytest
 
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue
 from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets import fetch, skab, tep
+from tsadbench.datasets import fetch, tep
 from tsadbench.datasets.fetch import Source, download, published
+from tsadbench.datasets.shipped import load_skab
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.progress import listening
 
@@ -127,7 +128,7 @@ class TestLocation:
         with pytest.raises(DataNotFoundError, match="skab"):
             fetch.find("skab", None)  # which never downloads
         assert not cache.exists()
-        assert skab.load(DataOptions()).dataset.folder == cache
+        assert load_skab(DataOptions()).dataset.folder == cache
         assert files_in(cache) == sorted(server.fetched) == sorted(FILES)
 
     @pytest.mark.parametrize("named", ["option", "variable"])
@@ -152,8 +153,8 @@ class TestChanged:
         path = published / "other/2.csv"
         path.write_bytes(path.read_bytes().replace(b"22.11", b"22.12"))
         with pytest.raises(DataError, match=r"other/2\.csv"):
-            skab.load(DataOptions(directory=published.parent))
-        dataset, _ = skab.load(DataOptions(directory=published.parent, allow_changed=True))
+            load_skab(DataOptions(directory=published.parent))
+        dataset, _ = load_skab(DataOptions(directory=published.parent, allow_changed=True))
         (note,) = dataset.notes
         assert "other/2.csv" in note
         (recording,) = (one for one in dataset.test if one.id == "other/2")
@@ -162,14 +163,14 @@ class TestChanged:
     def test_a_missing_file_is_named(self, published):
         (published / "valve2/1.csv").unlink()
         with pytest.raises(DataNotFoundError, match=r"valve2/1\.csv"):
-            skab.load(DataOptions(directory=published.parent))
+            load_skab(DataOptions(directory=published.parent))
 
     def test_a_file_that_cannot_be_read_is_told_first(self, published):
         (published / "valve1/0.csv").write_bytes((published / "valve1/1.csv").read_bytes())
         path = published / "other/14.csv"
         path.write_bytes(path.read_bytes().replace(b"34.11", b"34,11"))
         with pytest.raises(DataError, match=r"other/14\.csv, line 3.*Accelerometer2RMS(?s:.)*valve1/0\.csv"):
-            skab.load(DataOptions(directory=published.parent))
+            load_skab(DataOptions(directory=published.parent))
 
     @pytest.mark.skab
     @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ class TestRecordings:
         by_session = Counter(dataset.sessions[one.id] for one in dataset.test)
         assert len(by_session) >= 8
         assert set(by_session.values()) == {len(FAULTS)}
-        card, *_ = read_card(Path(loop.__file__).with_name("skab.toml"))
+        card, *_ = read_card(Path(loop.__file__).parent / "cards/skab.toml")
         assert card is not None
         assert list(dataset.sensors) == card.columns.sensors
 

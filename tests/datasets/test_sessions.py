@@ -110,9 +110,9 @@ def test_one_row_a_recording_has_no_step():
 @pytest.mark.skab
 def test_skab_undeclared_falls_apart_where_its_files_pause(skab_directory):
     """The declared sessions are unions of inferred ones: pauses of half a minute and more are known to people alone."""
-    from tsadbench.datasets.skab import load
+    from tsadbench.datasets.shipped import load_skab
 
-    declared = load(DataOptions(directory=skab_directory)).dataset
+    declared = load_skab(DataOptions(directory=skab_directory)).dataset
     inferred = groups(dataclasses.replace(declared, sessions={}))
     assert {frozenset(f"valve1/{i}" for i in range(16)), frozenset(f"valve2/{i}" for i in range(4))} <= inferred
     for names in inferred:

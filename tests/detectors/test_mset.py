@@ -91,9 +91,9 @@ def test_equal_rows_do_not_make_it_singular() -> None:
 @pytest.mark.skab
 def test_the_skab_repositorys_own_figures_come_out(skab_directory) -> None:
     """Each file trains on 400 rows, all of them remembered; alarm where the centred mean of 60 rows is above 0.01."""
-    from tsadbench.datasets.skab import load
+    from tsadbench.datasets.shipped import load_skab
 
-    data = load(DataOptions(directory=skab_directory))
+    data = load_skab(DataOptions(directory=skab_directory))
     counts = np.zeros((2, 2), dtype=int)
     for recording in data.dataset.test:
         detector: Detector = MSET(memory_rows=400, ridge=1e-12, residual="raw").fit(recording.rows(0, 400, id="train"))

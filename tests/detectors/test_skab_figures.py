@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, f1_score, precision_recall_
 from tsadbench.base import BoolArray, DataOptions
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.skab import load
+from tsadbench.datasets.shipped import load_skab
 from tsadbench.registry import load_detector
 
 pytestmark = pytest.mark.skab
@@ -113,7 +113,7 @@ def test_figures_of_the_published_protocol(
 
 @pytest.mark.long  # 20 s: 20 epochs
 def test_dpr_gm_has_the_papers_figures_under_the_published_protocol(skab: Skab) -> None:
-    prior = load(DataOptions()).dataset.prior
+    prior = load_skab(DataOptions()).dataset.prior
     assert len(prior.edges) == 19
     auroc, auprc, _ = published(skab, load_detector("dprgm")(prior=prior))
     # The paper's means over five seeds are .7256 and .7165; one seed scatters around them by .006 and .009.

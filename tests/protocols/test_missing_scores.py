@@ -82,9 +82,9 @@ def test_taking_away_test_scores_improves_no_metric(protocol: Protocol, data: st
 @pytest.mark.parametrize("n_silent", [100, 500])
 @pytest.mark.parametrize("protocol", [Strict(), Published(), Skab()], ids=IDS)
 def test_max_z_is_nowhere_better_without_its_first_rows(skab_directory, protocol: Protocol, n_silent: int) -> None:
-    from tsadbench.datasets.skab import load
+    from tsadbench.datasets.shipped import load_skab
 
-    data = load(DataOptions(directory=skab_directory))
+    data = load_skab(DataOptions(directory=skab_directory))
     max_z = load_detector("max-z")
     n_rows = [one.n_rows for one in data.dataset.test]
 

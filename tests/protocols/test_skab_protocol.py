@@ -133,9 +133,9 @@ def test_wrong_options_are_refused(arguments: dict[str, float]) -> None:
 
 @pytest.mark.skab
 def test_skabs_rows_and_floor(skab_directory) -> None:
-    from tsadbench.datasets.skab import load
+    from tsadbench.datasets.shipped import load_skab
 
-    data = load(DataOptions(directory=skab_directory))
+    data = load_skab(DataOptions(directory=skab_directory))
     found = trial(Skab(), data, lambda one: np.ones(one.n_rows), fixed=0.0)
     overall = found.splits["overall"]
     assert (overall.n_rows, overall.n_anomalous) == (23_801, 12_771)

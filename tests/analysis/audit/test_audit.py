@@ -110,9 +110,9 @@ def test_a_shift_between_training_and_normal_test_rows():
 
 @pytest.mark.skab
 def test_what_is_known_of_skab(skab_directory):
-    from tsadbench.datasets.skab import load
+    from tsadbench.datasets.shipped import load_skab
 
-    found = audit(load(DataOptions(directory=skab_directory)))
+    found = audit(load_skab(DataOptions(directory=skab_directory)))
     by_name = {one.name: one for one in found.predictors}
     # Learned from the other three sessions; from the other 33 files, most of them of the same session, it is .937.
     assert by_name["position"].auroc == pytest.approx(0.926, abs=0.001)
