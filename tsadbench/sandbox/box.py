@@ -94,8 +94,7 @@ class Box:
         self._listener = listener
         self._next_report = 0.0
         self._train: tuple[Recording, ...] = ()
-        # What the last request took.
-        self._seconds = self._cpu_seconds = 0.0
+        self._seconds = self._cpu_seconds = 0.0  # of the last request
         self._limits = limits or Limits()
         self._log: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the box
         modules, gpu = construction.source.modules, construction.on_gpu

@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import platform
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +42,6 @@ from tsadbench.utils.text import one_line, printable, printable_values, without_
 
 _Answer = TypeVar("_Answer")
 
-# Its record keeps this note.
 UNKNOWN_SOURCE = (
     "the source of its class is not known (python -, exec, or it uses functions or values of the notebook or script), "
     "so no later run takes its trials for done: each runs them again; put the class into a file"
@@ -119,6 +119,7 @@ def describe(
     file = None if isinstance(what, Construction) and what.on_gpu else _file(source, asked)
     found = _remembered(file)
     if found is None:
+        default_server().preload(_imports(source))
         found = ask(what, described, Description, *asked)
         _remember(found, file)
     default_server().preload(found.sources.imports)
@@ -135,8 +136,7 @@ def with_files_read(construction: Construction) -> Construction:
     return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
 
 
-# The boxes of this thread's `asking`: one for each owner of code, so that no code changes the answers about another's.
-_scope = threading.local()
+_scope = threading.local()  # boxes of `asking`: one for each owner of code, so that none changes another's answers
 
 
 @contextlib.contextmanager
@@ -191,11 +191,7 @@ def ask(
         clean = json.dumps(printable_values(from_json(answered.answer)))  # its docstrings are printed, for instance
         return TypeAdapter(returns).validate_json(clean, strict=True)
     except ValueError as error:
-        fault = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False, include_input=False)[0]
-            fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise PluginError(f"{source.target} cannot be used: no valid answer ({one_line(fault, 200)})") from error
+        raise PluginError(f"{source.target} cannot be used: no valid answer ({one_line(str(error), 200)})") from error
 
 
 # --- What runs beside the detector's code
@@ -251,13 +247,21 @@ def _described(one: Parameter) -> DescribedParameter:
     return DescribedParameter(one.name, one.meaning, as_json(one.default), names)
 
 
+def _imports(source: Source) -> list[str]:
+    """Return what the text of a class's module imports, read without running anything: the server imports it first."""
+    top, *inner = source.modules[0].split(".") if source.modules else [""]
+    folders = (top and (spec := find_package(top)) and spec.submodule_search_locations) or ()
+    files = [Path(folder, *inner).with_suffix(".py") for folder in folders]
+    text = source.text or b"".join(file.read_bytes() for file in files if file.is_file())
+    return re.findall(r"^ *(?:from|import) +([\w.]+)", text.decode(errors="replace"), re.MULTILINE)
+
+
 # --- The cache on disk
 
 
 def _file(source: Source, asked: object) -> Path | None:
     """Return the file that keeps an answer; None if JSON does not know what was asked."""
-    top = source.modules[0].partition(".")[0] if source.modules else ""
-    package = find_package(top) if top else None
+    package = find_package(source.modules[0].partition(".")[0]) if source.modules else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
     about = [source, place, asked, __version__, platform.python_version()]
     try:
@@ -282,8 +286,7 @@ def _remember(found: Description, file: Path | None) -> None:
     with contextlib.suppress(OSError, TsadbenchError):
         if file is not None and found.sources.files:
             write_file(file, to_json([_states(found.sources.files), found]))
-            kept = sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)
-            for old in kept[:-_MOST_KEPT]:
+            for old in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-_MOST_KEPT]:
                 old.unlink(missing_ok=True)
 
 
