@@ -11,7 +11,7 @@ from tsadbench.base import Cheap, Choice, Ge, Recording, Traits, Tune, detector,
 with extra("mscred", "deep"):
     import torch
     from torch import Tensor, nn
-    from torch.nn.functional import mse_loss, pad, selu
+    from torch.nn.functional import linear, mse_loss, pad, selu
 
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
@@ -173,7 +173,7 @@ class Level(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return the last image, [batch, outer, height, width], of images [steps, batch, outer, height, width]."""
         height, width = images.shape[-2:]
-        inside = selu(self.down(surrounded(images.flatten(0, 1), self.down)))
+        inside = selu(convolved(images.flatten(0, 1), self.down))
         inside = inside.view(*images.shape[:2], *inside.shape[1:])
         mean = attended(self.recurrent(inside))
         if self.below is not None:
@@ -201,15 +201,14 @@ class ConvLSTM(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the states after every step, of the images' shape [steps, batch, channels, height, width]."""
-        from_inputs = self.from_input(surrounded(images.flatten(0, 1), self.from_input)).chunk(len(images))
-        state = cell = torch.zeros_like(images[0])
-        states = []
+        from_inputs = convolved(images.flatten(0, 1), self.from_input).chunk(len(images))
+        cell = torch.zeros_like(images[0])
+        states: list[Tensor] = []
         for from_input in from_inputs:
-            gates = from_input + self.from_state(surrounded(state, self.from_state))
+            gates = from_input + convolved(states[-1], self.from_state) if states else from_input
             write, forget, candidate, read = gates.chunk(4, dim=1)
             cell = forget.sigmoid() * cell + write.sigmoid() * candidate.tanh()
-            state = read.sigmoid() * cell.tanh()
-            states.append(state)
+            states.append(read.sigmoid() * cell.tanh())
         return torch.stack(states)
 
 
@@ -220,7 +219,23 @@ def attended(states: Tensor) -> Tensor:
     return (likeness.softmax(dim=0) * flat).sum(dim=0).view(states.shape[1:])
 
 
-def surrounded(images: Tensor, convolution: nn.Conv2d) -> Tensor:
-    """Return images with zeros around them, so that only the stride divides their size; more at the end if uneven."""
-    before, after = (convolution.kernel_size[0] - 1) // 2, convolution.kernel_size[0] // 2
-    return pad(images, (before, after, before, after))
+def convolved(images: Tensor, convolution: nn.Conv2d) -> Tensor:
+    """Return the convolution of images with zeros around them, so that only the stride divides their size.
+
+    Of an uneven number of zeros, more are at the end. What is a product for small images is faster as one.
+    """
+    (size, _), (stride, _), weight, bias = (
+        convolution.kernel_size,
+        convolution.stride,
+        convolution.weight,
+        convolution.bias,
+    )
+    before, after = (size - 1) // 2, size // 2
+    if images.shape[-2:] == (1, 1):
+        # All but one of the kernel's weights meet zeros.
+        return linear(images[..., 0, 0], weight[..., before, before], bias)[..., None, None]
+    images = pad(images, (before, after, before, after))
+    if size == stride:
+        patches = images.unfold(2, size, size).unfold(3, size, size).movedim(1, 3).flatten(3)
+        return linear(patches, weight.flatten(1), bias).movedim(3, 1)
+    return convolution(images)
