@@ -138,9 +138,8 @@ class DVGCRN(NetworkDetector):
         """Return ``-log p`` of each window's last row at the latent variables' means."""
         rows = windows.transpose(0, 1)
         # The layers above the lowest have a part in the prior alone.
-        lowest = self.network_.read(rows, rows.new_zeros(*rows.shape[:2], self.network_.layers[0].latent), n_layers=1)[
-            0
-        ]
+        noise = rows.new_zeros(*rows.shape[:2], self.network_.layers[0].latent)
+        (lowest,) = self.network_.read(rows, noise, n_layers=1)
         return self.network_.row_surprise(rows[-1], lowest.state[-2], lowest.latent[-1])
 
 

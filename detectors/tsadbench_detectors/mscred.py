@@ -224,12 +224,8 @@ def convolved(images: Tensor, convolution: nn.Conv2d) -> Tensor:
 
     Of an uneven number of zeros, more are at the end. What is a product for small images is faster as one.
     """
-    (size, _), (stride, _), weight, bias = (
-        convolution.kernel_size,
-        convolution.stride,
-        convolution.weight,
-        convolution.bias,
-    )
+    (size, _), (stride, _) = convolution.kernel_size, convolution.stride
+    weight, bias = convolution.weight, convolution.bias
     before, after = (size - 1) // 2, size // 2
     if images.shape[-2:] == (1, 1):
         # All but one of the kernel's weights meet zeros.
