@@ -185,6 +185,19 @@ class Course(NamedTuple):
         return functional.pad(self.state[:-1], (0, 0, 0, 0, 1, 0))
 
 
+class Factors(NamedTuple):
+    """What x adds to d and u of a layer at every step, and by what z, h and the layer below are multiplied."""
+
+    d_of_x: Tensor
+    u_of_x: Tensor
+    d_by_h: Tensor
+    u_by_lower: Tensor
+    u_by_z: Tensor
+    gates_by_u: Tensor
+    gates_by_h: Tensor
+    gates_by_lower: Tensor
+
+
 class Layer(nn.Module):
     """The weights with which one layer's latent variables are inferred, step by step.
 
@@ -203,17 +216,15 @@ class Layer(nn.Module):
         # Blocks of rows: input gate, forget gate, output gate, candidate.
         self.gates = nn.Linear(2 * hidden + self.below, 4 * hidden)
 
-    def parts(self, rows: Tensor, lower: Tensor, upper: Tensor) -> tuple[Tensor, ...]:
-        """Return what x adds to d and u, for all steps at once; then the other factors, as `Network.read` takes them.
-
-        ``lower`` and ``upper`` are the embeddings of what is below, and of the layer's latent variables.
-        """
+    def factors(self, rows: Tensor, lower: Tensor, upper: Tensor) -> Factors:
+        """Return the layer's factors; ``lower`` and ``upper`` embed what is below, and its own latent variables."""
         graph = adjacency(lower, upper)
         d_by_x, d_by_h = self.posterior.weight.tensor_split([-self.hidden], dim=1)
-        u_by_x, *u_by_z = (self.gathered.weight @ graph).tensor_split([self.n_rows, -self.latent], dim=1)
+        u_by_x, u_by_lower, u_by_z = (self.gathered.weight @ graph).tensor_split([self.n_rows, -self.latent], dim=1)
         d_of_x = functional.linear(rows, d_by_x, self.posterior.bias)
         u_of_x = functional.linear(rows[..., : self.n_rows], u_by_x, self.gathered.bias)
-        return d_of_x, u_of_x, d_by_h, *u_by_z, *self.gates.weight.split([self.hidden, self.hidden, self.below], dim=1)
+        of_gates = self.gates.weight.tensor_split([self.hidden, 2 * self.hidden], dim=1)
+        return Factors(d_of_x, u_of_x, d_by_h, u_by_lower, u_by_z, *of_gates)
 
 
 class Network(nn.Module):
@@ -251,18 +262,21 @@ class Network(nn.Module):
         """
         layers = self.layers[:n_layers]
         latents, hiddens = [layer.latent for layer in layers], [layer.hidden for layer in layers]
-        parts = (layer.parts(rows, *self.nodes[n : n + 2]) for n, layer in enumerate(layers))
-        d_of_x, u_of_x, d_by_h, u_by_lower, u_by_z, gates_by_u, gates_by_h, gates_by_lower = zip(*parts, strict=True)
-        d_by_h, u_by_z, u_by_lower = _joined(d_by_h, hiddens), _joined(u_by_z, latents), _joined(u_by_lower, latents, 1)
-        gates_by_h = _joined(gates_by_h, hiddens, 0, 4) + _joined(gates_by_lower, hiddens, 1, 4)
-        gates_by_u = _joined(gates_by_u, hiddens, 0, 4)
+        each = [layer.factors(rows, *self.nodes[n : n + 2]) for n, layer in enumerate(layers)]
+        d_by_h, u_by_z = _joined([one.d_by_h for one in each], hiddens), _joined([one.u_by_z for one in each], latents)
+        u_by_lower = _joined([one.u_by_lower for one in each], latents, 1)
+        gates_by_u = _joined([one.gates_by_u for one in each], hiddens, 0, 4)
+        gates_by_h = _joined([one.gates_by_h for one in each], hiddens, 0, 4)
+        gates_by_h = gates_by_h + _joined([one.gates_by_lower for one in each], hiddens, 1, 4)
         z_by_d = _joined([layer.to_latent.weight for layer in layers], hiddens, 0, 2)
         z_bias = torch.cat(_by_kind([layer.to_latent.bias for layer in layers], 2))[:, None]
         gates_bias = torch.cat(_by_kind([layer.gates.bias for layer in layers], 4))[:, None]
         h = cell = rows.new_zeros(sum(hiddens), rows.shape[1])
         z = rows.new_zeros(sum(latents), rows.shape[1])
         begins = torch.arange(len(layers)).repeat_interleave(torch.tensor(hiddens))[:, None].to(rows.device)
-        steps, by_step = [], map(_staggered, (d_of_x, u_of_x, noise.split(latents, dim=2)))
+        steps = []
+        noises = torch.split(noise, latents, dim=2)
+        by_step = map(_staggered, ([one.d_of_x for one in each], [one.u_of_x for one in each], noises))
         for step, (of_d, of_u, of_noise) in enumerate(zip(*by_step, strict=True)):
             d = functional.leaky_relu(torch.addmm(of_d, d_by_h, h), _SLOPE)
             mean, log_variance = torch.addmm(z_bias, z_by_d, d).chunk(2)
@@ -279,7 +293,9 @@ class Network(nn.Module):
             h = read * cell.tanh()
             steps.append((z, mean, log_variance, h))
         found = (torch.stack(part) for part in zip(*steps, strict=True))
-        by_layer = [part.split(sizes, dim=1) for part, sizes in zip(found, [latents] * 3 + [hiddens], strict=True)]
+        by_layer = [
+            torch.split(part, sizes, dim=1) for part, sizes in zip(found, [latents] * 3 + [hiddens], strict=True)
+        ]
         return [Course(*(part[n][n : n + len(rows)].mT for part in by_layer)) for n in range(len(layers))]
 
     def generated(self, level: int, before: Tensor, above: Tensor | None) -> Tensor:

@@ -234,4 +234,4 @@ def convolved(images: Tensor, convolution: nn.Conv2d) -> Tensor:
     if size == stride:
         patches = images.unfold(2, size, size).unfold(3, size, size).movedim(1, 3).flatten(3)
         return linear(patches, weight.flatten(1), bias).movedim(3, 1)
-    return convolution(images)
+    return torch.as_tensor(convolution(images))
