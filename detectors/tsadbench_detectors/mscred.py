@@ -185,13 +185,7 @@ class Level(nn.Module):
 
 
 class ConvLSTM(nn.Module):
-    """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015).
-
-    Parameters
-    ----------
-    channels
-        Of the images and of the state.
-    """
+    """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
