@@ -182,7 +182,7 @@ class Network(nn.Module):
 
 
 class TimesBlock(nn.Module):
-    """Folds each window by its strongest periods, convolves, and adds the mean, weighted by amplitude, to the window."""
+    """Folds each window by its strongest periods, convolves, and adds the mean by amplitude to the window."""
 
     def __init__(self, d_model: int, d_ff: int, top_k: int) -> None:
         super().__init__()
