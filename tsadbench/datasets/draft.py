@@ -6,47 +6,46 @@ import glob
 import re
 import tempfile
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
+import pandas as pd
+from jinja2 import Environment
 
+from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import NAME
-from tsadbench.datasets.look import Look
-from tsadbench.datasets.reader import try_card
-from tsadbench.datasets.sorting import FEWEST_TEST_ROWS, TEXTS, WRITTEN_AS, Sorted, sort_files
-from tsadbench.datasets.times import iso_time
+from tsadbench.datasets.formats import PARQUET, read_files
+from tsadbench.datasets.look import Look, fitting_times, label_texts, sniffed
+from tsadbench.datasets.reader import LABEL, as_counted, try_card
+from tsadbench.datasets.times import iso_time, time_in_seconds
+from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.files import digest
 from tsadbench.utils.issues import Issue
-from tsadbench.utils.text import first_of
+from tsadbench.utils.text import first_of, one_line, printable
 from tsadbench.utils.toml import toml_value
 
+_TEXTS = (".csv", ".txt", ".tsv")
+_ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
+_FEWEST_TEST_ROWS = 31  # the default protocol evaluates a test recording's rows after its first 30
+_TRAINING = re.compile(r"train|normal|healthy|baseline|nominal|good", re.IGNORECASE)
+_TEST = re.compile(
+    r"test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler|defe[ck]t"
+    r"|(not?|non)[-_ ]?(normal|good|healthy|nominal)",
+    re.IGNORECASE,
+)
+_FAULT_FREE = re.compile(r"(fault|fail(ure)?|anomal(y|ies)|attack|error|leak)s?[-_ ]?free", re.IGNORECASE)
+_NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
+_USUAL_LABELS = ("anomaly", "label", "is_anomaly", "attack", "fault")
+_START = re.compile(r"(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
+_END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
+_WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _MOST_NAMED, _LEAST_REPEATED, _MOST_STATES, _SHOWN_ROWS, _SHOWN_SENSORS = 100, 5, 10, 3, 8
-DECIDE = "# Decide: "
-
-_HEAD = """\
-# A card for tsadbench, written by looking at the files. Everything in it is a guess until you have read it.
-# Then:  tsadbench data validate CARD   and   tsadbench fit --dataset CARD --out plant.model
-#
-# How the files were sorted, and why:
-{told}
-schema = 1
-name = {name}
-# citation = ""    licence = ""
-# The system in words, and its physical couplings (docs/priors.md), as files beside this card:
-# description = "system.md"
-# prior = "prior.json"
-"""
-_SESSIONS = """
-# Recordings of one stretch of operation (a run, a day) resemble each other, and statistics count stretches. Put each
-# training and test recording into one; without this table, shared rows and times tell which belong together.
-# [sessions]
-# monday = ["train/1", "test/*"]
-# Groups of test recordings that tables show apart:
-# [splits]
-# valve = ["valve/*"]"""
+_TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +65,15 @@ def draft_card(folder: Path) -> Draft:
 
     A UsageError if there is no such folder, or no such file in it. A DataError if no file is a table of numbers.
     """
-    found = sort_files(folder)
-    looks = found.looks
-    lines = [*_parts(found), *_columns(found), *_gaps(looks), *_states(looks)]
-    _doubt(found)
-    plain = unicodedata.normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
-    told = "\n".join([*(f"#   {line}" for line in found.told), *(DECIDE + text for text in found.decide)])
-    head = _HEAD.format(told=told, name=toml_value(name if re.fullmatch(NAME, name) else "my-plant"))
-    text = "\n".join([head, *_files(looks), *lines, _SESSIONS, ""])
+    drafter = _Drafter(folder)
+    text = drafter.card(folder)
     with tempfile.TemporaryDirectory() as elsewhere:
         card = Path(elsewhere) / "card.toml"
         card.write_text(text, encoding="utf-8")
         loaded, problems = try_card(card, folder)
     judged = loaded is not None and not loaded.missing
     rows = [] if loaded is None else _first_rows(loaded.dataset.train[0])
-    return Draft(text, found.told, found.decide, problems, rows, judged)
+    return Draft(text, drafter.told, drafter.decide, problems, rows, judged)
 
 
 def _first_rows(first: Recording) -> list[str]:
@@ -93,36 +85,252 @@ def _first_rows(first: Recording) -> list[str]:
     return rows
 
 
-def _files(looks: Sequence[Look]) -> Iterable[str]:
-    texts = [look for look in looks if look.path.suffix.lower() in TEXTS]
-    odd = list({text: None for look in looks for text in look.odd})
-    yield "[files]"
-    for key in WRITTEN_AS:
-        values = list(dict.fromkeys(getattr(look.form, key) for look in texts))
-        if values and (key != "units_line" or any(values)):
-            differ = f"  # files differ: {values}; each part may have its own" if len(values) > 1 else ""
-            yield f"{key} = {toml_value(values[0])}{differ}"
-    if odd:
-        yield f"missing = {toml_value(odd)}  # texts among numbers, taken for missing values"
-    yield ""
+class _Drafter:
+    """Sorts the files of a folder by their names and contents: training, test, labels and leftovers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.told: list[str] = []
+        self.decide: list[str] = []
+        self._labels: dict[str, object] = {}  # the keys of [labels]
+        self._ids = ""  # how test recordings are called, if files of labels are called so
+        self._looks = self._of_one_kind(self._labelled(self._read(folder)))
+        if not self._looks:
+            raise DataError("\n  ".join([f"{folder}: no file is a table of numbers with a header", *self.told]))
+        values = {value: None for look in self._looks if look.labels is not None for value in look.labels.dropna()}
+        usual = [value for name in _NORMAL for value in values if value.lower() == name]
+        self._normal = next(iter([*usual, *values]), None)
+        if len(values) > 1 and self._labels["kind"] != "intervals":
+            self._labels["anomalous"] = [value for value in values if value != self._normal]
+            self._labels["normal"] = [self._normal]
+        self._before_event = False  # whether the same files train up to their first anomaly
+        self._train, self._test = self._sorted()
+
+    def _tell(self, role: str, reason: str, looks: Iterable[Look | str]) -> None:
+        if names := [look if isinstance(look, str) else look.name for look in looks]:
+            self.told.append(f"{role:<8} {first_of(names, 5)}: {reason}")
+
+    def _read(self, folder: Path) -> list[Look]:
+        """Return a look at each file that can be read as a table."""
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
+        paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
+        names = [name for name in sorted(paths, key=as_counted) if not re.search(r"(^|/)\.|\.toml$", name)]
+        forms = {
+            name: sniffed(path) if path.suffix.lower() in _TEXTS else FileFormat()
+            for name, path in ((name, paths[name]) for name in names)
+            if path.suffix.lower() in _ENDINGS and printable(name) == name and path.is_file()
+        }
+        others = [name for name in names if name not in forms]
+        self._tell("left out", "no tables; save workbooks as CSV, unpack archives", others)
+        if not forms:
+            raise UsageError(f"{folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
+        tables, issues = read_files({name: paths[name] for name in forms}, forms.__getitem__)
+        for issue in {issue.file: issue for issue in reversed(issues)}.values():
+            self._tell("left out", str(issue).partition(": ")[2], [issue.file])
+        looks = []
+        for name, arrays in tables.items():
+            widest = max((table.frame.shape[1] for table in arrays.values()), default=0)
+            wide = {array: table.frame for array, table in arrays.items() if table.frame.shape[1] == widest}
+            frame = next(iter(wide.values()), pd.DataFrame())
+            if isinstance(frame.columns, pd.RangeIndex):
+                frame = frame.set_axis([f"x{number}" for number in range(1, widest + 1)], axis=1)
+            if frame.columns.has_duplicates:
+                self._tell("left out", "two of its columns have the same name", [name])
+                continue
+            looks.append(Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ()))
+            looks[-1].find_roles()
+        return looks
+
+    def _labelled(self, looks: list[Look]) -> list[Look]:
+        """Give files the labels that a column, a list of intervals or other files hold; return them without these."""
+        columns = [name for look in looks if look.those("sensor") for name in look.those("label")]
+        if columns:
+            usual = {name: number for number, name in enumerate(_USUAL_LABELS)}
+            column = min(columns, key=lambda name: usual.get(name.lower(), len(usual)))
+            self._labels = {"kind": "column", "column": column}
+            for look in looks:
+                look.labels = label_texts(look.frame[column]) if column in look.frame else None
+            return looks
+        for look in looks:
+            start, end = (next(filter(form.fullmatch, look.frame.columns), "") for form in (_START, _END))
+            others = [other for other in looks if other is not look]
+            if start and end and others and len(look.frame) and self._intervals(look, start, end, others):
+                self._tell("labels", "it lists intervals", [look])
+                return others
+        files = [look for look in looks if look.frame.shape[1] == 1 and LABEL.search(look.name)]
+        used = [file for file in files if any(self._label(look, file) for look in sorted(looks, key=_longest_first))]
+        self._tell("labels", "they tell which rows of other files are anomalous", used)
+        return [look for look in looks if look not in used]
+
+    def _label(self, look: Look, file: Look) -> bool:
+        """Give a file the labels in another one if this is called after it; return whether it is."""
+        id_, stem = str(PurePosixPath(look.name).with_suffix("")), PurePosixPath(file.name).stem
+        called = id_ if id_ in file.name else stem if stem == PurePosixPath(id_).name else ""
+        values = label_texts(file.frame.iloc[:, 0])
+        if len(values) == len(look.frame) - 1:  # a label has been taken for the column's name
+            values = pd.concat([pd.Series([str(file.frame.columns[0])]), values], ignore_index=True)
+        if look is file or not called or len(values) != len(look.frame) or look.frame.shape[1] < 2:
+            return False
+        look.labels = values
+        # Not "{name}" in the file: two recordings of one name would share labels; as ids, the reader refuses them.
+        self._ids = "" if called == id_ else "file name"
+        self._labels = {"kind": "file", "file": "{id}".join(file.name.rsplit(called, 1))}
+        return True
+
+    def _intervals(self, look: Look, start: str, end: str, others: Sequence[Look]) -> bool:
+        """Give files the labels that the intervals in one of them tell; return whether it holds intervals."""
+        cells, form = look.frame[[start, end]], ""
+        in_rows = all(map(pd.api.types.is_integer_dtype, cells.dtypes))
+        concerned = [other for other in others if in_rows or other.formats]
+        if not in_rows:
+            form = next(iter(fitting_times(pd.concat([cells[start], cells[end]]))), "")
+        if not ("recording" in look.frame if in_rows else form and concerned):
+            return False
+        first, last = (cells[name].to_numpy() if in_rows else time_in_seconds(cells[name], form) for name in cells)
+        names = look.frame.get("recording", pd.Series("", look.frame.index)).astype(str)
+        for other in concerned:
+            mine = names.isin(["", str(PurePosixPath(other.name).with_suffix(""))]).to_numpy()
+            rows = np.arange(len(other.frame)) if in_rows else other.seconds
+            begun = np.searchsorted(np.sort(first[mine]), rows, side="right")
+            inside = begun > np.searchsorted(np.sort(last[mine]), rows, side="left")
+            other.labels = pd.Series(np.where(inside, "1", "0")) if inside.any() else None
+        self._labels = {"kind": "intervals", "file": look.name, "unit": "rows" if in_rows else "time"}
+        self._labels |= {key: name for key, name in (("start", start), ("end", end)) if name != key}
+        if not in_rows and form != concerned[0].formats[0]:
+            self._labels["time_format"] = form
+        written = {key: getattr(look.form, key) for key in _WRITTEN_AS}
+        self._labels |= {key: own for key, own in written.items() if own != getattr(concerned[0].form, key)}
+        return True
+
+    def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
+        """Return the files with numbers that have all columns that most rows have, and of equal files the first."""
+        rows: Counter[frozenset[str]] = Counter()
+        kept: dict[str, Look] = {}
+        for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
+            if not look.those("sensor") or len(look.frame) < 2:
+                texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
+                self._tell("left out", f"no table of numbers{''.join(texts[:1])}", [look])
+            elif (first := kept.setdefault(digest(look.path.read_bytes()), look)) is not look:
+                self._tell("left out", f"the same bytes as {first.name}", [look])
+            else:
+                rows[frozenset({*look.those("sensor"), *look.those("time")})] += len(look.frame)
+        # Of kinds whose columns others have as well, the one that lets most rows in.
+        fitting = {kind: sum(n for other, n in rows.items() if kind <= other) for kind in rows}
+        columns = max(fitting, key=lambda kind: (fitting[kind], len(kind)), default=frozenset[str]())
+        for look in kept.values():
+            if lacking := sorted(columns.difference(look.frame)):
+                self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", [look])
+        return [look for look in looks if look in kept.values() and columns.issubset(look.frame)]
+
+    def _sorted(self) -> tuple[list[Look], list[Look]]:
+        """Return the files for training and for the test; a file whose name says test never trains as a whole."""
+        looks, train = self._looks, list[Look]()
+        plain = {look.name: _FAULT_FREE.sub("normal", look.name) for look in looks}
+        faulty = [look for look in looks if look.anomalous(self._normal).any()]
+        called_test = [look for look in looks if _TEST.search(plain[look.name])]
+        test = [look for look in looks if look in faulty or look in called_test]
+        normal = [look for look in looks if look not in test and _TRAINING.search(plain[look.name])]
+        others = [look for look in looks if look not in test and look not in normal]
+        self._tell("train", "its name says normal or training", normal)
+        self._tell("test", "its name speaks of tests or faults", called_test)
+        self._tell("test", "rows are labelled anomalous", [look for look in faulty if look not in called_test])
+        if normal:
+            train, test = normal, [look for look in looks if look not in normal]
+            self._tell("test", "its name does not say normal, as that of others does", others)
+        elif others:
+            train, names = others, first_of([look.name for look in others], 5)
+            self._tell("train", "nothing speaks against it", others)
+            self.decide.append(f"{names} train only because nothing speaks against it: are all rows normal?")
+        elif begun := [look for look in faulty if not look.anomalous(self._normal)[0]]:
+            train, self._before_event = begun, True
+            self._tell("train", "no file is for training alone: the rows before the first anomaly", begun)
+        else:
+            self.decide.append("No file seems to hold normal rows alone: name those that do under [train].")
+        short = [look for look in test if len(look.frame) < _FEWEST_TEST_ROWS]
+        self._tell("left out", f"a test file of fewer than {_FEWEST_TEST_ROWS} rows is not judged", short)
+        if len(test) > len(short) and all(look.labels is None for look in looks):
+            self.decide.append("No labels were found: the test files can be scored, and nothing can be compared.")
+        return train, [look for look in test if look not in short]
+
+    def card(self, folder: Path) -> str:
+        """Return the card, and add what a person must decide about columns."""
+        looks, decide, first, label = self._looks, self.decide, self._looks[0], self._labels.get("column")
+        roles = {name: role for look in looks for name, role in look.roles.items() if role not in ("sensor", "time")}
+        roles.pop("", None)
+        ignored = {name: role for name, role in roles.items() if name != label}
+        sensors = [name for name in first.those("sensor") if name not in ignored]
+        texts: dict[str, dict[str, None]] = {}
+        for name, own in ((name, own) for look in looks for name, own in look.texts.items()):
+            texts.setdefault(name, {}).update(dict.fromkeys(own))
+        long = self._long()
+        for name, own in texts.items() if not long else ():
+            advice = "a state needs numbers in [states]; numbers must have neither units nor thousands separators"
+            decide.append(f"Column {name!r} holds texts such as {[*own][0][:40]!r} and is left out: {advice}.")
+        if empty := [name for name, role in ignored.items() if role == "empty"]:
+            decide.append(f"Columns without a value in a file are left out: {', '.join(empty)}.")
+        shared = set.intersection(*(set(look.frame) for look in looks))
+        if some := dict.fromkeys(name for look in looks for name in look.those("sensor") if name not in shared):
+            decide.append(f"Columns that some files lack are left out: {', '.join(some)}.")
+        timed = [look for look in looks if look.formats]
+        other = [next((form for form in look.formats if form[:2] != look.formats[0][:2]), "") for look in timed]
+        if timed and all(other):
+            form = f"the card says {timed[0].formats[0]}, {other[0]} fits as well"
+            decide.append(f"The dates in {timed[0].name} can be read with the day or with the month first: {form}.")
+        if long:
+            decide.append(f"Each row holds one value of one sensor: are rows {long[2]} s apart right ([resample])?")
+        files = [look for look in looks if look.path.suffix.lower() in _TEXTS]
+        missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
+        plain = unicodedata.normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
+        environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+        environment.filters |= {"toml": toml_value, "line": one_line}
+        return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+            told=self.told,
+            decide=decide,
+            name=name if re.fullmatch(NAME, name) else "my-plant",
+            written_as={key: [*dict.fromkeys(getattr(look.form, key) for look in files)] for key in _WRITTEN_AS},
+            odd=[*dict.fromkeys(text for look in looks for text in look.odd)],
+            parts=self._parts(),
+            unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
+            sensors=[name for name in sensors if name in shared] if len(sensors) <= _MOST_NAMED else ["*"],
+            ignored=ignored,
+            time=next(iter(first.those("time")), None),
+            time_formats=[*dict.fromkeys(look.formats[0] for look in timed)],
+            labels=self._labels,
+            long=long,
+            n_missing=sum(missing),
+            cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
+            fewest=_FEWEST_TEST_ROWS,
+            states={name: codes for look in looks for name, codes in look.states.items()},
+            few={name: own for name, own in texts.items() if 1 < len(own) <= _MOST_STATES},
+        )
+
+    def _parts(self) -> dict[str, dict[str, object]]:
+        """Return the keys of ``[train]`` and ``[test]``, or of ``[single]``."""
+        if self._before_event and all("_tr_" in look.name for look in self._looks):
+            return {"single": {"files": _patterns(self._test), "train_rows": r"_tr_(\d+)"}}
+        rows = "before first event" if self._before_event else ""
+        variables = {"variables": [*dict.fromkeys(name for look in self._looks for name in look.variables)]}
+        train = {"files": _patterns(self._train), **variables, "rows": rows, "ids": self._ids if rows else ""}
+        return {"train": train} | (
+            {"test": {"files": _patterns(self._test), **variables, "ids": self._ids}} if self._test else {}
+        )
+
+    def _long(self) -> tuple[str, str, str] | None:
+        """Return the columns of sensors' names and values, and the seconds between rows, of files of single values."""
+        for look in self._looks:
+            name, value = next(iter(look.texts), ""), next(iter(look.those("sensor")), "")
+            if sorted(look.roles.values()) != ["sensor", "text", "time"]:
+                return None
+            if look.frame[name].nunique() * _LEAST_REPEATED > len(look.frame):
+                return None
+        rows = look.frame.groupby(name).indices.values()
+        steps = [float(np.median(np.diff(look.seconds[own]))) for own in rows if len(own) > 1]
+        return name, value, f"{min((step for step in steps if step > 0), default=1.0):g}"
 
 
-def _parts(found: Sorted) -> Iterable[str]:
-    looks = [*found.train, *found.test]
-    if found.before_event and all(re.search(r"_tr_\d+", look.name) for look in looks):
-        yield from ("[single]", f"files = {toml_value(_patterns(found.test))}", "train_rows = '_tr_(\\d+)'", "")
-        return
-    for role, members in (("train", found.train), ("test", found.test)):
-        if members or role == "train":
-            yield f"[{role}]"
-            yield f"files = {toml_value(_patterns(members))}"
-            if variables := list(dict.fromkeys(name for look in members for name in look.variables)):
-                yield f"variables = {toml_value(variables)}  # the widest arrays"
-            if role == "train" and found.before_event:
-                yield 'rows = "before first event"'
-            if found.ids and (role == "test" or found.before_event):
-                yield found.ids
-            yield ""
+def _longest_first(look: Look) -> int:
+    return -len(look.name)
 
 
 def _patterns(looks: Sequence[Look]) -> list[str]:
@@ -131,109 +339,7 @@ def _patterns(looks: Sequence[Look]) -> list[str]:
     patterns: dict[str, None] = {}
     for look in looks:
         alike = [path for path in look.path.parent.iterdir() if path.suffix == look.path.suffix]
-        above, stem = look.name.rpartition("/")[:2], f"*{look.path.suffix}"
         alone = len(alike) > 1 and chosen.issuperset(alike)
-        patterns[glob.escape("".join(above)) + stem if alone else glob.escape(look.name)] = None
-    return list(patterns)
-
-
-def _columns(found: Sorted) -> Iterable[str]:
-    """Yield the lines of ``[columns]``, ``[labels]``, ``[long]`` and ``[resample]``."""
-    looks = found.looks
-    first, names = looks[0], [_names_of(look) for look in looks]
-    long = [name for name in names if name] if all(names) else []
-    label = None if found.labels else next((look.label for look in looks if look.label), None)
-    roles = {name: role for look in looks for name, role in look.roles.items()}
-    ignored = [name for name, role in roles.items() if name and role != "time" and name != label]
-    sensors = [name for name in first.sensors if all(name in look.frame and name not in ignored for look in looks)]
-    yield "[columns]"
-    if first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1":
-        yield 'names = "x{number}"  # arrays have no names; better: a list of them'
-    if not long:
-        yield f"sensors = {toml_value(sensors if len(sensors) <= _MOST_NAMED else ['*'])}"
-        if ignored:
-            why = "; ".join(f"{name}: {roles[name]}" for name in ignored[:10])
-            yield f"ignore = {toml_value(ignored)}  # {' '.join(why.split())}"
-    if first.time is None:
-        yield "# time = ...    No column seems to hold times. With a fixed rate, give the seconds from row to row:"
-        yield "# period = 1"
-    else:
-        forms = list(dict.fromkeys(look.time_format for look in looks))
-        yield f"time = {toml_value(first.time)}"
-        yield f"time_format = {toml_value(forms[0] if len(forms) == 1 else forms)}"
-    yield ""
-    lines = found.labels or ([f'kind = "column"\ncolumn = {toml_value(label)}'] if label else [])
-    if lines:
-        yield from ("[labels]", *lines)
-        values = dict.fromkeys(value for look in looks for value in look.labels)
-        anomalous = [value for value in values if value != found.normal]
-        if anomalous and 'kind = "intervals"' not in lines:
-            yield f"anomalous = {toml_value(anomalous)}"
-            yield f"normal = {toml_value([found.normal])}"
-    else:
-        yield "# No labels were found: detectors can be fitted and can score files. A column or a file may hold them:"
-        yield '# [labels]\n# kind = "column"\n# column = "label"'
-    if long and first.time is not None:
-        sets = first.frame[long[0]].groupby(first.frame[long[0]]).indices.values()
-        steps = [float(np.median(np.diff(first.seconds[rows]))) for rows in sets if len(rows) > 1]
-        every = min((step for step in steps if step > 0), default=1.0)
-        found.decide.append(f"Each row holds one value of one sensor: are rows {every:g} s apart right ([resample])?")
-        yield f"\n[long]\nname = {toml_value(long[0])}\nvalue = {toml_value(first.sensors[0])}"
-        yield f'\n[resample]\nevery = {every:g}\nby = "last"  # the last value holds until the next'
-
-
-def _names_of(look: Look) -> str:
-    """Return the column with sensors' names if each row holds one value of one sensor."""
-    texts = [name for name, role in look.roles.items() if role == "text"]
-    long = look.frame.shape[1] == 3 and len(texts) == len(look.sensors) == 1 and look.time is not None
-    return texts[0] if long and look.frame[texts[0]].nunique() * _LEAST_REPEATED <= len(look.frame) else ""
-
-
-def _gaps(looks: Sequence[Look]) -> Iterable[str]:
-    count = sum(look.missing for look in looks)
-    yield "\n[gaps]"
-    if not count:
-        yield 'policy = "error"  # or "forward-fill": a sensor\'s last value is carried forward, and tables say so'
-    elif all(2 * look.missing < len(look.frame) for look in looks):
-        yield f'# {count} rows lack a value: "cut" leaves them out, "forward-fill" carries the last one forward.'
-        yield f'policy = "cut"\nat_least = {FEWEST_TEST_ROWS}  # rows of a piece'
-    else:
-        yield f"# {count} rows lack a value, most rows of some file: a sensor's last value is carried forward."
-        yield 'policy = "forward-fill"'
-
-
-def _states(looks: Sequence[Look]) -> Iterable[str]:
-    """Yield the lines of ``[states]``; columns of a few other texts may be sensors as well."""
-    states, others = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
-    for look in looks:
-        for name, codes in look.states.items():
-            states.setdefault(name, {}).update(codes)
-        for name, texts in look.texts.items():
-            numbered = others.setdefault(name, {})
-            for text in texts:
-                numbered.setdefault(text, len(numbered))
-    few = {name: codes for name, codes in others.items() if 1 < len(codes) <= _MOST_STATES}
-    if states or few:
-        yield "\n# The numbers that stand for texts.\n[states]"
-    for name, codes in (states | few).items():
-        line = ", ".join(f"{toml_value(text)} = {code}" for text, code in codes.items())
-        unsure = name in few
-        yield f"{'# ' * unsure}{toml_value(name)} = {{ {line} }}{'  # if it is a sensor, not to be ignored' * unsure}"
-
-
-def _doubt(found: Sorted) -> None:
-    """Add what a person must decide about columns."""
-    looks, decide = found.looks, found.decide
-    if not all(map(_names_of, looks)):
-        advice = "a state needs numbers in [states]; numbers must have neither units nor thousands separators"
-        for name, text in {name: texts[0] for look in looks for name, texts in look.texts.items()}.items():
-            decide.append(f"Column {name!r} holds texts such as {text[:40]!r} and is left out: {advice}.")
-    if empty := dict.fromkeys(name for look in looks for name, role in look.roles.items() if role == "empty" and name):
-        decide.append(f"Columns without a value in a file are left out: {', '.join(empty)}.")
-    shared = set.intersection(*(set(look.frame.columns) for look in looks))
-    if some := dict.fromkeys(name for look in looks for name in look.sensors if name not in shared):
-        decide.append(f"Columns that some files lack are left out: {', '.join(some)}.")
-    timed = [look for look in looks if look.time]
-    if timed and all(look.swapped for look in timed):
-        form = f"the card says {timed[0].time_format}, {timed[0].swapped} fits as well"
-        decide.append(f"The dates in {timed[0].name} can be read with the day or with the month first: {form}.")
+        above = "".join(look.name.rpartition("/")[:2])
+        patterns[f"{glob.escape(above)}*{look.path.suffix}" if alone else glob.escape(look.name)] = None
+    return [*patterns]

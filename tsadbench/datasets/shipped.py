@@ -107,6 +107,5 @@ def _loader(name: str, about: str) -> Loader:
 
 _ABOUT = tomllib.loads((Path(__file__).parent / "shipped.about.toml").read_text(encoding="utf-8"))
 load_skab, load_cranfield, load_gecco2018, load_asd, load_smd, load_causrca, load_swat, load_wadi = (
-    _loader(name, _ABOUT[name])
-    for name in ("skab", "cranfield", "gecco2018", "asd", "smd", "causrca", "swat", "wadi")
+    _loader(name, _ABOUT[name]) for name in ("skab", "cranfield", "gecco2018", "asd", "smd", "causrca", "swat", "wadi")
 )
