@@ -7,7 +7,7 @@ import re
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +16,6 @@ import pandas as pd
 from jinja2 import Environment
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.base.recording import Recording
 from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import NAME
 from tsadbench.datasets.formats import PARQUET, read_files
@@ -26,7 +25,7 @@ from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.files import digest
 from tsadbench.utils.issues import Issue
-from tsadbench.utils.text import first_of, one_line, printable
+from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
 _TEXTS = (".csv", ".txt", ".tsv")
@@ -45,6 +44,7 @@ _START = re.compile(r"(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?
 _END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _MOST_NAMED, _LEAST_REPEATED, _MOST_STATES, _SHOWN_ROWS, _SHOWN_SENSORS = 100, 5, 10, 3, 8
+_UNSURE = "nothing speaks against it"
 _TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
 
 
@@ -52,9 +52,7 @@ _TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
 class Draft:
     """A drafted card."""
 
-    text: str
-    told: list[str]  # which files are for what, and why
-    decide: list[str]  # what only a person can decide
+    text: str  # its comments say which files are for what, and what a person must decide
     problems: list[Issue]  # what is wrong with the card's files
     rows: list[str]  # the first rows, as the card's reader reads them
     judged: bool  # whether detectors can be compared on it: it has test recordings with labels
@@ -65,68 +63,65 @@ def draft_card(folder: Path) -> Draft:
 
     A UsageError if there is no such folder, or no such file in it. A DataError if no file is a table of numbers.
     """
-    drafter = _Drafter(folder)
-    text = drafter.card(folder)
+    text = _Drafter(folder).card()
     with tempfile.TemporaryDirectory() as elsewhere:
         card = Path(elsewhere) / "card.toml"
         card.write_text(text, encoding="utf-8")
         loaded, problems = try_card(card, folder)
-    judged = loaded is not None and not loaded.missing
-    rows = [] if loaded is None else _first_rows(loaded.dataset.train[0])
-    return Draft(text, drafter.told, drafter.decide, problems, rows, judged)
-
-
-def _first_rows(first: Recording) -> list[str]:
-    """Return the names and the first rows of a recording."""
+    if loaded is None:
+        return Draft(text, problems, [], judged=False)
+    first = loaded.dataset.train[0]
     rows = [f"{first.id}: {'' if first.time is None else 'time, '}{first_of(first.sensors, _SHOWN_SENSORS)}"]
-    for row in range(min(_SHOWN_ROWS, first.n_rows)):
+    for row, values in enumerate(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS]):
         time = [] if first.time is None else [iso_time(float(first.time[row]))]
-        rows.append("  ".join([*time, *(f"{value:g}" for value in first.values[row, :_SHOWN_SENSORS])]))
-    return rows
+        rows.append("  ".join([*time, *(f"{value:g}" for value in values)]))
+    return Draft(text, problems, rows, judged=not loaded.missing)
 
 
 class _Drafter:
     """Sorts the files of a folder by their names and contents: training, test, labels and leftovers."""
 
     def __init__(self, folder: Path) -> None:
-        self.told: list[str] = []
-        self.decide: list[str] = []
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
+        self._folder = folder
+        self._told: dict[tuple[str, str], list[str]] = {}  # names of files by what they are for, and why
         self._labels: dict[str, object] = {}  # the keys of [labels]
         self._ids = ""  # how test recordings are called, if files of labels are called so
-        self._looks = self._of_one_kind(self._labelled(self._read(folder)))
+        self._looks = self._of_one_kind(self._labelled(self._read()))
         if not self._looks:
-            raise DataError("\n  ".join([f"{folder}: no file is a table of numbers with a header", *self.told]))
+            raise DataError("\n  ".join([f"{folder}: no file is a table of numbers with a header", *self._reasons()]))
         values = {value: None for look in self._looks if look.labels is not None for value in look.labels.dropna()}
         usual = [value for name in _NORMAL for value in values if value.lower() == name]
         self._normal = next(iter([*usual, *values]), None)
         if len(values) > 1 and self._labels["kind"] != "intervals":
             self._labels["anomalous"] = [value for value in values if value != self._normal]
             self._labels["normal"] = [self._normal]
-        self._before_event = False  # whether the same files train up to their first anomaly
-        self._train, self._test = self._sorted()
+        self._sort()
 
-    def _tell(self, role: str, reason: str, looks: Iterable[Look | str]) -> None:
-        if names := [look if isinstance(look, str) else look.name for look in looks]:
-            self.told.append(f"{role:<8} {first_of(names, 5)}: {reason}")
+    def _tell(self, role: str, reason: str, name: str) -> None:
+        self._told.setdefault((role, reason), []).append(name)
 
-    def _read(self, folder: Path) -> list[Look]:
+    def _reasons(self) -> list[str]:
+        return [f"{role:<8} {first_of(names, 5)}: {reason}" for (role, reason), names in self._told.items()]
+
+    def _read(self) -> list[Look]:
         """Return a look at each file that can be read as a table."""
-        if not folder.is_dir():
-            raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
-        paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if not path.is_dir()}
-        names = [name for name in sorted(paths, key=as_counted) if not re.search(r"(^|/)\.|\.toml$", name)]
-        forms = {
-            name: sniffed(path) if path.suffix.lower() in _TEXTS else FileFormat()
-            for name, path in ((name, paths[name]) for name in names)
-            if path.suffix.lower() in _ENDINGS and printable(name) == name and path.is_file()
-        }
-        others = [name for name in names if name not in forms]
-        self._tell("left out", "no tables; save workbooks as CSV, unpack archives", others)
+        paths = {path.relative_to(self._folder).as_posix(): path for path in self._folder.rglob("*")}
+        forms = {}
+        for name in sorted(paths, key=as_counted):
+            path, ending = paths[name], paths[name].suffix.lower()
+            if path.is_dir() or re.search(r"(^|/)\.|\.toml$", name):
+                continue
+            if ending in _ENDINGS and printable(name) == name and path.is_file():
+                forms[name] = sniffed(path) if ending in _TEXTS else FileFormat()
+            else:
+                self._tell("left out", "no tables; save workbooks as CSV, unpack archives", name)
         if not forms:
-            raise UsageError(f"{folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
+            raise UsageError(f"{self._folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
         tables, issues = read_files({name: paths[name] for name in forms}, forms.__getitem__)
         for issue in {issue.file: issue for issue in reversed(issues)}.values():
-            self._tell("left out", str(issue).partition(": ")[2], [issue.file])
+            self._tell("left out", str(issue).partition(": ")[2], issue.file)
         looks = []
         for name, arrays in tables.items():
             widest = max((table.frame.shape[1] for table in arrays.values()), default=0)
@@ -135,10 +130,9 @@ class _Drafter:
             if isinstance(frame.columns, pd.RangeIndex):
                 frame = frame.set_axis([f"x{number}" for number in range(1, widest + 1)], axis=1)
             if frame.columns.has_duplicates:
-                self._tell("left out", "two of its columns have the same name", [name])
-                continue
-            looks.append(Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ()))
-            looks[-1].find_roles()
+                self._tell("left out", "two of its columns have the same name", name)
+            else:
+                looks.append(Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ()))
         return looks
 
     def _labelled(self, looks: list[Look]) -> list[Look]:
@@ -155,11 +149,13 @@ class _Drafter:
             start, end = (next(filter(form.fullmatch, look.frame.columns), "") for form in (_START, _END))
             others = [other for other in looks if other is not look]
             if start and end and others and len(look.frame) and self._intervals(look, start, end, others):
-                self._tell("labels", "it lists intervals", [look])
+                self._tell("labels", "it lists intervals", look.name)
                 return others
         files = [look for look in looks if look.frame.shape[1] == 1 and LABEL.search(look.name)]
-        used = [file for file in files if any(self._label(look, file) for look in sorted(looks, key=_longest_first))]
-        self._tell("labels", "they tell which rows of other files are anomalous", used)
+        longest_first = sorted(looks, key=lambda look: -len(look.name))
+        used = [file for file in files if any(self._label(look, file) for look in longest_first)]
+        for file in used:
+            self._tell("labels", "they tell which rows of other files are anomalous", file.name)
         return [look for look in looks if look not in used]
 
     def _label(self, look: Look, file: Look) -> bool:
@@ -209,111 +205,93 @@ class _Drafter:
         for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
             if not look.those("sensor") or len(look.frame) < 2:
                 texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
-                self._tell("left out", f"no table of numbers{''.join(texts[:1])}", [look])
+                self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
             elif (first := kept.setdefault(digest(look.path.read_bytes()), look)) is not look:
-                self._tell("left out", f"the same bytes as {first.name}", [look])
+                self._tell("left out", f"the same bytes as {first.name}", look.name)
             else:
-                rows[frozenset({*look.those("sensor"), *look.those("time")})] += len(look.frame)
+                rows[frozenset(look.those("sensor", "time"))] += len(look.frame)
         # Of kinds whose columns others have as well, the one that lets most rows in.
         fitting = {kind: sum(n for other, n in rows.items() if kind <= other) for kind in rows}
         columns = max(fitting, key=lambda kind: (fitting[kind], len(kind)), default=frozenset[str]())
         for look in kept.values():
             if lacking := sorted(columns.difference(look.frame)):
-                self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", [look])
+                self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", look.name)
         return [look for look in looks if look in kept.values() and columns.issubset(look.frame)]
 
-    def _sorted(self) -> tuple[list[Look], list[Look]]:
-        """Return the files for training and for the test; a file whose name says test never trains as a whole."""
-        looks, train = self._looks, list[Look]()
-        plain = {look.name: _FAULT_FREE.sub("normal", look.name) for look in looks}
-        faulty = [look for look in looks if look.anomalous(self._normal).any()]
-        called_test = [look for look in looks if _TEST.search(plain[look.name])]
-        test = [look for look in looks if look in faulty or look in called_test]
-        normal = [look for look in looks if look not in test and _TRAINING.search(plain[look.name])]
-        others = [look for look in looks if look not in test and look not in normal]
-        self._tell("train", "its name says normal or training", normal)
-        self._tell("test", "its name speaks of tests or faults", called_test)
-        self._tell("test", "rows are labelled anomalous", [look for look in faulty if look not in called_test])
-        if normal:
-            train, test = normal, [look for look in looks if look not in normal]
-            self._tell("test", "its name does not say normal, as that of others does", others)
-        elif others:
-            train, names = others, first_of([look.name for look in others], 5)
-            self._tell("train", "nothing speaks against it", others)
-            self.decide.append(f"{names} train only because nothing speaks against it: are all rows normal?")
-        elif begun := [look for look in faulty if not look.anomalous(self._normal)[0]]:
-            train, self._before_event = begun, True
-            self._tell("train", "no file is for training alone: the rows before the first anomaly", begun)
-        else:
-            self.decide.append("No file seems to hold normal rows alone: name those that do under [train].")
-        short = [look for look in test if len(look.frame) < _FEWEST_TEST_ROWS]
-        self._tell("left out", f"a test file of fewer than {_FEWEST_TEST_ROWS} rows is not judged", short)
-        if len(test) > len(short) and all(look.labels is None for look in looks):
-            self.decide.append("No labels were found: the test files can be scored, and nothing can be compared.")
-        return train, [look for look in test if look not in short]
+    def _sort(self) -> None:
+        """Sort the files into training and test; one whose name says test never trains as a whole."""
+        anomalous = {look.name: look.anomalous(self._normal) for look in self._looks}
+        for look in self._looks:
+            plain = _FAULT_FREE.sub("normal", look.name)
+            if _TEST.search(plain):
+                look.role, look.reason = "test", "its name speaks of tests or faults"
+            elif anomalous[look.name].any():
+                look.role, look.reason = "test", "rows are labelled anomalous"
+            elif _TRAINING.search(plain):
+                look.role, look.reason = "train", "its name says normal or training"
+        roles = {look.role for look in self._looks}
+        for look in self._looks:
+            rows = anomalous[look.name]
+            if not look.role and "train" in roles:
+                look.role, look.reason = "test", "its name does not say normal, as that of others does"
+            elif not look.role:
+                look.role, look.reason = "train", _UNSURE
+            elif roles == {"test"} and rows.any() and not rows[0]:
+                look.role, look.reason = (
+                    "both",
+                    "no file is for training alone: the rows before the first anomaly train",
+                )
+            if look.role == "test" and len(look.frame) < _FEWEST_TEST_ROWS:
+                look.role, look.reason = "left out", f"a test file of fewer than {_FEWEST_TEST_ROWS} rows is not judged"
+            self._tell(look.role, look.reason, look.name)
 
-    def card(self, folder: Path) -> str:
-        """Return the card, and add what a person must decide about columns."""
-        looks, decide, first, label = self._looks, self.decide, self._looks[0], self._labels.get("column")
+    def card(self) -> str:
+        """Return the card."""
+        looks, first, label = self._looks, self._looks[0], self._labels.get("column")
         roles = {name: role for look in looks for name, role in look.roles.items() if role not in ("sensor", "time")}
-        roles.pop("", None)
-        ignored = {name: role for name, role in roles.items() if name != label}
-        sensors = [name for name in first.those("sensor") if name not in ignored]
+        ignored = {name: role for name, role in roles.items() if name and name != label}
+        shared = set.intersection(*(set(look.frame) for look in looks))
+        sensors = [name for name in first.those("sensor") if name in shared and name not in ignored]
         texts: dict[str, dict[str, None]] = {}
         for name, own in ((name, own) for look in looks for name, own in look.texts.items()):
             texts.setdefault(name, {}).update(dict.fromkeys(own))
-        long = self._long()
-        for name, own in texts.items() if not long else ():
-            advice = "a state needs numbers in [states]; numbers must have neither units nor thousands separators"
-            decide.append(f"Column {name!r} holds texts such as {[*own][0][:40]!r} and is left out: {advice}.")
-        if empty := [name for name, role in ignored.items() if role == "empty"]:
-            decide.append(f"Columns without a value in a file are left out: {', '.join(empty)}.")
-        shared = set.intersection(*(set(look.frame) for look in looks))
-        if some := dict.fromkeys(name for look in looks for name in look.those("sensor") if name not in shared):
-            decide.append(f"Columns that some files lack are left out: {', '.join(some)}.")
         timed = [look for look in looks if look.formats]
-        other = [next((form for form in look.formats if form[:2] != look.formats[0][:2]), "") for look in timed]
-        if timed and all(other):
-            form = f"the card says {timed[0].formats[0]}, {other[0]} fits as well"
-            decide.append(f"The dates in {timed[0].name} can be read with the day or with the month first: {form}.")
-        if long:
-            decide.append(f"Each row holds one value of one sensor: are rows {long[2]} s apart right ([resample])?")
-        files = [look for look in looks if look.path.suffix.lower() in _TEXTS]
+        swapped = [next((form for form in look.formats if form[:2] != look.formats[0][:2]), "") for look in timed]
+        forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
         missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
-        plain = unicodedata.normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()
+        plain = unicodedata.normalize("NFKD", self._folder.resolve().name).encode("ascii", "ignore").decode()
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
         environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-        environment.filters |= {"toml": toml_value, "line": one_line}
+        environment.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
         return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
-            told=self.told,
-            decide=decide,
+            told=self._reasons(),
+            unsure=self._told.get(("train", _UNSURE)),
             name=name if re.fullmatch(NAME, name) else "my-plant",
-            written_as={key: [*dict.fromkeys(getattr(look.form, key) for look in files)] for key in _WRITTEN_AS},
-            odd=[*dict.fromkeys(text for look in looks for text in look.odd)],
-            parts=self._parts(),
+            written_as={key: [*dict.fromkeys(getattr(form, key) for form in forms)] for key in _WRITTEN_AS},
+            odd=list({text: None for look in looks for text in look.odd}),
+            train=_patterns([look for look in looks if look.role in ("train", "both")]),
+            test=_patterns([look for look in looks if look.role in ("test", "both")]),
+            both=any(look.role == "both" for look in looks),
+            single=all("_tr_" in look.name for look in looks),
+            variables=list({name: None for look in looks for name in look.variables}),
+            ids=self._ids,
+            unlabelled=all(look.labels is None for look in looks),
             unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
-            sensors=[name for name in sensors if name in shared] if len(sensors) <= _MOST_NAMED else ["*"],
+            sensors=sensors if len(sensors) <= _MOST_NAMED else ["*"],
             ignored=ignored,
+            lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
             time=next(iter(first.those("time")), None),
             time_formats=[*dict.fromkeys(look.formats[0] for look in timed)],
+            swapped=swapped[0] if all(swapped) and swapped else "",
+            dated=timed[0].name if timed else "",
             labels=self._labels,
-            long=long,
+            long=self._long(),
             n_missing=sum(missing),
             cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
             fewest=_FEWEST_TEST_ROWS,
             states={name: codes for look in looks for name, codes in look.states.items()},
-            few={name: own for name, own in texts.items() if 1 < len(own) <= _MOST_STATES},
-        )
-
-    def _parts(self) -> dict[str, dict[str, object]]:
-        """Return the keys of ``[train]`` and ``[test]``, or of ``[single]``."""
-        if self._before_event and all("_tr_" in look.name for look in self._looks):
-            return {"single": {"files": _patterns(self._test), "train_rows": r"_tr_(\d+)"}}
-        rows = "before first event" if self._before_event else ""
-        variables = {"variables": [*dict.fromkeys(name for look in self._looks for name in look.variables)]}
-        train = {"files": _patterns(self._train), **variables, "rows": rows, "ids": self._ids if rows else ""}
-        return {"train": train} | (
-            {"test": {"files": _patterns(self._test), **variables, "ids": self._ids}} if self._test else {}
+            texts=texts,
+            most_states=_MOST_STATES,
         )
 
     def _long(self) -> tuple[str, str, str] | None:
@@ -327,10 +305,6 @@ class _Drafter:
         rows = look.frame.groupby(name).indices.values()
         steps = [float(np.median(np.diff(look.seconds[own]))) for own in rows if len(own) > 1]
         return name, value, f"{min((step for step in steps if step > 0), default=1.0):g}"
-
-
-def _longest_first(look: Look) -> int:
-    return -len(look.name)
 
 
 def _patterns(looks: Sequence[Look]) -> list[str]:

@@ -52,10 +52,17 @@ class Look:
     texts: dict[str, list[str]] = field(default_factory=dict)  # of columns that are not sensors
     odd: list[str] = field(default_factory=list)  # texts among numbers, such as Bad Input
     labels: pd.Series | None = None  # [n_rows], canonical texts
+    role: str = ""  # "train", "test", "both" or "left out", once files are sorted
+    reason: str = ""  # for the role
 
-    def those(self, role: str) -> list[str]:
-        """Return the columns that have a role."""
-        return [name for name, own in self.roles.items() if own == role]
+    def __post_init__(self) -> None:
+        """Guess what each column is, from its name and its cells."""
+        for name, cells in self.frame.items():
+            self.roles[str(name)] = self._role(str(name), cells, cells.dropna())
+
+    def those(self, *roles: str) -> list[str]:
+        """Return the columns that have one of these roles."""
+        return [name for name, role in self.roles.items() if role in roles]
 
     @property
     def seconds(self) -> FloatArray:
@@ -66,11 +73,6 @@ class Look:
         """Return which rows are labelled, but not as normal ones; none if the file has no labels."""
         labels = pd.Series([None] * len(self.frame)) if self.labels is None else self.labels
         return (labels.notna() & (labels != normal)).to_numpy(np.bool_)
-
-    def find_roles(self) -> None:
-        """Guess what each column is, from its name and its cells."""
-        for name, cells in self.frame.items():
-            self.roles[str(name)] = self._role(str(name), cells, cells.dropna())
 
     def _role(self, name: str, cells: pd.Series, filled: pd.Series) -> str:
         if filled.empty:
