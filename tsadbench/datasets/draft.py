@@ -7,7 +7,7 @@ import re
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -46,6 +46,8 @@ _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _MOST_NAMED, _LEAST_REPEATED, _MOST_STATES, _SHOWN_ROWS, _SHOWN_SENSORS = 100, 5, 10, 3, 8
 _UNSURE = "nothing speaks against it"
 _TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
+_ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+_ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +239,7 @@ class _Drafter:
             elif not look.role:
                 look.role, look.reason = "train", _UNSURE
             elif roles == {"test"} and rows.any() and not rows[0]:
-                look.role, look.reason = (
-                    "both",
-                    "no file is for training alone: the rows before the first anomaly train",
-                )
+                look.role, look.reason = "both", "no file is for training alone: rows before the first anomaly train"
             if look.role == "test" and len(look.frame) < _FEWEST_TEST_ROWS:
                 look.role, look.reason = "left out", f"a test file of fewer than {_FEWEST_TEST_ROWS} rows is not judged"
             self._tell(look.role, look.reason, look.name)
@@ -255,41 +254,30 @@ class _Drafter:
         texts: dict[str, dict[str, None]] = {}
         for name, own in ((name, own) for look in looks for name, own in look.texts.items()):
             texts.setdefault(name, {}).update(dict.fromkeys(own))
-        timed = [look for look in looks if look.formats]
-        swapped = [next((form for form in look.formats if form[:2] != look.formats[0][:2]), "") for look in timed]
         forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
         missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
         plain = unicodedata.normalize("NFKD", self._folder.resolve().name).encode("ascii", "ignore").decode()
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
-        environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-        environment.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
-        return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        return _ENVIRONMENT.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+            looks=looks,
             told=self._reasons(),
             unsure=self._told.get(("train", _UNSURE)),
             name=name if re.fullmatch(NAME, name) else "my-plant",
             written_as={key: [*dict.fromkeys(getattr(form, key) for form in forms)] for key in _WRITTEN_AS},
-            odd=list({text: None for look in looks for text in look.odd}),
-            train=_patterns([look for look in looks if look.role in ("train", "both")]),
-            test=_patterns([look for look in looks if look.role in ("test", "both")]),
-            both=any(look.role == "both" for look in looks),
-            single=all("_tr_" in look.name for look in looks),
-            variables=list({name: None for look in looks for name in look.variables}),
+            train=_patterns(look for look in looks if look.role in ("train", "both")),
+            test=_patterns(look for look in looks if look.role in ("test", "both")),
+            single=all(re.search(r"_tr_\d+", look.name) for look in looks),
             ids=self._ids,
             unlabelled=all(look.labels is None for look in looks),
             unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
             sensors=sensors if len(sensors) <= _MOST_NAMED else ["*"],
             ignored=ignored,
             lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
-            time=next(iter(first.those("time")), None),
-            time_formats=[*dict.fromkeys(look.formats[0] for look in timed)],
-            swapped=swapped[0] if all(swapped) and swapped else "",
-            dated=timed[0].name if timed else "",
             labels=self._labels,
             long=self._long(),
             n_missing=sum(missing),
             cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
             fewest=_FEWEST_TEST_ROWS,
-            states={name: codes for look in looks for name, codes in look.states.items()},
             texts=texts,
             most_states=_MOST_STATES,
         )
@@ -307,13 +295,11 @@ class _Drafter:
         return name, value, f"{min((step for step in steps if step > 0), default=1.0):g}"
 
 
-def _patterns(looks: Sequence[Look]) -> list[str]:
+def _patterns(looks: Iterable[Look]) -> list[str]:
     """Return patterns that match these files and no others, or the files themselves if a folder holds both kinds."""
-    chosen = {look.path for look in looks}
-    patterns: dict[str, None] = {}
-    for look in looks:
-        alike = [path for path in look.path.parent.iterdir() if path.suffix == look.path.suffix]
-        alone = len(alike) > 1 and chosen.issuperset(alike)
-        above = "".join(look.name.rpartition("/")[:2])
-        patterns[f"{glob.escape(above)}*{look.path.suffix}" if alone else glob.escape(look.name)] = None
+    chosen, patterns = {look.path: look.name for look in looks}, dict[str, None]()
+    for path, name in chosen.items():
+        alike = [other for other in path.parent.iterdir() if other.suffix == path.suffix]
+        above = glob.escape(name.removesuffix(path.name))
+        patterns[f"{above}*{path.suffix}" if len(alike) > 1 and chosen.keys() >= {*alike} else glob.escape(name)] = None
     return [*patterns]

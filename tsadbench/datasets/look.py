@@ -65,6 +65,11 @@ class Look:
         return [name for name, role in self.roles.items() if role in roles]
 
     @property
+    def swapped(self) -> str:
+        """The likeliest format with day and month exchanged that fits the times as well, or ""."""
+        return next((form for form in self.formats if form[:2] != self.formats[0][:2]), "")
+
+    @property
     def seconds(self) -> FloatArray:
         """The times of the rows."""
         return time_in_seconds(self.frame[self.those("time")[0]], self.formats[0])
