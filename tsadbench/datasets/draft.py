@@ -19,7 +19,7 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import NAME
 from tsadbench.datasets.formats import PARQUET, read_files
-from tsadbench.datasets.look import Look, fitting_times, label_texts, sniffed
+from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed
 from tsadbench.datasets.reader import LABEL, as_counted, try_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
@@ -177,11 +177,10 @@ class _Drafter:
 
     def _intervals(self, look: Look, start: str, end: str, others: Sequence[Look]) -> bool:
         """Give files the labels that the intervals in one of them tell; return whether it holds intervals."""
-        cells, form = look.frame[[start, end]], ""
+        cells = look.frame[[start, end]]
         in_rows = all(map(pd.api.types.is_integer_dtype, cells.dtypes))
-        concerned = [other for other in others if in_rows or other.formats]
-        if not in_rows:
-            form = next(iter(fitting_times(pd.concat([cells[start], cells[end]]))), "")
+        concerned = [other for other in others if in_rows or other.time_format]
+        form = "" if in_rows else fitting_format(pd.concat([cells[start], cells[end]]))
         if not ("recording" in look.frame if in_rows else form and concerned):
             return False
         first, last = (cells[name].to_numpy() if in_rows else time_in_seconds(cells[name], form) for name in cells)
@@ -194,7 +193,7 @@ class _Drafter:
             other.labels = pd.Series(np.where(inside, "1", "0")) if inside.any() else None
         self._labels = {"kind": "intervals", "file": look.name, "unit": "rows" if in_rows else "time"}
         self._labels |= {key: name for key, name in (("start", start), ("end", end)) if name != key}
-        if not in_rows and form != concerned[0].formats[0]:
+        if not in_rows and form != concerned[0].time_format:
             self._labels["time_format"] = form
         written = {key: getattr(look.form, key) for key in _WRITTEN_AS}
         self._labels |= {key: own for key, own in written.items() if own != getattr(concerned[0].form, key)}

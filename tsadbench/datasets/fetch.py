@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.files import cache_folder, digest
@@ -26,11 +26,8 @@ _SUFFIX = ".source.json"
 BY_REQUEST = ("swat", "wadi")  # their files may not be published
 HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
 TIMEOUT = (3.0, 30.0)  # seconds until a server answers, and until it sends more
-_RETRIES = 2
 # The address of a file's content, and that of a page which shows it.
-_RAW = re.compile(r"^https://raw\.githubusercontent\.com/([^/]+/[^/]+)/")
-
-FileState: TypeAlias = Literal["as published", "missing", "differs"]
+_RAW, _PAGE = re.compile(r"^https://raw\.githubusercontent\.com/([^/]+/[^/]+)/"), r"https://github.com/\1/tree/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class Source:
         beginning = max(filter(file.startswith, self.paths), key=len, default="")
         return f"{self.url}/{self.paths.get(beginning, '')}{file.removeprefix(beginning)}"
 
-    def state(self, folder: Path, file: str) -> FileState:
+    def state(self, folder: Path, file: str) -> Literal["as published", "missing", "differs"]:
         """Compare a file in the folder with the published one. A DataError if the file cannot be read."""
         try:
             return "as published" if digest((folder / file).read_bytes()) == self.sha256[file] else "differs"
@@ -93,8 +90,7 @@ def how_to_get(name: str, folder: Path) -> str:
     if name in BY_REQUEST:
         return HOW
     source = Source.load(name)
-    page = _RAW.sub(r"https://github.com/\1/tree/", source.url)
-    about = f"{source.n_bytes / 1e6:.1f} MB, {source.licence}, published at {page}"
+    about = f"{source.n_bytes / 1e6:.1f} MB, {source.licence}, published at {_RAW.sub(_PAGE, source.url)}"
     return f"run  tsadbench data fetch {name} --data {folder.parent}  ({about})"
 
 
@@ -136,8 +132,7 @@ def download(source: Source, folder: Path) -> list[str]:
     pooch.get_logger().setLevel(logging.ERROR)  # the progress bar shows what it would log
     wrong, total = source.changed(folder), len(source.sha256)
     urls = {file: source.address(file) for file in wrong}
-    registry = {file: f"sha256:{source.sha256[file]}" for file in wrong}
-    files = pooch.create(folder, base_url="", registry=registry, urls=urls, retry_if_failed=_RETRIES)
+    files = pooch.create(folder, base_url="", registry=dict(source.sha256), urls=urls, retry_if_failed=2)
     for done, file in enumerate(wrong, start=total - len(wrong)):
         progress(done, total, file)
         try:

@@ -47,7 +47,7 @@ class Look:
     frame: pd.DataFrame
     variables: tuple[str, ...]  # the widest arrays of several
     roles: dict[str, str] = field(default_factory=dict)  # "sensor", "time", "label", "counter", "text" or "empty"
-    formats: list[str] = field(default_factory=list)  # all that fit the times
+    time_format: str = ""
     states: dict[str, dict[str, int]] = field(default_factory=dict)  # of sensors: Open is 1, Closed is 0
     texts: dict[str, list[str]] = field(default_factory=dict)  # of columns that are not sensors
     odd: list[str] = field(default_factory=list)  # texts among numbers, such as Bad Input
@@ -65,14 +65,9 @@ class Look:
         return [name for name, role in self.roles.items() if role in roles]
 
     @property
-    def swapped(self) -> str:
-        """The likeliest format with day and month exchanged that fits the times as well, or ""."""
-        return next((form for form in self.formats if form[:2] != self.formats[0][:2]), "")
-
-    @property
     def seconds(self) -> FloatArray:
         """The times of the rows."""
-        return time_in_seconds(self.frame[self.those("time")[0]], self.formats[0])
+        return time_in_seconds(self.frame[self.those("time")[0]], self.time_format)
 
     def anomalous(self, normal: str | None) -> BoolArray:
         """Return which rows are labelled, but not as normal ones; none if the file has no labels."""
@@ -86,8 +81,8 @@ class Look:
             return "counter"
         if LABEL.search(name) and filled.nunique() <= _MOST_LABELS:
             return "label"
-        if not self.formats and (formats := _time_formats(name, filled)):
-            self.formats = formats
+        if not self.time_format and (form := _time_format(name, filled)):
+            self.time_format = form
             return "time"
         if pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype):
             return "sensor"
@@ -105,20 +100,18 @@ class Look:
         return "sensor"
 
 
-def _time_formats(name: str, filled: pd.Series) -> list[str]:
-    """Return the formats that fit a column's times; none if it seems to hold none."""
-    if pd.api.types.is_datetime64_any_dtype(filled.dtype):
-        return ["ISO8601"]
+def _time_format(name: str, filled: pd.Series) -> str:
+    """Return the format of a column's times; "" if it seems to hold none."""
     if pd.api.types.is_numeric_dtype(filled.dtype):
         rising = _TIME.search(name) and (np.diff(filled.to_numpy(np.float64)) >= 0).all()
-        return [] if not rising else ["milliseconds"] if filled.iloc[0] > 1e11 else ["seconds"]
+        return "" if not rising else "milliseconds" if filled.iloc[0] > 1e11 else "seconds"
     # A day beyond the 12th may come late in a file: some rows of all of it tell the day from the month.
-    return fitting_times(pd.concat([filled.head(100), filled.iloc[:: max(1, len(filled) // 1000)]]))
+    return fitting_format(pd.concat([filled.head(100), filled.iloc[:: max(1, len(filled) // 1000)]]))
 
 
-def fitting_times(cells: pd.Series) -> list[str]:
-    """Return the formats in which all of these cells are times."""
-    return [form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(cells, form)).all()]
+def fitting_format(cells: pd.Series) -> str:
+    """Return the first format in which all of these cells are times, or ""."""
+    return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(cells, form)).all()), "")
 
 
 def label_texts(cells: pd.Series) -> pd.Series:

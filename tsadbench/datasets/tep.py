@@ -20,17 +20,17 @@ from tsadbench.datasets.shipped import load_published
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
 
-SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
+_SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
 TEST = tuple(f"d{fault:02}" for fault in range(22))
 # Faults 3, 9 and 15 leave hardly a trace in any variable: the literature knows them as all but undetectable.
-UNDETECTABLE = ("d03", "d09", "d15")
+_UNDETECTABLE = ("d03", "d09", "d15")
 # Each recording is a run of its own of the simulator, but these two are one until their faults begin.
 _ONE_RUN = ("d04", "d05")
-SPLITS = {
+_SPLITS = {
     "overall": TEST,
     "normal": TEST[:1],
     **{f"fault{name[1:]}": (name,) for name in TEST[1:]},
-    "detectable": tuple(name for name in TEST if name not in UNDETECTABLE),
+    "detectable": tuple(name for name in TEST if name not in _UNDETECTABLE),
 }
 
 _TRAIN_ROWS, _TEST_ROWS = 500, 960
@@ -48,21 +48,19 @@ def load(options: DataOptions) -> LabelledDataset:
     """Return the Tennessee Eastman process: 500 normal rows to train on, 22 recordings of 960 rows to test on.
 
     The first test recording is normal; in each of the others, one of 21 faults begins with row 160. Each run of the
-    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit. A
-    DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is malformed,
-    or well-formed but different from the published one.
+    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit.
     """
     return load_published("tep", options, _load)
 
 
 def _load(folder: Path) -> LabelledDataset:
     # Each line of the training file holds a variable, each line of the others a row.
-    train = _read(folder / "d00.dat", (len(SENSORS), _TRAIN_ROWS)).T
+    train = _read(folder / "d00.dat", (len(_SENSORS), _TRAIN_ROWS)).T
     dataset = Dataset(
         name="tep",
         train=(_recording("normal", train),),
-        test=tuple(_recording(id_, _read(folder / f"{id_}_te.dat", (_TEST_ROWS, len(SENSORS)))) for id_ in TEST),
-        splits=SPLITS,
+        test=tuple(_recording(id_, _read(folder / f"{id_}_te.dat", (_TEST_ROWS, len(_SENSORS)))) for id_ in TEST),
+        splits=_SPLITS,
         description=(_HERE / "tep.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_HERE / "tep.prior.json", origin="tep"),
         citation=CITATION,
@@ -79,11 +77,11 @@ def _load(folder: Path) -> LabelledDataset:
         for number, fault in faults.items()
         if fault["sensors"]
     }
-    return LabelledDataset(dataset, Labels(labels, SPLITS, causes))
+    return LabelledDataset(dataset, Labels(labels, _SPLITS, causes))
 
 
 def _recording(name: str, values: FloatArray) -> Recording:
-    return Recording(id=name, values=values, sensors=SENSORS, time=np.arange(0.0, _SECONDS * len(values), _SECONDS))
+    return Recording(id=name, values=values, sensors=_SENSORS, time=np.arange(0.0, _SECONDS * len(values), _SECONDS))
 
 
 def _read(file: Path, shape: tuple[int, int]) -> FloatArray:
