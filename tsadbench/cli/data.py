@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 
 _LARGEST_CARD = 2**22
+_DECIDE = "# Decide: "  # begins a line of a card that asks a person to decide
 
 _Name: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)
@@ -144,10 +145,9 @@ def new(
         draft = draft_card(folder)
     write_file(card, draft.text)
     typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
-    for line in draft.told:
-        typer.echo(f"  {line}")
-    for text in draft.decide:
-        typer.echo(f"Decide: {text}")
+    for line in draft.text.splitlines():
+        if line.startswith(("#   ", _DECIDE)):
+            typer.echo(line.removeprefix("#  ").removeprefix("# "))
     if draft.rows:
         typer.echo("\n  ".join(["The first rows, as they are read with this card:", *draft.rows]))
     if draft.problems:
@@ -175,7 +175,7 @@ def validate(
         _require_evaluated(loaded)
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in read_text(card, _LARGEST_CARD).splitlines():
-        if line.startswith("# Decide: "):  # until the person who decides removes the line
+        if line.startswith(_DECIDE):  # until the person who decides removes the line
             typer.echo(line.removeprefix("# "))
     for line in _contents(loaded):
         typer.echo(f"  {line}")
