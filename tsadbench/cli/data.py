@@ -346,12 +346,11 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
     A DataNotFoundError if files are missing; the message says where they are published.
     """
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.datasets.fetch import Source, find, published
+    from tsadbench.datasets.fetch import Source, find_or_download, place, published
     from tsadbench.datasets.loading import load_dataset
 
     if name in published():
-        source = Source.load(name)
-        source.require(find(name, directory))
+        find_or_download(Source.load(name), place(name, directory).parent)  # a folder that is named is not filled
     return load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
 
 
