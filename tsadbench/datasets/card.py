@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -46,15 +46,14 @@ def _without(fault: Callable[[Any], str]) -> AfterValidator:
 
 
 def _separator_fault(text: str) -> str:
-    return "" if separates(text) else f"expected one character that stands between cells, found {text!r}"
+    return "" if separates(text) else "expected one character that stands between cells"
 
 
 def _group_fault(pattern: str) -> str:
     try:
-        groups = re.compile(pattern).groups
+        return "" if re.compile(pattern).groups == 1 else f"expected one group in parentheses, found {pattern!r}"
     except re.error as error:
         return f"expected a regular expression, found {pattern!r} ({error})"
-    return "" if groups == 1 else f"expected one group in parentheses, found {pattern!r}"
 
 
 def _time_formats_fault(forms: str | list[str]) -> str:
@@ -100,18 +99,6 @@ class Part(WrittenAs):
     variables: Texts | None = None  # the arrays of a file that are recordings, called by the array's name
     join: OneGroup | None = None  # files with the same text in this group are one recording, called by that text
 
-    @property
-    def before_event(self) -> bool:
-        """Whether the rows before a recording's first event train."""
-        rows = self.rows if isinstance(self, Train) else self.train_rows if isinstance(self, Single) else "all"
-        return rows == BEFORE_FIRST_EVENT
-
-    @model_validator(mode="after")
-    def _variables_or_join(self) -> Part:
-        if self.variables is not None and self.join is not None:
-            raise ValueError("give variables or join, not both: joined files hold one array each")
-        return self
-
 
 class Train(Part):
     """The training files; if ``rows`` train before the first event, ``[test]`` may name them too, for the others."""
@@ -120,12 +107,14 @@ class Train(Part):
 
 
 class Single(Part):
-    """Files that hold training rows first and test rows after them.
+    """Files that hold training rows first and test rows after them."""
 
-    ``train_rows`` may be a regular expression that finds the number of rows in the file's name.
-    """
+    train_rows: Rows | Literal["before first event"] | OneGroup  # the group finds the number in the file's name
 
-    train_rows: Rows | Literal["before first event"] | OneGroup
+
+def before_event(part: Part) -> bool:
+    """Whether the rows before a recording's first event train."""
+    return BEFORE_FIRST_EVENT in (getattr(part, "rows", ""), getattr(part, "train_rows", ""))
 
 
 class Columns(CardTable):
@@ -139,28 +128,12 @@ class Columns(CardTable):
     names: str | Texts | None = None  # of the columns of arrays that have none: a list, or a text with "{number}"
     extra_columns: Literal["error", "ignore"] = "error"  # whether an array may have more columns than names
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Columns:
-        if self.time is not None and self.period is not None:
-            raise ValueError("give time or period, not both: period is for rows without a time")
-        if isinstance(self.names, str) and NUMBER not in self.names:
-            raise ValueError(f"names: expected a list of names, or a text with {NUMBER} in it, found {self.names!r}")
-        if isinstance(self.names, list) and len(set(self.names)) < len(self.names):
-            raise ValueError("names: a name may stand for one column only")
-        return self
-
 
 class LabelValues(WrittenAs):
     """Labels that are one value a row; 1 and true are the same, 0 and false as well."""
 
     anomalous: Values = [1]
     normal: Values = [0]
-
-    @model_validator(mode="after")
-    def _disjoint(self) -> LabelValues:
-        if both := {*map(canonical, self.anomalous)} & {*map(canonical, self.normal)}:
-            raise ValueError(f"a value cannot be both anomalous and normal: {sorted(both)}")
-        return self
 
 
 class LabelColumn(LabelValues):
@@ -174,17 +147,12 @@ class LabelFile(LabelValues):
     """A file for each recording holds its labels, one a row."""
 
     kind: Literal["file"]
-    # Below the data folder; "{id}" stands for the recording's id, "{name}" for its last part.
-    file: Annotated[str, Field(pattern=r"\{(id|name)\}")]
+    file: Annotated[str, Field(pattern=r"\{id\}")]  # below the data folder; "{id}" stands for the recording's id
     column: str | None = None  # if there are several
-
-    def of(self, id_: str) -> str:
-        """Return the file with the labels of a recording."""
-        return self.file.replace("{id}", id_).replace("{name}", PurePosixPath(id_).name)
 
 
 class LabelIntervals(WrittenAs):
-    """A CSV file, next to the card or in the data folder, lists anomalous intervals.
+    """A file, next to the card or in the data folder, lists anomalous intervals.
 
     A column ``sensors`` may name the sensors that an event shows in, separated by semicolons. A file without the column
     of recordings is a log book: each of its intervals counts in every recording that has rows in it.
@@ -263,24 +231,27 @@ class Card(CardTable):
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
-        if (self.train is None) == (self.single is None) or (self.single is not None and self.test is not None):
-            raise ValueError("give [train], and [test] if there are test files, or [single] alone for files with both")
-        if "overall" in self.splits:
-            raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
-        if self.splits and self.single is None and self.test is None:
-            raise ValueError("splits are groups of test recordings, and there is no [test]; leave them out")
-        if self.labels is None and any(part.before_event for _, part in self.parts):
-            raise ValueError(f'"{BEFORE_FIRST_EVENT}" needs [labels]')
-        timed = bool(self.columns.time) or self.columns.period is not None
-        if self.long is not None and (self.resample is None or not self.columns.time):
-            raise ValueError('[long] needs [resample], for instance every = 1 and by = "last", and columns.time')
-        if self.resample is not None and not timed:
-            raise ValueError("[resample] needs times: give columns.time or columns.period")
-        unit = self.labels.unit if isinstance(self.labels, LabelIntervals) else None
-        if unit == "rows" and self.resample is not None:
-            raise ValueError('[resample] makes other rows than the files have: give intervals in unit = "time"')
-        if unit in ("time", "seconds") and not timed:
-            raise ValueError(f'labels.unit = "{unit}" needs times: give columns.time or columns.period')
+        columns, grid, labels = self.columns, self.resample, self.labels
+        timed = bool(columns.time) or columns.period is not None
+        unit = labels.unit if isinstance(labels, LabelIntervals) else ""
+        both = set[str]()
+        if isinstance(labels, LabelValues):
+            both = {*map(canonical, labels.anomalous)} & {*map(canonical, labels.normal)}
+        one_way = (self.train is None) != (self.single is None) and (self.single is None or self.test is None)
+        rules = (
+            (one_way, "give [train], and [test] if there are test files, or [single] alone for files with both"),
+            (columns.time is None or columns.period is None, "columns: give time or period, not both"),
+            (not isinstance(columns.names, str) or NUMBER in columns.names, f"columns.names: expected {NUMBER} in it"),
+            (not both, f"labels: a value cannot be both anomalous and normal: {sorted(both)}"),
+            ("overall" not in self.splits, "splits: overall always holds all test recordings; leave it out"),
+            (labels or not any(before_event(part) for _, part in self.parts), f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
+            (self.long is None or (grid and columns.time), "[long] needs columns.time and [resample]"),
+            (grid is None or timed, "[resample] needs columns.time or columns.period"),
+            (grid is None or unit != "rows", '[resample] makes other rows: labels.unit must be "time" or "seconds"'),
+            (timed or unit not in ("time", "seconds"), "labels.unit: times need columns.time or columns.period"),
+        )
+        if broken := [text for holds, text in rules if not holds]:
+            raise ValueError("; ".join(broken))
         return self
 
     @property
@@ -293,14 +264,14 @@ class Card(CardTable):
 
     def file_format(self, part: WrittenAs | None = None) -> FileFormat:
         """Return the format of a part's files: its own keys, else those of ``[files]``, else the defaults."""
-        part = part or self.test or self.single or self.train or self.files
-        own = part.model_dump(include=set(WrittenAs.model_fields), exclude_none=True)
-        unused = [self.labels.column] if isinstance(self.labels, LabelColumn) else []
+        keys, part = set(WrittenAs.model_fields), part or self.test or self.single or self.train or self.files
+        written = [one.model_dump(include=keys, exclude_none=True) for one in (self.files, part)]
+        label = [self.labels.column] if isinstance(self.labels, LabelColumn) else []
         return FileFormat(
             time=listed(self.columns.time),
             time_formats=listed(self.columns.time_format),
             period=self.columns.period,
-            unused=(*unused, *self.columns.ignore),
+            unused=(*label, *self.columns.ignore),
             fill="forward-fill" if isinstance(self.gaps, FillGaps) else "error",
             fill_at_most=self.gaps.at_most if isinstance(self.gaps, FillGaps) else None,
             missing=tuple(self.files.missing),
@@ -308,7 +279,7 @@ class Card(CardTable):
             resample_every=None if self.resample is None else self.resample.every,
             resample_by="median" if self.resample is None else self.resample.by,
             states=tuple((pattern, tuple(codes.items())) for pattern, codes in self.states.items()),
-            **self.files.model_dump(include=set(WrittenAs.model_fields), exclude_none=True) | own,
+            **written[0] | written[1],
         )
 
 
