@@ -52,17 +52,17 @@ def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | s
                 files[path] = opened.enter_context(path.open("rb")).fileno()
             except OSError as error:
                 found[path] = one_line(str(error), 200)
-        if not files:
-            return found
-        arguments = [f"{number}{path.suffix.lower()}" for path, number in files.items()]
-        child = opened.enter_context(
-            subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__, *arguments],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[*files.values()],
+        if files:
+            command = [sys.executable, "-P", "-m", __name__]
+            command += [f"{number}{path.suffix.lower()}" for path, number in files.items()]
+            none = subprocess.DEVNULL
+            child = subprocess.Popen(
+                command, stdin=none, stdout=subprocess.PIPE, stderr=none, pass_fds=[*files.values()]
             )
-        )  # fmt: skip
-        assert child.stdout is not None
-        return found | {path: _answer(child.stdout) for path in files}
+            stream = opened.enter_context(child).stdout
+            assert stream is not None
+            found |= {path: _answer(stream) for path in files}
+    return found
 
 
 def _answer(stream: IO[bytes]) -> dict[str, pd.DataFrame] | str:
@@ -95,26 +95,19 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
         import rdata
 
         for name, table in rdata.conversion.convert(rdata.parser.parse_file(file)).items():
-            if isinstance(table, pd.DataFrame):
-                yield from ((f"{name}{_OF}{column}", _plain(table[column])) for column in table)
-            else:
+            for column in table if isinstance(table, pd.DataFrame) else ():
+                is_number = pd.api.types.is_numeric_dtype(table[column].dtype)
+                kind = {"dtype": np.float64, "na_value": np.nan} if is_number else {"dtype": np.str_, "na_value": ""}
+                yield f"{name}{_OF}{column}", table[column].astype(object).to_numpy(**kind)
+            if not isinstance(table, pd.DataFrame):
                 yield name + _OF, np.asarray(table)
     else:
-        yield _OF, np.load(file, allow_pickle=False) if suffix == ".npy" else np.asarray(_Unpickler(file).load())
-
-
-def _plain(column: pd.Series) -> npt.NDArray[np.generic]:
-    """Return numbers as they are, missing ones NaN, and others as texts, empty where one is missing."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(np.float64, na_value=np.nan)
-    return column.astype(object).where(column.notna(), "").astype(str).to_numpy(dtype=np.str_)
+        content = np.load(file, allow_pickle=False) if suffix == ".npy" else _Unpickler(file, encoding="latin1").load()
+        yield _OF, np.asarray(content)
 
 
 class _Unpickler(pickle.Unpickler):
     """Reads an array of numbers; a pickle that asks for anything else is refused before it is run."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file, encoding="latin1")
 
     def find_class(self, module: str, name: str, /) -> object:
         """Return the stand-in for a global that arrays need."""
@@ -132,17 +125,10 @@ class _NdArray:
 
 def _dtype(text: object, *_: object) -> np.dtype[np.generic]:
     """Stand in for `numpy.dtype`: types of numbers only."""
-    if not isinstance(text, str):  # to print it may take forever
+    found = np.dtype(text, False, True) if isinstance(text, str) else None  # a copy: the pickle sets its byte order
+    if found is None or found.kind not in "biuf":
         raise ValueError("expected an array of numbers, found another kind")
-    found = np.dtype(text, False, True)  # a copy: the pickle sets its byte order
-    if found.kind not in "biuf":
-        raise ValueError(f"expected an array of numbers, found {found.name}")
     return found
-
-
-def _from_buffer(data: bytes, dtype: np.dtype[np.generic], shape: tuple[int, ...], order: str) -> object:
-    """Stand in for numpy's function, of pickles of protocol 5."""
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if order == "F" else "C")
 
 
 _GLOBALS: dict[tuple[str, str], Callable[..., object]] = {
@@ -151,7 +137,9 @@ _GLOBALS: dict[tuple[str, str], Callable[..., object]] = {
     ("_codecs", "encode"): lambda text, *_: text.encode("latin1"),  # with which old protocols write bytes
     # The array gets its shape, type and bytes later, and checks that they agree.
     ("numpy.core.multiarray", "_reconstruct"): lambda *_: np.empty(0),
-    ("numpy.core.numeric", "_frombuffer"): _from_buffer,
+    ("numpy.core.numeric", "_frombuffer"): lambda data, dtype, shape, order: np.frombuffer(data, dtype).reshape(
+        shape, order="F" if order == "F" else "C"
+    ),
 }
 
 

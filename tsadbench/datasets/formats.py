@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -56,14 +56,15 @@ class Table:
         return pd.MultiIndex.from_product([[self.name], numbers], names=[None, "line" if first else "row"])
 
 
-def row_issues(places: pd.MultiIndex, rows: IntArray, text: Callable[[int], str], kind: str) -> Iterator[Issue]:
-    """Yield what is wrong with the first rows, the last of which stands for all others; ``text`` describes a row."""
-    for number, row in enumerate(rows[:SHOWN].tolist(), start=1):
-        (file, line), count = places[row], 1 if number < SHOWN else len(rows) - SHOWN + 1
+def row_issues(places: pd.MultiIndex, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
+    """Yield what is wrong with the first rows, the last of which stands for all others; each may have its own text."""
+    for number, row in enumerate(rows[:SHOWN].tolist()):
+        (file, line), count = places[row], 1 if number < SHOWN - 1 else len(rows) - SHOWN + 1
+        fault = text if isinstance(text, str) else text[number]
         if places.names[1] == "line":
-            yield Issue(file, text(row), int(line), kind, count)
+            yield Issue(str(file), fault, int(str(line)), None, count)
         else:
-            yield Issue(file, f"{text(row)} (row {line}, counted from 0)", None, kind, count)
+            yield Issue(str(file), f"{fault} (row {line}, counted from 0)", None, None, count)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -124,28 +125,20 @@ def _read_csv(
     ``values``, the file has no header. Columns ``texts`` hold texts even where they look like numbers. Columns that the
     format calls unused are left out, unless they are needed or texts.
     """
-    # All lines are counted and checked, because pandas silently pads truncated lines.
-    before, separator, names, header = len(issues), form.separator, list[str](), 0
+    before, separator = len(issues), form.separator
     with path.open(encoding=codec(form.encoding), errors="surrogateescape", newline=None) as file:
         lines = _decoded(file, name, form, issues)
-        for header, line in islice(lines, SEARCHED_LINES if form.header_line == "search" else form.header_line):
-            names = names_of(split(line.rstrip("\n"), separator), form)
-            if values and set(names) <= set(values):
-                header, names = 0, [""] * len(names)
-                break
-            if header == form.header_line and (fault := other_separator(names, form)):
-                issues.append(Issue(name, fault, header))
-            if is_header(header, names, form, needed, sensors):
-                break
-        else:
-            names = []
-        if not names and len(issues) == before:
-            issues.append(Issue(name, f"no line names the columns: set header_line ({form.header_line})", 1))
-        if header and form.units_line:
-            next(lines, None)
+        head = list(islice(lines, SEARCHED_LINES if form.header_line == "search" else form.header_line))
+        named = [(number, names_of(split(line.rstrip("\n"), separator), form)) for number, line in head]
+        header, names = next((one for one in named if is_header(*one, form, needed, sensors)), (0, []))
+        if values and named and set(named[0][1]) <= set(values):
+            header, names = 0, [""] * len(named[0][1])
+        elif fault := other_separator(names, form) if names else f"no names of columns; set header_line ({len(head)})":
+            issues.append(Issue(name, fault, header or 1))
         first = header + 1 + (form.units_line and header > 0)
-        last = max(first - 1, 1)
-        for number, line in lines if names and len(issues) == before else ():
+        last = first - 1
+        # All lines are counted and checked, because pandas silently pads truncated lines.
+        for number, line in islice(chain(head, lines), last, None) if len(issues) == before else ():
             if is_blank(line, separator):  # at the end, empty lines are no fault
                 continue
             issues += [Issue(name, BLANK_LINE, empty, kind="empty") for empty in range(last + 1, number)]
@@ -160,6 +153,7 @@ def _read_csv(
     used = {*needed, *texts}
     kept = {i: text for i, text in enumerate(names) if text in used or not matches(text, form.unused)}
     as_texts = {column for column, text in kept.items() if text in texts or _holds_texts(form, text)}
+    absent: dict[Any, list[str]] = {one: [*MISSING, *form.missing] for one in kept if one not in as_texts}
     frame: pd.DataFrame = pd.read_csv(
         path,
         sep=separator,
@@ -169,7 +163,7 @@ def _read_csv(
         names=range(len(names)),
         usecols=list(kept),
         index_col=False,
-        na_values={column: [*MISSING, *form.missing] for column in kept if column not in as_texts},  # type: ignore[arg-type]  # the stubs know names of columns alone
+        na_values=absent,
         keep_default_na=False,
         dtype=dict.fromkeys(as_texts, "str"),
         float_precision=_EXACTLY,
@@ -194,9 +188,8 @@ def _holds_texts(form: FileFormat, column: str) -> bool:
     """Whether a column holds times (01052024 has a zero in front), names of sensors (such as NA), or states."""
     if form.long is not None and column in form.long:
         return column == form.long[0] or bool(form.states)
-    return bool(states_of(form, column)) or (
-        column in form.time and not {"seconds", "milliseconds"}.issuperset(form.time_formats)
-    )
+    is_text = column in form.time and not {"seconds", "milliseconds"}.issuperset(form.time_formats)
+    return is_text or bool(states_of(form, column))
 
 
 def is_header(
@@ -227,11 +220,9 @@ def cells_fault(expected: int, found: int, separator: str) -> str:
 
 def split(line: str, separator: str) -> list[str]:
     """Return a line's cells; a quoted cell may hold the separator."""
-    if '"' not in line:
-        return line.split(separator)
     try:
-        return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # a cell beyond csv's limit is no number or name either way
+        return next(csv.reader([line], delimiter=separator), [""])
+    except csv.Error:  # a cell beyond csv's limit, or a NUL, is no number or name either way
         return line.split(separator)
 
 
@@ -264,15 +255,13 @@ def numbers_of(
             texts = texts.map(lambda cell: states.get(str(cell), states.get(str(cell).lower(), cell)))
         absent = (texts.isna() | texts.isin(MISSING | set(form.missing))).to_numpy()
         if form.decimal != ".":  # a text that has a point already is no number
-            pointed = {form.decimal: ".", ".": "?"}
-            texts = texts.map(lambda cell: cell.translate(str.maketrans(pointed)) if isinstance(cell, str) else cell)
+            pointed = str.maketrans(f"{form.decimal}.", ".?")
+            texts = texts.map(lambda cell: cell.translate(pointed) if isinstance(cell, str) else cell)
         cells = pd.to_numeric(texts, errors="coerce")
     numbers = cells.to_numpy(np.float64, na_value=np.nan)
-    codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna().tolist()
-    if codes:  # -999 and -999.0 alike
-        absent = absent | np.isin(numbers, codes)
-        numbers = np.where(absent, np.nan, numbers)
-    return numbers, ~np.isfinite(numbers) & ~absent
+    codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna()
+    absent = absent | np.isin(numbers, codes)  # -999 and -999.0 alike
+    return np.where(absent, np.nan, numbers), ~np.isfinite(numbers) & ~absent
 
 
 def number_fault(cell: object, states: Mapping[str, float] | None = None) -> str:

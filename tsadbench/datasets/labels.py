@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,107 +10,87 @@ import pandas as pd
 
 from tsadbench.base.dataset import Cause
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.card import Card, LabelFile, LabelIntervals, LabelValues, canonical, listed
+from tsadbench.datasets.card import Card, LabelFile, LabelIntervals, LabelValues, canonical
 from tsadbench.datasets.formats import Table, header_fault, numbers_of, read_files, row_issues
 from tsadbench.datasets.times import time_fault, time_in_seconds
 from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.issues import Issue
+from tsadbench.utils.issues import SHOWN, Issue
 from tsadbench.utils.parameters import nearest
 
 
-def labels_of_cells(cells: pd.Series, labels: LabelValues, places: pd.MultiIndex) -> tuple[BoolArray, list[Issue]]:
+def labels_of_cells(cells: pd.Series, labels: LabelValues, places: pd.MultiIndex, issues: list[Issue]) -> BoolArray:
     """Return where a label is one of the anomalous values [n_rows]; values that are not declared are reported."""
     codes, found = pd.factorize(cells.astype(object), use_na_sentinel=False)
     values = ["" if pd.isna(value) else canonical(value) for value in found]
     is_anomalous, is_normal = (np.isin(values, [*map(canonical, of)]) for of in (labels.anomalous, labels.normal))
     wrong = np.flatnonzero(~(is_anomalous | is_normal)[codes])
     expected = f"column {cells.name!r}: expected one of the labels {labels.anomalous} or {labels.normal}"
-    issues = row_issues(places, wrong, lambda row: f"{expected}, found {values[codes[row]]!r}", "label")
-    return np.asarray(is_anomalous[codes], dtype=np.bool_), list(issues)
+    issues += row_issues(places, wrong, [f"{expected}, found {values[code]!r}" for code in codes[wrong[:SHOWN]]])
+    return np.asarray(is_anomalous[codes], dtype=np.bool_)
 
 
-def _read(
-    card: Card, labels: LabelFile | LabelIntervals, name: str, path: Path, **wanted: Sequence[str]
-) -> tuple[Table | None, FileFormat, list[Issue]]:
+def read_labels(
+    card: Card, labels: LabelFile | LabelIntervals, name: str, path: Path, issues: list[Issue]
+) -> tuple[Table | None, FileFormat]:
     """Read a file of labels: written as the data files, but by default with the columns' names in the first line."""
-    own = labels.model_dump(include={"header_line", "units_line", "remove_prefix"}, exclude_none=True)
     first = {"header_line": 1, "units_line": False, "remove_prefix": ""}
-    form = card.file_format(labels.model_copy(update=first | own))
-    tables, issues = read_files({name: path}, lambda _: form, **wanted)
-    return next(iter(tables[name].values())) if tables else None, form, issues
-
-
-def labels_of_file(
-    card: Card, labels: LabelFile, name: str, path: Path, n_rows: int
-) -> tuple[BoolArray | None, list[Issue]]:
-    """Return the labels of one recording from its own file, None if it is of another form; and what is wrong."""
-    table, _, issues = _read(card, labels, name, path, values=[*map(str, (*labels.anomalous, *labels.normal))])
-    if table is None:
-        return None, issues
-    columns = [str(column) for column in table.frame.columns]
-    column = columns[0] if labels.column is None and len(columns) == 1 else labels.column or "labels.column"
-    fault = header_fault(columns, {column: "label column"})
-    if not fault and len(table.frame) != n_rows:
-        fault = f"expected {n_rows} labels, one for each row, found {len(table.frame)}"
-    if fault:
-        return None, [Issue(name, fault, table.header_line)]
-    return labels_of_cells(table.frame.iloc[:, columns.index(column)], labels, table.places)
+    form = card.file_format(labels.model_copy(update=first | labels.model_dump(include={*first}, exclude_none=True)))
+    if isinstance(labels, LabelFile):
+        tables, found = read_files(
+            {name: path}, lambda _: form, values=[*map(str, (*labels.anomalous, *labels.normal))]
+        )
+    else:
+        tables, found = read_files({name: path}, lambda _: form, texts=[labels.recording, "sensors"])
+    issues += found
+    return next(iter(tables[name].values())) if tables else None, form
 
 
 class Intervals:
     """The anomalous intervals of all recordings, from a card's file; what is wrong with them is in `issues`."""
 
     def __init__(self, card: Card, labels: LabelIntervals, path: Path, sensors: Sequence[str]) -> None:
+        self.issues: list[Issue] = []
         self._labels, self._sensors, self._is_log = labels, sensors, False
-        self._events = pd.DataFrame({key: [] for key in ("recording", "start", "end", "sensors", "is_used")})
-        table, form, self.issues = _read(card, labels, labels.file, path, texts=[labels.recording, "sensors"])
+        self._events = pd.DataFrame(columns=["line", "recording", "start", "end", "sensors", "is_used"])
+        table, form = read_labels(card, labels, labels.file, path, self.issues)
         if table is not None:
-            self._settle(
-                table, form, listed(labels.time_format or card.columns.time_format) if card.columns.time else ()
-            )
+            self._settle(table, form)
 
-    def _report(self, line: int, text: str, kind: str) -> None:
-        self.issues.append(Issue(self._labels.file, text, line, kind))
-
-    def _settle(self, table: Table, form: FileFormat, time_formats: Sequence[str]) -> None:
+    def _settle(self, table: Table, form: FileFormat) -> None:
         """Take the events from the file, and report what is wrong with them."""
-        labels, frame, given = self._labels, table.frame, self._labels.model_fields_set
-        self._is_log = labels.recording not in frame and labels.unit == "time" and "recording" not in given
+        labels, frame, events = self._labels, table.frame, list[tuple[object, ...]]()
+        self._is_log = labels.recording not in frame and labels.unit == "time"
         needed = dict.fromkeys([labels.start, labels.end, *([] if self._is_log else [labels.recording])], "column")
         if fault := header_fault(list(frame.columns), needed):
             self.issues.append(Issue(labels.file, fault, table.header_line))
             return
-        starts, ends = (self._moments(table, column, form, time_formats) for column in (labels.start, labels.end))
+        times = (self._moments(table, column, form) for column in (labels.start, labels.end))
         texts = (frame[one].astype(str) if one in frame else [""] * len(frame) for one in (labels.recording, "sensors"))
-        kept = []
-        for line, recording, blamed, start, end in zip(
-            table.places.get_level_values(1), *texts, starts, ends, strict=True
-        ):
-            sensors = tuple(filter(None, map(str.strip, blamed.split(";"))))
-            for sensor in set(sensors).difference(self._sensors):
-                self._report(line, f"there is no sensor {sensor!r}{nearest(sensor, self._sensors)}", "sensor")
-            if end < start:
-                self._report(line, f"the end, {end:.17g}, lies before the start, {start:.17g}", "order")
+        for (_, line), recording, blamed, start, end in zip(table.places, *texts, *times, strict=True):
+            sensors, fault = tuple(filter(None, map(str.strip, blamed.split(";")))), ""
+            if unknown := [sensor for sensor in sensors if sensor not in self._sensors]:
+                fault = f"there is no sensor {unknown[0]!r}{nearest(unknown[0], self._sensors)}"
+            if fault := f"the end, {end:.17g}, lies before the start, {start:.17g}" if end < start else fault:
+                self.issues.append(Issue(labels.file, fault, line))
             elif start <= end:
-                kept.append((line, recording.strip(), start, end, sensors, False))
-        events = pd.DataFrame(kept, columns=["line", *self._events.columns])
-        self._events = events.set_index("line").sort_values(["start", "end"], kind="stable")
+                events.append((line, recording.strip(), start, end, sensors, False))
+        found = pd.DataFrame(events, columns=self._events.columns)
+        self._events = found.sort_values(["start", "end"], kind="stable", ignore_index=True)
 
-    def _moments(self, table: Table, column: str, form: FileFormat, time_formats: Sequence[str]) -> FloatArray:
+    def _moments(self, table: Table, column: str, form: FileFormat) -> FloatArray:
         """Return rows or seconds, NaN for a cell that is wrong, which is reported."""
-        cells, in_rows = table.frame[column], self._labels.unit == "rows"
-        if self._labels.unit == "time" and time_formats:
-            read = (time_in_seconds(cells, one) for one in time_formats)
-            numbers = max(read, key=lambda one: int(np.isfinite(one).sum()))
+        cells, unit = table.frame[column], self._labels.unit
+        if unit == "time" and form.time:
+            forms = form.time_formats
+            numbers = max((time_in_seconds(cells, one) for one in forms), key=lambda one: int(np.isfinite(one).sum()))
         else:
-            time_formats = ["a row, counted from 0"] if in_rows else ["seconds"]
-            numbers, _ = numbers_of(cells, form)
-            numbers = np.where(in_rows & ((numbers < 0) | (numbers % 1 > 0)), np.nan, numbers)
-        wrong, text = np.flatnonzero(~np.isfinite(numbers)), f"column {column!r}: "
-        self.issues += row_issues(
-            table.places, wrong, lambda row: text + time_fault(cells.iloc[row], time_formats), text
-        )
-        return np.where(np.isfinite(numbers), numbers, np.nan)
+            forms, (numbers, _) = (f"{unit}, counted from 0",), numbers_of(cells, form)
+        is_row = (numbers >= 0) & (numbers % 1 == 0)
+        is_right = np.isfinite(numbers) & (is_row | (unit != "rows"))
+        wrong = np.flatnonzero(~is_right)
+        texts = [f"column {column!r}: {time_fault(cell, forms)}" for cell in cells.iloc[wrong[:SHOWN]]]
+        self.issues += row_issues(table.places, wrong, texts)
+        return np.where(is_right, numbers, np.nan)
 
     def label(self, id_: str, n_rows: int, time: FloatArray | None, step: float) -> tuple[BoolArray, tuple[Cause, ...]]:
         """Return which rows of a recording are anomalous, and which sensors the events show in.
@@ -133,17 +113,13 @@ class Intervals:
             causes += [Cause(int(start), int(stop), sensors)] if sensors else []
         return rows, tuple(causes)
 
-    def note(self, ids: Iterable[str]) -> str:
-        """Return how many intervals of a log book contain no row; that of all of them, and other such, are reported."""
+    def note(self, ids: Sequence[str]) -> str:
+        """Return how many intervals of a log book contain no row; if all of them do, or others, they are reported."""
         unused = self._events[~self._events["is_used"].astype(bool)]
-        if not self._is_log or len(unused) == len(self._events):
-            known = f"there are the recordings {list(dict.fromkeys(ids))[:10]}; check labels.time_format"
-            for line, recording in unused["recording"].items():
-                self._report(
-                    int(str(line)),
-                    f"the interval is not within the rows of a recording {recording!r}; {known}",
-                    "unused",
-                )
-            return ""
-        of = f"of the {len(self._events)} intervals in {self._labels.file}"
-        return f"{len(unused)} {of} contain no row of any recording" if len(unused) else ""
+        if self._is_log and len(unused) < len(self._events):
+            of = f"of the {len(self._events)} intervals in {self._labels.file}"
+            return f"{len(unused)} {of} contain no row of any recording" if len(unused) else ""
+        for line, recording in zip(unused["line"], unused["recording"], strict=True):
+            text = f"the interval does not lie within a recording {recording!r}; there are {[*ids[:10]]}"
+            self.issues.append(Issue(self._labels.file, f"{text} (labels.unit, labels.time_format)", line))
+        return ""

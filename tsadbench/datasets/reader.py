@@ -12,20 +12,17 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
-from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets import formats
-from tsadbench.datasets.card import NUMBER, Card, CutGaps, FillGaps, LabelColumn, LabelFile, LabelIntervals, Part
-from tsadbench.datasets.card import Single, before_event, listed, read_card
-from tsadbench.datasets.formats import Table, header_fault, matches, read_files, row_issues
-from tsadbench.datasets.labels import Intervals, labels_of_cells, labels_of_file
-from tsadbench.datasets.times import BACKWARDS, grid_rows, joined, time_fault, time_in_seconds
+from tsadbench.datasets import card as cards
+from tsadbench.datasets import formats, times
+from tsadbench.datasets.formats import Table, matches, row_issues
+from tsadbench.datasets.labels import Intervals, labels_of_cells, read_labels
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_text
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.issues import Issue, raise_if_any
+from tsadbench.utils.issues import SHOWN, Issue, raise_if_any
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import printable
@@ -51,7 +48,7 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
 def try_card(path: Path, folder: Path) -> tuple[LabelledDataset | None, list[Issue]]:
     """Return the data set of a card whose files lie in a folder, None if anything is wrong; and what is wrong."""
-    card, text, issues = read_card(path)
+    card, text, issues = cards.read_card(path)
     if card is None:
         return None, issues
     reader = CardReader(card, text, path, folder)
@@ -65,58 +62,58 @@ class Run:
     """A recording of the files, and later a part of its rows that trains or is tested."""
 
     id: str
-    part: Part  # the last of those that name it
+    part: cards.Part  # the last of those that name it
     tables: Sequence[Table]  # hold its rows until `values` does
     roles: dict[str, int] = field(default_factory=dict)  # the parts that name it, each with its place there
     names: tuple[str, ...] = ()  # what patterns may call it
-    places: pd.MultiIndex = field(
-        default_factory=lambda: pd.MultiIndex.from_arrays([[], []])
-    )  # file and line of each row
+    places: pd.MultiIndex = field(default_factory=lambda: pd.MultiIndex.from_arrays([[], []]))  # of its rows in files
     values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # [n_rows, n_sensors], NaN if missing
     time: FloatArray | None = None
     labels: BoolArray | None = None
     causes: tuple[Cause, ...] = ()
 
     @property
-    def before_event(self) -> bool:
-        """Whether the rows before its first event train."""
-        return len(self.roles) > 1 or before_event(self.part)
-
-    @property
     def trains(self) -> bool:
-        """Whether all of its rows train."""
+        """Whether training alone takes rows of it."""
         return [*self.roles] == ["train"]
 
-    def is_called(self, patterns: Sequence[str]) -> bool:
+    @property
+    def before_event(self) -> bool:
+        """Whether the rows before its first event train."""
+        return len(self.roles) > 1 or self.part.before_event
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether its rows must be labelled."""
+        return not self.trains or self.before_event
+
+    def is_called(self, *patterns: str) -> bool:
         """Whether one of its names fits one of the patterns."""
         return any(matches(name, patterns) for name in self.names)
 
     def cut(self, start: int, stop: int, id_: str, role: str) -> Run:
         """Return rows ``start`` to ``stop - 1`` under an id of their own."""
-        rows, names = slice(start, stop), tuple(dict.fromkeys((self.id, *self.names, id_)))
-        causes = ((max(one.start, start), min(one.stop, stop), one.sensors) for one in self.causes)
+        rows, causes = slice(start, stop), list[Cause]()
+        for one in self.causes:
+            if start < one.stop and one.start < stop:
+                causes.append(Cause(max(one.start, start) - start, min(one.stop, stop) - start, one.sensors))
         return replace(
             self,
             id=id_,
-            names=names,
             roles={role: [*self.roles.values()][-1]},
+            names=(*self.names, self.id, id_),
             places=self.places[rows],
             values=self.values[rows],
             time=None if self.time is None else self.time[rows],
             labels=None if self.labels is None else self.labels[rows],
-            causes=tuple(Cause(a - start, b - start, sensors) for a, b, sensors in causes if a < b),
+            causes=tuple(causes),
         )
-
-    def recording(self, sensors: tuple[str, ...]) -> Recording:
-        """Return its rows as a recording."""
-        self.values.flags.writeable = False  # so that the recording does not copy them
-        return Recording(self.id, self.values, sensors, self.time)
 
 
 class CardReader:
     """Reads the files of one card. What is wrong is collected in `issues`."""
 
-    def __init__(self, card: Card, text: str, path: Path, folder: Path) -> None:
+    def __init__(self, card: cards.Card, text: str, path: Path, folder: Path) -> None:
         self.issues: list[Issue] = []
         self._card, self._text, self._path, self._folder = card, text, path, folder
         self._sensors: tuple[str, ...] = ()
@@ -135,35 +132,36 @@ class CardReader:
             self._read_rows(run, intervals)
         if intervals is not None:
             if not self.issues:
-                self._notes += filter(None, [intervals.note(run.id for run in runs)])
+                self._notes += filter(None, [intervals.note([run.id for run in runs])])
             self.issues += intervals.issues
         runs = [run for run in runs if len(run.values)]
-        self._settle_gaps(runs)
+        self._fill_gaps(runs)
         runs = self._divided(runs)
         description, prior = self._described()
         if self.issues:
             return None
         sessions, entities = (self._groups(table, runs) for table in ("sessions", "entities"))
-        train, test = ([run for run in runs if run.trains is trains] for trains in (True, False))
+        test = [run for run in runs if not run.trains]
         splits = {"overall": tuple(run.id for run in test)} if card.test or card.single else {}
-        splits |= {name: tuple(run.id for run in test if run.is_called(of)) for name, of in card.splits.items()}
+        splits |= {name: tuple(run.id for run in test if run.is_called(*of)) for name, of in card.splits.items()}
+        recordings = {False: list[Recording](), True: list[Recording]()}
+        for run in runs:
+            run.values.flags.writeable = False  # so that the recording does not copy them
+            recordings[run.trains].append(Recording(run.id, run.values, self._sensors, run.time))
         try:
             dataset = Dataset(
-                name=card.name,
-                train=tuple(run.recording(self._sensors) for run in train),
-                test=tuple(run.recording(self._sensors) for run in test),
+                train=tuple(recordings[True]),
+                test=tuple(recordings[False]),
                 splits=splits,
                 description=description,
                 prior=prior,
-                citation=card.citation,
-                licence=card.licence,
                 notes=tuple(self._notes),
                 # What a detector in the box must not reach for.
                 folder=Path(os.path.commonpath([path.resolve().parent for path in self._read])),
                 layout=card.file_format(),
                 sessions=sessions,
                 entities=entities,
-                version=card.version,
+                **card.model_dump(include={"name", "citation", "licence", "version"}),
             )
         except DataError as error:
             self._report(str(error))
@@ -181,21 +179,20 @@ class CardReader:
         card, runs = self._card, dict[tuple[int, ...], Run]()
         names = {role: self._find(part.files) for role, part in card.parts}
         forms = {name: card.file_format(part) for role, part in card.parts for name in names[role]}
-        paths = {name: self._folder / name for name in forms}
-        self._read += paths.values()
-        tables, issues = read_files(
-            paths,
+        self._read += [self._folder / name for name in forms]
+        tables, issues = formats.read_files(
+            dict(zip(forms, self._read, strict=True)),
             forms.__getitem__,
-            needed=[*listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
+            needed=[*cards.listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
             sensors=[] if card.long else card.columns.sensors,
-            texts=[card.labels.column] if isinstance(card.labels, LabelColumn) else [],
+            texts=[card.labels.column] if isinstance(card.labels, cards.LabelColumn) else [],
         )
         self.issues += issues
         for role, part in card.parts:
             found: dict[tuple[str, ...], tuple[str, list[Table]]] = {}
             for name in names[role]:
                 for key, id_, table in self._picked(role, part, name, tables.get(name, {})):
-                    found.setdefault(key, (id_, []))[1].append(self._named(table))
+                    found.setdefault(key, (id_, []))[1].append(table)
             for place, (id_, own) in enumerate(found.values()):
                 run = runs.setdefault(tuple(map(id, own)), Run(id_, part, own))
                 if run.roles and not run.before_event:
@@ -208,54 +205,45 @@ class CardReader:
         files: dict[str, None] = {}
         for pattern in patterns:
             try:
-                found = [path for path in self._folder.glob(pattern) if path.is_file()]
+                found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
+                found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
                 if not found:
                     raise FileNotFoundError(f"there is no such file in {self._folder}")
             except (ValueError, IndexError, NotImplementedError, OSError) as error:
                 self._report(f"files {pattern!r}: {error}")
                 continue
-            for path in sorted(found, key=lambda path: as_counted(str(path))):
-                name = path.relative_to(self._folder).as_posix()
-                if self._beside(name, self._folder) is None:
-                    self._report(f"files {name!r}: lies outside of the card's folder; put the file itself there")
-                elif printable(name) != name:
-                    self._report(f"files '{printable(name)}': its name cannot be printed; rename it")
-                else:
+            for name in found:
+                if self._beside(name, self._folder) and printable(name) == name:
                     files[name] = None
+                else:
+                    self._report(f"files '{printable(name)}': expected a file with a printable name below the folder")
         return files
 
     def _picked(
-        self, role: str, part: Part, name: str, arrays: Mapping[str, Table]
+        self, role: str, part: cards.Part, name: str, arrays: Mapping[str, Table]
     ) -> Iterator[tuple[tuple[str, ...], str, Table]]:
         """Yield the tables of a file that a part takes, each with the key and the id of its recording."""
+        columns, path = self._card.columns, PurePosixPath(name)
         picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
-        group = re.search(part.join or "()", name)
+        group = part.join.search(name) if part.join else None
         if arrays and (not picked or (len(picked) > 1 and part.variables is None)):
-            self._report(f"{role}.variables must name arrays of it; it holds {[*arrays][:10]}", name)
-        elif part.join and not (group and group[1]):
-            self._report(f"{role}.join: {part.join!r} finds no group in {name!r}; correct either")
-        else:
-            path = PurePosixPath(name)
+            self._report(f"{role}.variables must name some of its arrays; it holds {[*arrays][:10]}", name)
+            return
+        if part.join and not (group and any(group.groups())):
+            self._report(f"{role}.join: its first group is not found in {name!r}; correct either")
+            return
+        for array, table in ((array, arrays[array]) for array in picked):
+            n_columns = table.frame.shape[1]
+            if isinstance(table.frame.columns, pd.RangeIndex):  # an array without names
+                called = [columns.names] * n_columns if isinstance(columns.names, str) else columns.names or []
+                given = [one.replace(cards.NUMBER, str(number)) for number, one in enumerate(called, start=1)]
+                if len(given) > n_columns or (len(given) < n_columns and columns.extra_columns == "error"):
+                    self._report(f"expected {len(given)} columns (columns.names), found {n_columns}", table.name)
+                    given = []
+                table.frame = table.frame.iloc[:, : len(given)].set_axis(given, axis=1)
             id_ = path.stem if part.ids == "file name" else str(path.with_suffix(""))
-            for array in picked:
-                if part.join and group:
-                    yield (group[1],), group[1], arrays[array]
-                else:
-                    yield (name, array), array if part.variables and array else id_, arrays[array]
-
-    def _named(self, table: Table) -> Table:
-        """Give names to the columns of an array that has none."""
-        columns, n_columns = self._card.columns, table.frame.shape[1]
-        if isinstance(table.frame.columns, pd.RangeIndex):
-            names = list(listed(columns.names))
-            if isinstance(columns.names, str):
-                names = [columns.names.replace(NUMBER, str(number)) for number in range(1, n_columns + 1)]
-            if len(names) > n_columns or (len(names) < n_columns and columns.extra_columns == "error"):
-                text = f"expected {len(names)} columns (columns.names), found {n_columns}; see columns.extra_columns"
-                self._report(text, table.name)
-                names = []
-            table.frame = table.frame.iloc[:, : len(names)].set_axis(names, axis=1)
-        return table
+            id_ = group[1] if group else array if part.variables and array else id_
+            yield (id_,) if group else (name, array), id_, table
 
     # ---------------------------------------------------------------------------------------------------- columns
 
@@ -264,7 +252,7 @@ class CardReader:
         names, long = list(table.frame.columns), self._card.long
         if long is None or long.name not in names:
             return names
-        return [*listed(self._card.columns.time), *table.frame[long.name].astype(str).str.strip().unique()]
+        return [*cards.listed(self._card.columns.time), *table.frame[long.name].astype(str).str.strip().unique()]
 
     def _choose_sensors(self, runs: Sequence[Run]) -> None:
         """Choose the sensors from the columns' names; the first file's header decides, and its order."""
@@ -273,9 +261,9 @@ class CardReader:
         if not headers:
             return
         everywhere, first = dict.fromkeys(name for header in headers for name in header), runs[0].tables[0].name
-        used = {*listed(columns.time), "", *([labels.column] if isinstance(labels, LabelColumn) else [])}
+        used = ["", *cards.listed(columns.time), *([labels.column] if isinstance(labels, cards.LabelColumn) else [])]
         free = [name for name in headers[0] if name not in used and not matches(name, columns.ignore)]
-        free += [name for name in columns.sensors if name in everywhere and name not in {*free, *used}]
+        free += [name for name in columns.sensors if name in everywhere and name not in used]
         self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
         if not self._sensors:
             self._report(f"no column is a sensor; the columns are {headers[0][:20]}", first)
@@ -293,111 +281,110 @@ class CardReader:
     def _read_rows(self, run: Run, intervals: Intervals | None) -> None:
         """Read the rows of a recording; it has none if its columns or times are wrong."""
         columns, labels, long, grid = self._card.columns, self._card.labels, self._card.long, self._card.resample
-        label = labels.column if isinstance(labels, LabelColumn) else None
-        needed = dict.fromkeys(listed(columns.time), "time column")
+        label = labels.column if isinstance(labels, cards.LabelColumn) else ""
+        needed = dict.fromkeys(cards.listed(columns.time), "time column")
         needed |= dict.fromkeys(long.model_dump().values() if long else self._sensors, "column")
-        if label and (not run.trains or run.before_event or label in run.tables[0].frame):
+        if label and (run.needs_labels or label in run.tables[0].frame):
             needed[label] = "label column"
-        rows = sum(len(table.frame) for table in run.tables)
-        faults = [header_fault(list(table.frame.columns), needed) for table in run.tables]
-        for table, fault in zip(
-            run.tables, faults if any(faults) else [""] if rows else ["it has no rows"], strict=False
-        ):
+        faults = [formats.header_fault(list(table.frame.columns), needed) for table in run.tables]
+        if not any(faults) and not any(len(table.frame) for table in run.tables):
+            faults = ["it has no rows"]
+        for table, fault in zip(run.tables, faults, strict=False):
             if fault:
                 self._report(fault, table.name, table.header_line)
-        if any(faults) or not rows:
+        if any(faults):
             return
         first, *others = run.tables
         frame = pd.concat([table.frame for table in run.tables], ignore_index=True) if others else first.frame
-        run.tables, places = (), first.places.append([table.places for table in others])  # rows are in memory once
-        run.places, time = places, self._times(frame, places)
+        places = run.places = first.places.append([table.places for table in others])
+        run.tables = ()  # so that its rows are in memory once
+        time = self._times(frame, places)
         if time is None and columns.time:
             return
-        if isinstance(labels, LabelColumn) and label in needed:
-            run.labels, issues = labels_of_cells(frame[label], labels, places)
-            self.issues += issues
-        elif isinstance(labels, LabelFile):
+        if isinstance(labels, cards.LabelColumn) and label in needed:
+            run.labels = labels_of_cells(frame[label], labels, places, self.issues)
+        elif isinstance(labels, cards.LabelFile):
             self._read_label_file(run, labels, len(frame))
         bins = None
         if grid is not None and time is not None:
             try:
-                bins = grid_rows(time, grid.every, held=long is not None and grid.by == "last")
+                bins = times.grid_rows(time, grid.every, held=long is not None and grid.by == "last")
             except ValueError as error:
-                text, widest = str(error), np.diff(time).argmax(keepdims=True) + 1
-                self.issues += row_issues(places, widest, lambda _: text, "grid")
+                self.issues += row_issues(places, np.array([np.argmax(np.diff(time)) + 1]), str(error))
                 return
             rows = np.arange(bins[-1] + 1)
             time, run.places = time[0] + rows * grid.every, places[np.searchsorted(bins, rows)]
             if run.labels is not None:  # a row is anomalous if any of its rows is; without any, as the last one before
                 groups = pd.Series(run.labels.astype(float)).groupby(bins)
-                run.labels = groups.max().reindex(rows).fillna(groups.last().reindex(rows).ffill()).to_numpy() > 0
-        run.time, run.values = time, self._values(frame, places, bins, self._card.file_format(run.part))
+                held = groups.last().reindex(range(len(rows))).ffill()
+                run.labels = groups.max().reindex(held.index).fillna(held).to_numpy() > 0
+        run.time, run.values = time, self._values(run, frame, places, bins)
         if intervals is not None:
-            step = 0.0 if grid is None else grid.every
-            run.labels, run.causes = intervals.label(run.id, len(run.values), time, step)
+            run.labels, run.causes = intervals.label(run.id, len(run.values), time, grid.every if grid else 0.0)
 
     def _times(self, frame: pd.DataFrame, places: pd.MultiIndex) -> FloatArray | None:
         """Return the times by the first format that fits them all, None if there is none, or they run backwards."""
         columns, failed = self._card.columns, -1
-        names, forms = listed(columns.time), listed(columns.time_format)
+        names, forms = cards.listed(columns.time), cards.listed(columns.time_format)
         if not names:
             return None if columns.period is None else np.arange(len(frame), dtype=np.float64) * columns.period
-        cells, text = joined([frame[name] for name in names]), f"column {', '.join(names)!r}: "
+        cells, text = times.joined([frame[name] for name in names]), f"column {', '.join(names)!r}: "
         for form in forms:
-            time = time_in_seconds(cells, form)
+            time = times.time_in_seconds(cells, form)
             wrong = np.flatnonzero(~np.isfinite(time))
             if not len(wrong):
                 back = np.flatnonzero(np.diff(time) < 0) + 1
-                self.issues += row_issues(places, back, lambda _: text + BACKWARDS, "order")
+                self.issues += row_issues(places, back, text + times.BACKWARDS)
                 return None if len(back) else time
             failed = max(failed, int(wrong[0]))
-        fault = text + time_fault(cells.iloc[failed], forms)
-        self.issues += row_issues(places, np.array([failed]), lambda _: fault, "time")
+        self.issues += row_issues(places, np.array([failed]), text + times.time_fault(cells.iloc[failed], forms))
         return None
 
-    def _values(
-        self, frame: pd.DataFrame, places: pd.MultiIndex, bins: IntArray | None, form: FileFormat
-    ) -> FloatArray:
+    def _values(self, run: Run, frame: pd.DataFrame, places: pd.MultiIndex, bins: IntArray | None) -> FloatArray:
         """Return the sensors' values [n_rows, n_sensors], on the grid if there is one."""
-        n_rows, long, by = len(frame) if bins is None else int(bins[-1]) + 1, self._card.long, form.resample_by
-        values = np.empty((n_rows, len(self._sensors)))
+        long, form = self._card.long, self._card.file_format(run.part)
+        values = np.empty((len(run.places), len(self._sensors)))
         if long is not None:
             names = frame[long.name].astype(str).str.strip()
-            text, rows_of = f"column {long.name!r}: expected a sensor's name, found none", names.groupby(names).indices
-            self.issues += row_issues(places, np.flatnonzero(names == ""), lambda _: text, "name")
+            rows_of = names.groupby(names).indices
+            fault = f"column {long.name!r}: expected a sensor's name, found none"
+            self.issues += row_issues(places, np.flatnonzero(names == ""), fault)
         for i, sensor in enumerate(self._sensors):
-            rows = slice(None) if long is None else np.asarray(rows_of.get(sensor, []), dtype=np.int64)
-            cells, states = frame[sensor if long is None else long.value].iloc[rows], formats.states_of(form, sensor)
+            rows = np.asarray(rows_of.get(sensor, []), dtype=np.int64) if long else slice(None)
+            cells, states = frame[long.value if long else sensor].iloc[rows], formats.states_of(form, sensor)
             numbers, wrong = formats.numbers_of(cells, form, states)
             if wrong.any():
-                faults = formats.row_issues(
-                    places[rows],
-                    np.flatnonzero(wrong),
-                    lambda row: f"column {sensor!r}: {formats.number_fault(cells.iloc[row], states)}",  # noqa: B023
-                    sensor,
-                )
-                self.issues += faults
-                numbers = np.where(wrong, 0.0, numbers)
+                bad, numbers = np.flatnonzero(wrong), np.where(wrong, 0.0, numbers)
+                faults = [formats.number_fault(cell, states) for cell in cells.iloc[bad[:SHOWN]]]
+                self.issues += row_issues(places[rows], bad, [f"column {sensor!r}: {fault}" for fault in faults])
             if bins is not None:
-                laid = pd.Series(numbers).groupby(bins[rows]).agg(by).reindex(range(n_rows))
-                numbers = (laid.ffill() if by == "last" else laid).to_numpy(np.float64)
+                laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
+                numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
             values[:, i] = numbers
         return values
 
     # ----------------------------------------------------------------------------------------------------- labels
 
-    def _read_label_file(self, run: Run, labels: LabelFile, n_rows: int) -> None:
+    def _read_label_file(self, run: Run, labels: cards.LabelFile, n_rows: int) -> None:
         name = labels.file.replace("{id}", run.id)
-        if path := self._beside(name, self._folder):
-            self._read.append(path)
-            run.labels, issues = labels_of_file(self._card, labels, name, path, n_rows)
-            self.issues += issues
-        elif not run.trains or run.before_event:
-            self._report(f"there is no such file in {self._folder}; it holds the labels of {run.id!r}", name)
+        if not (path := self._beside(name, self._folder)):
+            if run.needs_labels:
+                self._report(f"there is no such file in {self._folder}; it holds the labels of {run.id!r}", name)
+            return
+        self._read.append(path)
+        table, _ = read_labels(self._card, labels, name, path, self.issues)
+        columns = [] if table is None else [*map(str, table.frame.columns)]
+        column = labels.column or (columns[0] if len(columns) == 1 else "labels.column")
+        fault = formats.header_fault(columns, {column: "label column"})
+        if table is not None and not fault and len(table.frame) == n_rows:
+            cells = table.frame.iloc[:, columns.index(column)]
+            run.labels = labels_of_cells(cells, labels, table.places, self.issues)
+        elif table is not None:
+            self._report(fault or f"expected {n_rows} labels, one for each row, found {len(table.frame)}", name)
 
     def _intervals(self) -> Intervals | None:
         labels = self._card.labels
-        if not isinstance(labels, LabelIntervals):
+        if not isinstance(labels, cards.LabelIntervals):
             return None
         own, theirs = (self._beside(labels.file, folder) for folder in (self._path.parent, self._folder))
         self._read += [theirs] if theirs else []
@@ -414,29 +401,27 @@ class CardReader:
 
     # ------------------------------------------------------------------------------------------------------- gaps
 
-    def _settle_gaps(self, runs: Sequence[Run]) -> None:
+    def _fill_gaps(self, runs: Sequence[Run]) -> None:
         """Fill missing values or report them, as the card says."""
-        gaps = self._card.gaps
-        advice = "set gaps.policy"
-        if isinstance(gaps, CutGaps):
-            return
-        if isinstance(gaps, FillGaps):
-            advice = f"none before it can be carried forward (gaps.at_most: {gaps.at_most or 'any'})"
-            filled = [int(np.isnan(run.values).sum()) for run in runs]
-            if any(filled):
-                share = sum(filled) / sum(run.values.size for run in runs)
-                self._notes.append(
-                    f"{sum(filled)} missing values ({share:.2%}) in {np.count_nonzero(filled)} files are filled with "
-                    "the sensor's last value, as its card says"
-                )
-        for run in runs:
+        gaps, advice, filled, files = self._card.gaps, "set gaps.policy", 0, 0
+        if isinstance(gaps, cards.FillGaps):
+            advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
+        for run in runs if not isinstance(gaps, cards.CutGaps) else ():
+            before = filled
             for sensor, values in zip(self._sensors, run.values.T, strict=True):
-                if not np.isnan(values).any():
+                if not (n_missing := int(np.isnan(values).sum())):
                     continue
-                if isinstance(gaps, FillGaps):
+                if isinstance(gaps, cards.FillGaps):
+                    filled += n_missing
                     values[:] = pd.Series(values).ffill(limit=gaps.at_most)
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
-                self.issues += row_issues(run.places, np.flatnonzero(np.isnan(values)), lambda _, text=text: text, text)
+                self.issues += row_issues(run.places, np.flatnonzero(np.isnan(values)), text)
+            files += filled > before
+        if filled:
+            self._notes.append(
+                f"{filled} missing values ({filled / sum(run.values.size for run in runs):.2%}) in {files} files are "
+                "filled with the sensor's last value, as its card says"
+            )
 
     # ------------------------------------------------------------------------------------------------- recordings
 
@@ -444,16 +429,16 @@ class CardReader:
         """Return the training recordings, then the test recordings in the order of their part."""
         parts = list[Run]()
         for run in runs:
-            border, both = self._border(run), len(run.roles) > 1 or isinstance(run.part, Single)
+            border, both = self._border(run), len(run.roles) > 1 or isinstance(run.part, cards.Single)
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):
                 if start < stop and (role == "train" or not run.trains):
                     parts.append(run.cut(start, stop, f"{run.id}/{role}" if both else run.id, role))
-        if isinstance(self._card.gaps, CutGaps):
+        if isinstance(self._card.gaps, cards.CutGaps):
             parts = self._without_gaps(parts, self._card.gaps.at_least)
         for part in parts:
             if part.trains and part.labels is not None:
-                text = 'this row trains, but it is labelled anomalous; set rows = "before first event"'
-                self.issues += row_issues(part.places, np.flatnonzero(part.labels), lambda _, text=text: text, "train")
+                text = f'this row of {part.id!r} trains, but is labelled anomalous; set rows = "before first event"'
+                self.issues += row_issues(part.places, np.flatnonzero(part.labels), text)
         for id_, alike in grouped(parts, lambda part: part.id).items():
             if len(alike) > 1:  # files of one name, or piece 1 of "run" and a file "run/1"
                 files = ", ".join(str(part.places[0][0]) for part in alike)
@@ -465,14 +450,13 @@ class CardReader:
         n_rows, part, name = len(run.values), run.part, str(run.places[0][0])
         if run.before_event:
             return int(np.argmax(run.labels)) if run.labels is not None and run.labels.any() else n_rows
-        if not isinstance(part, Single):
+        if not isinstance(part, cards.Single):
             return n_rows if run.trains else 0
-        rows = part.train_rows
-        if isinstance(rows, str):
-            found = re.search(rows, name)
-            rows = int(found[1]) if found and found[1].isdecimal() else 0
+        found = part.train_rows.search(name) if isinstance(part.train_rows, re.Pattern) else None
+        number = "".join(found.groups("")) if found else str(part.train_rows)
+        rows = int(number) if number.isdecimal() else 0
         if not 0 < rows < n_rows:
-            self._report(f"train_rows is {part.train_rows!r}: {rows} rows, but the file has {n_rows}", name)
+            self._report(f"train_rows: {number!r} makes {rows} training rows, but it has {n_rows}", name)
         return min(rows, n_rows)
 
     def _without_gaps(self, parts: Sequence[Run], at_least: int) -> list[Run]:
@@ -488,7 +472,7 @@ class CardReader:
             for number, (start, stop) in enumerate(ends.tolist(), start=1):
                 kept.append(part.cut(start, stop, f"{part.id}/{number}", *part.roles))
             left = np.ones(len(missing), dtype=np.bool_)
-            left[[row for start, stop in ends for row in range(start, stop)]] = False
+            left[np.concatenate([np.arange(*pair) for pair in [(0, 0), *ends]])] = False
             cut, lost = cut + 1, lost + int(left.sum())
             anomalous += 0 if part.labels is None else int((left & part.labels).sum())
         if lost:
@@ -505,9 +489,9 @@ class CardReader:
         found: dict[str, str] = {}
         for group, patterns in declared.items():
             faults = [
-                f"no recording is called {one!r}" for one in patterns if not any(run.is_called([one]) for run in runs)
+                f"no recording is called {one!r}" for one in patterns if not any(run.is_called(one) for run in runs)
             ]
-            members = [run for run in runs if run.is_called(patterns)]
+            members = [run for run in runs if run.is_called(*patterns)]
             faults += [f"recording {run.id!r} belongs to {found[run.id]!r} too" for run in members if run.id in found]
             if table == "entities" and not faults and not any(run.trains for run in members):
                 faults.append("it has no training row")
