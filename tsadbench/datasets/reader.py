@@ -21,7 +21,6 @@ from tsadbench.datasets.labels import Intervals, labels_of_cells, read_labels
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_text
-from tsadbench.utils.grouping import grouped
 from tsadbench.utils.issues import SHOWN, Issue, raise_if_any
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
@@ -29,9 +28,7 @@ from tsadbench.utils.text import printable
 from tsadbench.utils.toml import line_of
 
 # What columns with labels are called.
-LABEL = re.compile(
-    r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$", re.IGNORECASE
-)
+LABEL = re.compile(r"(?i)anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$")
 _LONGEST_DESCRIPTION = 2**24
 
 
@@ -81,11 +78,6 @@ class Run:
     def before_event(self) -> bool:
         """Whether the rows before its first event train."""
         return len(self.roles) > 1 or self.part.before_event
-
-    @property
-    def needs_labels(self) -> bool:
-        """Whether its rows must be labelled."""
-        return not self.trains or self.before_event
 
     def is_called(self, *patterns: str) -> bool:
         """Whether one of its names fits one of the patterns."""
@@ -172,8 +164,6 @@ class CardReader:
     def _report(self, text: str, file: str | None = None, line: int | None = None) -> None:
         self.issues.append(Issue(file or self._path.name, text, line))
 
-    # ------------------------------------------------------------------------------------------------------ files
-
     def _runs(self) -> list[Run]:
         """Return the recordings of all parts, those of training first."""
         card, runs = self._card, dict[tuple[int, ...], Run]()
@@ -181,7 +171,7 @@ class CardReader:
         forms = {name: card.file_format(part) for role, part in card.parts for name in names[role]}
         self._read += [self._folder / name for name in forms]
         tables, issues = formats.read_files(
-            dict(zip(forms, self._read, strict=True)),
+            {name: self._folder / name for name in forms},
             forms.__getitem__,
             needed=[*cards.listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
             sensors=[] if card.long else card.columns.sensors,
@@ -207,16 +197,14 @@ class CardReader:
             try:
                 found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
                 found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
-                if not found:
-                    raise FileNotFoundError(f"there is no such file in {self._folder}")
             except (ValueError, IndexError, NotImplementedError, OSError) as error:
                 self._report(f"files {pattern!r}: {error}")
                 continue
-            for name in found:
-                if self._beside(name, self._folder) and printable(name) == name:
-                    files[name] = None
-                else:
-                    self._report(f"files '{printable(name)}': expected a file with a printable name below the folder")
+            safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
+            if not found or len(safe) < len(found):
+                text = f"expected files below {self._folder} whose names can be printed, found {found or 'none'}"
+                self._report(f"files {pattern!r}: {printable(text)}")
+            files |= dict.fromkeys(safe)
         return files
 
     def _picked(
@@ -226,10 +214,12 @@ class CardReader:
         columns, path = self._card.columns, PurePosixPath(name)
         picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
         group = part.join.search(name) if part.join else None
+        joined = group[1] if group and group.groups() else None
         if arrays and (not picked or (len(picked) > 1 and part.variables is None)):
-            self._report(f"{role}.variables must name some of its arrays; it holds {[*arrays][:10]}", name)
+            text = f"{role}.variables = {part.variables or []}: expected names of its arrays, {[*arrays][:10]}"
+            self._report(text, name)
             return
-        if part.join and not (group and any(group.groups())):
+        if part.join and not joined:
             self._report(f"{role}.join: its first group is not found in {name!r}; correct either")
             return
         for array, table in ((array, arrays[array]) for array in picked):
@@ -242,22 +232,16 @@ class CardReader:
                     given = []
                 table.frame = table.frame.iloc[:, : len(given)].set_axis(given, axis=1)
             id_ = path.stem if part.ids == "file name" else str(path.with_suffix(""))
-            id_ = group[1] if group else array if part.variables and array else id_
-            yield (id_,) if group else (name, array), id_, table
-
-    # ---------------------------------------------------------------------------------------------------- columns
-
-    def _names(self, table: Table) -> list[str]:
-        """Return the names of a table's columns; of a long one, those of its sensors and of its times."""
-        names, long = list(table.frame.columns), self._card.long
-        if long is None or long.name not in names:
-            return names
-        return [*cards.listed(self._card.columns.time), *table.frame[long.name].astype(str).str.strip().unique()]
+            id_ = joined or (array if part.variables and array else id_)
+            yield (id_,) if joined else (name, array), id_, table
 
     def _choose_sensors(self, runs: Sequence[Run]) -> None:
         """Choose the sensors from the columns' names; the first file's header decides, and its order."""
-        columns, labels = self._card.columns, self._card.labels
-        headers = [self._names(table) for run in runs for table in run.tables]
+        columns, labels, long = self._card.columns, self._card.labels, self._card.long
+        headers = [[*table.frame.columns] for run in runs for table in run.tables]
+        if long is not None:  # of a long table, the sensors' names
+            named = [table.frame.get(long.name, pd.Series()) for run in runs for table in run.tables]
+            headers = [[*names.astype(str).str.strip().unique()] for names in named]
         if not headers:
             return
         everywhere, first = dict.fromkeys(name for header in headers for name in header), runs[0].tables[0].name
@@ -276,15 +260,13 @@ class CardReader:
                 text = f"columns.sensors: no column is called {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
                 self._report(text, line=line_of(self._text, ("columns", "sensors")))
 
-    # ------------------------------------------------------------------------------------------------------- rows
-
     def _read_rows(self, run: Run, intervals: Intervals | None) -> None:
         """Read the rows of a recording; it has none if its columns or times are wrong."""
         columns, labels, long, grid = self._card.columns, self._card.labels, self._card.long, self._card.resample
         label = labels.column if isinstance(labels, cards.LabelColumn) else ""
         needed = dict.fromkeys(cards.listed(columns.time), "time column")
         needed |= dict.fromkeys(long.model_dump().values() if long else self._sensors, "column")
-        if label and (run.needs_labels or label in run.tables[0].frame):
+        if label and (not run.trains or run.before_event or label in run.tables[0].frame):
             needed[label] = "label column"
         faults = [formats.header_fault(list(table.frame.columns), needed) for table in run.tables]
         if not any(faults) and not any(len(table.frame) for table in run.tables):
@@ -363,24 +345,25 @@ class CardReader:
             values[:, i] = numbers
         return values
 
-    # ----------------------------------------------------------------------------------------------------- labels
-
     def _read_label_file(self, run: Run, labels: cards.LabelFile, n_rows: int) -> None:
         name = labels.file.replace("{id}", run.id)
-        if not (path := self._beside(name, self._folder)):
-            if run.needs_labels:
+        path = self._beside(name, self._folder)
+        if path is None:
+            if not run.trains or run.before_event:
                 self._report(f"there is no such file in {self._folder}; it holds the labels of {run.id!r}", name)
             return
         self._read.append(path)
         table, _ = read_labels(self._card, labels, name, path, self.issues)
-        columns = [] if table is None else [*map(str, table.frame.columns)]
+        if table is None:
+            return
+        columns = [*map(str, table.frame.columns)]
         column = labels.column or (columns[0] if len(columns) == 1 else "labels.column")
         fault = formats.header_fault(columns, {column: "label column"})
-        if table is not None and not fault and len(table.frame) == n_rows:
+        if fault or len(table.frame) != n_rows:
+            self._report(fault or f"expected {n_rows} labels, one for each row, found {len(table.frame)}", name)
+        else:
             cells = table.frame.iloc[:, columns.index(column)]
             run.labels = labels_of_cells(cells, labels, table.places, self.issues)
-        elif table is not None:
-            self._report(fault or f"expected {n_rows} labels, one for each row, found {len(table.frame)}", name)
 
     def _intervals(self) -> Intervals | None:
         labels = self._card.labels
@@ -399,15 +382,12 @@ class CardReader:
         inside = ".." not in PurePosixPath(name).parts and path.resolve().is_relative_to(folder.resolve())
         return path if inside and path.is_file() else None
 
-    # ------------------------------------------------------------------------------------------------------- gaps
-
     def _fill_gaps(self, runs: Sequence[Run]) -> None:
         """Fill missing values or report them, as the card says."""
-        gaps, advice, filled, files = self._card.gaps, "set gaps.policy", 0, 0
+        gaps, advice, filled = self._card.gaps, "set gaps.policy", 0
         if isinstance(gaps, cards.FillGaps):
             advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
         for run in runs if not isinstance(gaps, cards.CutGaps) else ():
-            before = filled
             for sensor, values in zip(self._sensors, run.values.T, strict=True):
                 if not (n_missing := int(np.isnan(values).sum())):
                     continue
@@ -416,14 +396,9 @@ class CardReader:
                     values[:] = pd.Series(values).ffill(limit=gaps.at_most)
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
                 self.issues += row_issues(run.places, np.flatnonzero(np.isnan(values)), text)
-            files += filled > before
         if filled:
-            self._notes.append(
-                f"{filled} missing values ({filled / sum(run.values.size for run in runs):.2%}) in {files} files are "
-                "filled with the sensor's last value, as its card says"
-            )
-
-    # ------------------------------------------------------------------------------------------------- recordings
+            share = filled / sum(run.values.size for run in runs)
+            self._notes.append(f"{filled} missing values ({share:.2%}) are filled with the sensor's last value")
 
     def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
@@ -439,10 +414,6 @@ class CardReader:
             if part.trains and part.labels is not None:
                 text = f'this row of {part.id!r} trains, but is labelled anomalous; set rows = "before first event"'
                 self.issues += row_issues(part.places, np.flatnonzero(part.labels), text)
-        for id_, alike in grouped(parts, lambda part: part.id).items():
-            if len(alike) > 1:  # files of one name, or piece 1 of "run" and a file "run/1"
-                files = ", ".join(str(part.places[0][0]) for part in alike)
-                self._report(f"{files} would all become recording {id_!r}; rename one")
         return sorted(parts, key=lambda part: (not part.trains, part.roles.get("test", 0)))
 
     def _border(self, run: Run) -> int:
@@ -461,25 +432,20 @@ class CardReader:
 
     def _without_gaps(self, parts: Sequence[Run], at_least: int) -> list[Run]:
         """Return what missing values leave of recordings: those without any, and their long stretches."""
-        kept, lost, anomalous, cut = list[Run](), 0, 0, 0
+        kept = list[Run]()
         for part in parts:
             missing = np.isnan(part.values).any(axis=1)
-            if not missing.any():
-                kept.append(part)
-                continue
-            ends = np.flatnonzero(np.diff(np.concatenate([[True], missing, [True]]))).reshape(-1, 2)
-            ends = ends[ends[:, 1] - ends[:, 0] >= at_least]
-            for number, (start, stop) in enumerate(ends.tolist(), start=1):
-                kept.append(part.cut(start, stop, f"{part.id}/{number}", *part.roles))
-            left = np.ones(len(missing), dtype=np.bool_)
-            left[np.concatenate([np.arange(*pair) for pair in [(0, 0), *ends]])] = False
-            cut, lost = cut + 1, lost + int(left.sum())
-            anomalous += 0 if part.labels is None else int((left & part.labels).sum())
-        if lost:
-            share = lost / sum(len(part.values) for part in parts)
+            ends = np.flatnonzero(np.diff(missing, prepend=True, append=True)).reshape(-1, 2).tolist()
+            long = [(start, stop) for start, stop in ends if stop - start >= at_least]
+            pieces = (part.cut(*one, f"{part.id}/{number}", *part.roles) for number, one in enumerate(long, start=1))
+            kept += pieces if missing.any() else [part]
+        n_rows, n_kept = (sum(len(part.values) for part in some) for some in (parts, kept))
+        labels = ([part.labels for part in some if part.labels is not None] for some in (parts, kept))
+        anomalous, left = (sum(int(rows.sum()) for rows in some) for some in labels)
+        if n_kept < n_rows:
             self._notes.append(
-                f"{lost} rows ({share:.2%}) with missing values, or in pieces of fewer than {at_least} rows, are left "
-                f"out of {cut} recordings, as its card says; {anomalous} of them are anomalous"
+                f"{n_rows - n_kept} rows ({1 - n_kept / n_rows:.2%}) with missing values, or in pieces of fewer than "
+                f"{at_least} rows, are left out, as its card says; {anomalous - left} of them are anomalous"
             )
         return kept
 
@@ -503,17 +469,16 @@ class CardReader:
     def _described(self) -> tuple[str, Prior | None]:
         """Return the description and the prior, which are files below the card's folder."""
         description, prior = "", None
-        for name in filter(None, [self._card.description, self._card.prior]):
+        for key, name in self._card.model_dump(include={"description", "prior"}, exclude_none=True).items():
             try:
-                if (path := self._beside(name, self._path.parent)) is None:
-                    raise FileNotFoundError("there is no such file below the card's folder")
-                if name == self._card.description:
+                path = self._beside(name, self._path.parent) or self._path.parent / "no such file"
+                if key == "description":
                     description = read_text(path, _LONGEST_DESCRIPTION)
                 else:
                     prior = Prior.load(path, origin=self._card.name)
                     prior.check(self._sensors)
             except (OSError, UnicodeDecodeError, DataError, UsageError) as error:
-                self._report(str(error), name)
+                self._report(f"{key}: {error}", name)
         return description, prior
 
 
