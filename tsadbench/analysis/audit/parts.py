@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.text import first_of
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Recordings of one entity, with their labels.
+    """Recordings of one entity, with their labels, in the data set's order; it may lack either kind.
 
-    Parameters
-    ----------
-    entity
-        Its name; empty if the data set has at most one, and the part is all of it.
-    train, test
-        Its recordings, in the data set's order. It may lack either.
-    labels
-        For each test recording's id, in that order: [n_rows], True where anomalous; nowhere if nobody has labelled it.
-    splits
-        The data set's splits, without recordings of other entities.
+    ``entity`` is empty if the data set has at most one, and the part is all of it. ``labels`` are by test recording's
+    id, [n_rows], True where anomalous; all False without labels. ``splits`` lack other entities' recordings.
     """
 
     entity: str
@@ -36,7 +30,7 @@ class Part:
     labels: Mapping[str, BoolArray]
     splits: Mapping[str, tuple[str, ...]]
 
-    @property
+    @cached_property
     def sensors(self) -> tuple[str, ...]:
         """The sensors' names."""
         return (*self.train, *self.test)[0].sensors
@@ -44,22 +38,17 @@ class Part:
     @cached_property
     def train_rows(self) -> FloatArray:
         """Its training rows, [n_rows, n_sensors]; empty without training recordings."""
-        empty = np.empty((0, len(self.sensors)))
-        return np.concatenate([empty, *(recording.values for recording in self.train)])
+        return np.concatenate([np.empty((0, len(self.sensors))), *(one.values for one in self.train)])
 
     @cached_property
     def test_rows(self) -> FloatArray:
         """Its test rows, [n_rows, n_sensors]."""
-        return np.concatenate([np.empty((0, len(self.sensors))), *(recording.values for recording in self.test)])
+        return np.concatenate([np.empty((0, len(self.sensors))), *(one.values for one in self.test)])
 
     @cached_property
     def anomalous(self) -> BoolArray:
         """The labels of its test rows, [n_rows]."""
-        return np.concatenate([np.empty(0, dtype=np.bool_), *(self.labels[recording.id] for recording in self.test)])
-
-    def recording(self, role: str) -> Recording:
-        """Return all rows of a role, "train" or "test", as one recording without time."""
-        return Recording(role, self.train_rows if role == "train" else self.test_rows, self.sensors)
+        return np.concatenate([np.empty(0, dtype=np.bool_), *(self.labels[one.id] for one in self.test)])
 
 
 def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
@@ -82,3 +71,15 @@ def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
         }
         parts.append(Part(entity if several else "", train.get(entity, ()), recordings, labels, splits))
     return tuple(parts)
+
+
+def by_entity(parts: Sequence[Part], describe: Callable[[Part], Mapping[str, object]]) -> pd.DataFrame:
+    """Return a row for each part, in the column "entity" its name unless the data set has at most one."""
+    frame = pd.DataFrame([{"entity": part.entity, **describe(part)} for part in parts])
+    return frame if any(part.entity for part in parts) else frame.drop(columns="entity")
+
+
+def within(rows: pd.DataFrame) -> str:
+    """Return of which entities some rows of `by_entity` are, " in a, b"; empty if the data set has at most one."""
+    names = list(rows.get("entity", ()))
+    return f" in {first_of(names)}" if names else ""
