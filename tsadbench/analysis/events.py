@@ -1,7 +1,7 @@
 """Events, delays and false alarms: the definition that diagnostics, explanations and figures share.
 
 An *event* is a run of anomalous evaluated rows; it is *found* if at least one of its rows is flagged. A *false alarm*
-is a run of flagged normal evaluated rows, so an alarm that outlasts its event, or comes before it, is one as well. Neither
+is a run of flagged normal evaluated rows: an alarm that outlasts its event, or comes before it, is one as well. Neither
 crosses a recording's border. There is no point adjustment: a found event makes no other row count as flagged.
 
 Sources: event-wise recall as in Hundman et al., "Detecting Spacecraft Anomalies Using LSTMs and Nonparametric Dynamic

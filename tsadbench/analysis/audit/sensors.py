@@ -130,10 +130,9 @@ def _scaled(rows: FloatArray) -> BoolArray:
 
 def out_of_range(table: pd.DataFrame) -> Finding:
     """Say how often normal test rows leave the training range."""
-    lists = {
-        name: table[name].str.join(", ").replace("", None) for name in table if "move" in str(name) and name != "move"
-    }
-    behind = (Table("Sensors in training and test", table.assign(**lists)),)
+    names = ("never move", *(f"move in {where}" for where in ("training only", "the test only", "anomalies only")))
+    texts = {name: table[name].str.join(", ").replace("", None) for name in names}
+    behind = (Table("Sensors in training and test", table.assign(**texts)),)
     shares = table["out of range"].dropna()
     if shares.empty:
         return Finding("range", "note", "No normal test row to compare with training rows.", tables=behind)
