@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import genpareto
-from scipy.stats.distributions import rv_frozen
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
 from tsadbench.base.protocol import Threshold
@@ -120,10 +118,10 @@ class Tail:
         return len(self.excesses) / len(self.scores)
 
     @property
-    def fitted(self) -> rv_frozen | None:
-        """The fitted distribution of the excesses (SciPy's ``genpareto``); None if none was fitted."""
+    def fitted(self) -> tuple[float, float, float] | None:
+        """Shape, location and scale of the excesses' distribution, `scipy.stats.genpareto`; None if none was fitted."""
         gamma, sigma = self.threshold.gamma, self.threshold.sigma
-        return None if gamma is None or sigma is None else genpareto(gamma, scale=sigma)
+        return None if gamma is None or sigma is None else (gamma, 0.0, sigma)
 
     @property
     def positions(self) -> FloatArray:

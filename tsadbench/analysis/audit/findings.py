@@ -82,4 +82,5 @@ def write_shipped(audits: Mapping[str, tuple[int, Sequence[Finding]]], file: Pat
 
 @cache
 def _shipped() -> dict[str, Any]:
-    return json.loads(SHIPPED.read_bytes())["datasets"]
+    datasets: dict[str, Any] = json.loads(SHIPPED.read_bytes())["datasets"]
+    return datasets

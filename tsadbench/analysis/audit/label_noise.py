@@ -140,11 +140,11 @@ def label_noise(about: str, fits: Iterable[Fit], changes: Sequence[LabelChange])
         Table(f"Rank by other labels: {about}", ranks.reset_index()),
         Table(f"What other labels change: {about}", touched),
     )
-    moves = auprc.sub(auprc[given.name], axis=0)[names].stack()
+    moves = auprc.sub(auprc[given.name], axis=0)[names].melt(ignore_index=False).dropna()
     if moves.empty:
         return Finding("label-noise", "note", f"No AUPRC is defined for {about}.", tables=tables)
-    label, change = moves.abs().idxmax()
-    sentence = f"Other labels move the AUPRC of {about} by up to {moves[label, change]:+.4f} ({label}, {change})"
+    largest = moves.iloc[int(moves["value"].abs().argmax())]
+    sentence = f"Other labels move the AUPRC of {about} by up to {largest['value']:+.4f} ({largest.name}, {largest['variable']})"
     moved = [name for name in names if places[name]]
     if not moved:
         return Finding("label-noise", "good", f"{sentence}; no two rows change places.", tables=tables)

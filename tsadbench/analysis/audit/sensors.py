@@ -39,7 +39,7 @@ def shift(parts: Sequence[Part]) -> Finding:
     if far.empty:
         sentence = "Normal test rows lie where the training rows lie, in every sensor and split."
         return Finding("shift", "good", sentence, tables=behind if len(table) else ())
-    worst = far.loc[far["z"].abs().idxmax()]
+    worst = far.iloc[int(far["z"].abs().argmax())]
     distance = abs(worst["z"])
     sentence = (
         f"Normal test rows do not lie where the training rows lie ({first_of(list(far['where'].unique()), 12)}); "

@@ -10,7 +10,6 @@ from tsadbench.analysis.diagnostics.compute import of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, TsadbenchError
-from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import DIAGNOSTICS

@@ -36,8 +36,8 @@ def of_splits(
 ) -> dict[str, dict[str, float | None]]:
     """Return what a trial's flags and scores are worth to an operator: values by name, by split.
 
-    Names are those of docs/diagnostics.md, of the groups asked for, and counts: ``n_recordings`` that have evaluated
-    rows, ``n_events``, ``n_found``, ``n_delays`` (found events whose onset was seen), ``n_false_alarms`` and ``n_causes``
+    Names are those of docs/diagnostics.md, of the groups asked for, and counts: ``n_recordings`` with evaluated rows,
+    ``n_events``, ``n_found``, ``n_delays`` (found events whose onset was seen), ``n_false_alarms`` and ``n_causes``
     (events with known causes; None unless asked for). None is undefined. If an evaluated row of a split has no score,
     all are None but ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
 

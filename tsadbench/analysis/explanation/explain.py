@@ -6,60 +6,42 @@ report the same of a trial.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from tsadbench.analysis.events import Delay, Event, delays_of, recording_events, summed_contributions
+from tsadbench.analysis.events import delays_of, recording_events, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Threshold
-from tsadbench.execution.record import Record
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, mask_runs
 from tsadbench.utils.parameters import JsonValue, parse_label
 
-SCHEMA = 1
+SCHEMA = 2
 # How many sensors of a moment are named, and their neighbours looked up in the prior.
 TOP = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A sensor's share of the total contribution to a score; sensors that lower the score have none."""
+class Moment(TypedDict):
+    """A row with its score, and the sensors' shares of what raised it, the largest first; empty if not kept.
 
-    sensor: str
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A row of the recording with its score.
-
-    Parameters
-    ----------
-    row, seconds
-        The row, and the time since the first one; None if the recording has no time.
-    score
-        The detector's.
-    ratio
-        Score over threshold; None if the threshold is not positive.
-    sensors
-        Each sensor's contribution, the largest first; empty if contributions were not kept.
+    Seconds count from the recording's first row, None without time; the ratio is score over threshold, None if that is
+    not positive. A sensor that lowers the score has no share.
     """
 
     row: int
     seconds: float | None
     score: float
     ratio: float | None
-    sensors: tuple[Share, ...]
+    sensors: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class FalseAlarms:
+class FalseAlarms(TypedDict):
     """Flagged normal rows: the number of runs, of rows, and of the normal rows that are evaluated."""
 
     alarms: int
@@ -74,8 +56,8 @@ class ExplainedEvent:
     All its rows are evaluated. The delay, look-ahead included, is None if the event was missed or its onset was not
     seen; ``start_seconds`` count from the recording's first row. ``before`` are the false alarms since the previous
     event, and ``early_rows`` flagged rows directly before its start whose scores may depend on the event, as they look
-    ahead. The data set names the sensors ``to_blame``; ``sensors`` are the contributions, the largest first, empty if
-    they were not kept.
+    ahead. The data set names the sensors ``to_blame``; ``sensors`` are the contributions' shares, the largest first,
+    empty if they were not kept.
     """
 
     start: int
@@ -83,7 +65,6 @@ class ExplainedEvent:
     onset_seen: bool
     already_on: bool
     start_seconds: float | None
-    evaluated_rows: int
     flagged_rows: int
     first_alarm: Moment | None
     delay_rows: int | None
@@ -92,16 +73,7 @@ class ExplainedEvent:
     before: FalseAlarms
     early_rows: int
     to_blame: tuple[str, ...]
-    sensors: tuple[Share, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """A sensor's couplings in the prior: those that drive it, and those by which it drives others."""
-
-    sensor: str
-    driven_by: tuple[Edge, ...]
-    drives: tuple[Edge, ...]
+    sensors: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +83,8 @@ class Explanation:
     An alarm is raised ``look_ahead`` rows late. "training" or "held-out" rows set the threshold (``calibration``).
     Offered ``contributions`` are "kept" or "not kept"; they are "not known" of a detector that is not registered here.
     ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last). ``neighbours``
-    are those of the sensors that contributed most to the first alarms, or to the highest score of a missed event.
+    are the prior's edges from and to the sensors that contributed most to the first alarms, or to the highest score of
+    a missed event.
     """
 
     label: str
@@ -129,10 +102,10 @@ class Explanation:
     events: tuple[ExplainedEvent, ...]
     not_evaluated: tuple[tuple[int, int], ...]
     false_alarms: FalseAlarms
-    neighbours: tuple[Neighbours, ...]
+    neighbours: Mapping[str, tuple[Edge, ...]]
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return the explanation as JSON: its fields by name, preceded by ``schema``."""
+        """Return all values as JSON has them, preceded by ``schema``."""
         return {"schema": SCHEMA, **to_jsonable_python(self)}
 
 
@@ -147,6 +120,9 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     events = _events(scored, record.look_ahead, result.data.labels.causes.get(recording, ()))
     named = parse_label(record.label).arguments.get("prior")
     used = result.data.dataset.prior if prior is None and named is None else prior
+    state = "kept"
+    if scored.contributions is None:
+        state = {None: "not known", True: "not kept", False: "not offered"}[offers_contributions(record)]
     return Explanation(
         label=record.label,
         seed=record.seed,
@@ -159,52 +135,41 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
         look_ahead=record.look_ahead,
         threshold=threshold,
         calibration=result.calibrated_on(scored.episode),
-        contributions=_state(record, scored),
+        contributions=state,
         events=events,
         not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),
         false_alarms=_false_alarms(scored, slice(None)),
-        neighbours=() if used is None else tuple(_neighbours(used, sensor) for sensor in _top(events)),
+        neighbours={} if used is None else _neighbours(used, events),
     )
 
 
 def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> tuple[ExplainedEvent, ...]:
     events = recording_events(scored)
     delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
-    previous_stops = [0, *(event.stop for event in events)]
-    return tuple(
-        _explained(scored, event, delay, previous_stop, look_ahead, causes)
-        for event, delay, previous_stop in zip(events, delays, previous_stops, strict=False)
-    )
-
-
-def _explained(
-    scored: ScoredRecording,
-    event: Event,
-    delay: Delay | None,
-    previous_stop: int,
-    look_ahead: int,
-    causes: Sequence[Cause],
-) -> ExplainedEvent:
-    rows = slice(event.start, event.stop)
-    scores = scored.scores[rows]
-    its_causes = [cause for cause in causes if cause.start < event.stop and event.start < cause.stop]
-    return ExplainedEvent(
-        start=event.start,
-        stop=event.stop,
-        onset_seen=event.onset_seen,
-        already_on=event.already_on,
-        start_seconds=_seconds(scored, event.start),
-        evaluated_rows=event.stop - event.start,
-        flagged_rows=int(scored.flagged[rows].sum()),
-        first_alarm=None if event.first_flagged is None else _moment(scored, event.first_flagged),
-        delay_rows=None if delay is None else delay.rows,
-        delay_seconds=None if delay is None else delay.seconds,
-        highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
-        before=_false_alarms(scored, slice(previous_stop, event.start)),
-        early_rows=_early_rows(scored, max(previous_stop, event.start - look_ahead), event.start),
-        to_blame=tuple(dict.fromkeys(sensor for cause in its_causes for sensor in cause.sensors)),
-        sensors=_shares(scored, rows),
-    )
+    explained, previous = [], 0
+    for event, delay in zip(events, delays, strict=True):
+        rows = slice(event.start, event.stop)
+        scores = scored.scores[rows]
+        blamed = [one.sensors for one in causes if one.start < event.stop and event.start < one.stop]
+        one = ExplainedEvent(
+            start=event.start,
+            stop=event.stop,
+            onset_seen=event.onset_seen,
+            already_on=event.already_on,
+            start_seconds=_seconds(scored, event.start),
+            flagged_rows=int(scored.flagged[rows].sum()),
+            first_alarm=None if event.first_flagged is None else _moment(scored, event.first_flagged),
+            delay_rows=None if delay is None else delay.rows,
+            delay_seconds=None if delay is None else delay.seconds,
+            highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
+            before=_false_alarms(scored, slice(previous, event.start)),
+            early_rows=_early_rows(scored, max(previous, event.start - look_ahead), event.start),
+            to_blame=tuple(dict.fromkeys(sensor for sensors in blamed for sensor in sensors)),
+            sensors=_shares(scored, rows),
+        )
+        explained.append(one)
+        previous = event.stop
+    return tuple(explained)
 
 
 def _early_rows(scored: ScoredRecording, first: int, start: int) -> int:
@@ -215,24 +180,17 @@ def _early_rows(scored: ScoredRecording, first: int, start: int) -> int:
 
 def _moment(scored: ScoredRecording, row: int) -> Moment:
     score = float(scored.scores[row])
-    return Moment(
-        row=row,
-        seconds=_seconds(scored, row),
-        score=score,
-        ratio=score / scored.threshold if scored.threshold > 0 else None,
-        sensors=_shares(scored, slice(row, row + 1)),
-    )
+    ratio = score / scored.threshold if scored.threshold > 0 else None
+    sensors = _shares(scored, slice(row, row + 1))
+    return Moment(row=row, seconds=_seconds(scored, row), score=score, ratio=ratio, sensors=sensors)
 
 
-def _shares(scored: ScoredRecording, rows: slice) -> tuple[Share, ...]:
+def _shares(scored: ScoredRecording, rows: slice) -> dict[str, float]:
     if scored.contributions is None:
-        return ()
+        return {}
     raising = np.maximum(summed_contributions(scored.contributions[rows]), 0.0)
-    total = float(raising.sum())
-    if total == 0:
-        return ()
-    sensors = scored.recording.sensors
-    return tuple(Share(sensors[i], float(raising[i]) / total) for i in np.argsort(-raising, kind="stable"))
+    total, order = float(raising.sum()), np.argsort(-raising, kind="stable")
+    return {scored.recording.sensors[i]: float(raising[i]) / total for i in order} if total else {}
 
 
 def _false_alarms(scored: ScoredRecording, rows: slice) -> FalseAlarms:
@@ -246,23 +204,8 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
     return None if time is None else float(time[row] - time[0])
 
 
-def _state(record: Record, scored: ScoredRecording) -> str:
-    if scored.contributions is not None:
-        return "kept"
-    offered = offers_contributions(record)
-    return {None: "not known", True: "not kept", False: "not offered"}[offered]
-
-
-def _top(events: Sequence[ExplainedEvent]) -> list[str]:
-    """Return the sensors that contributed most, those of the first event first."""
-    moments = [event.first_alarm or event.highest for event in events]
-    shares = [share for moment in moments if moment is not None for share in moment.sensors[:TOP]]
-    return list(dict.fromkeys(share.sensor for share in shares if share.share > 0))
-
-
-def _neighbours(prior: Prior, sensor: str) -> Neighbours:
-    return Neighbours(
-        sensor=sensor,
-        driven_by=tuple(edge for edge in prior.edges if edge.target == sensor),
-        drives=tuple(edge for edge in prior.edges if edge.source == sensor),
-    )
+def _neighbours(prior: Prior, events: Sequence[ExplainedEvent]) -> dict[str, tuple[Edge, ...]]:
+    """Return the edges of the sensors that contributed most, those of the first event first."""
+    moments = [moment for event in events if (moment := event.first_alarm or event.highest)]
+    sensors = [name for moment in moments for name, share in list(moment["sensors"].items())[:TOP] if share > 0]
+    return {name: tuple(edge for edge in prior.edges if name in (edge.source, edge.target)) for name in sensors}

@@ -109,7 +109,7 @@ def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBa
     for event in explained.events:
         if event.first_alarm is None:
             continue
-        at = time[event.first_alarm.row]
+        at = time[event.first_alarm["row"]]
         for axes in every:
             axes.axvline(at, color="black", linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
         text = f" first alarm{_late(event)}"
