@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -18,7 +18,7 @@ SHIPPED = Path(__file__).with_name("findings.json")
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The result of one check of an audit.
 
@@ -40,7 +40,7 @@ class Finding:
     grade: Grade
     sentence: str
     brief: str = ""
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Table, ...] = field(default=(), compare=False)
 
     def as_row(self) -> dict[str, str]:
         """Return the finding without its tables."""

@@ -144,7 +144,8 @@ def label_noise(about: str, fits: Iterable[Fit], changes: Sequence[LabelChange])
     if moves.empty:
         return Finding("label-noise", "note", f"No AUPRC is defined for {about}.", tables=tables)
     largest = moves.iloc[int(moves["value"].abs().argmax())]
-    sentence = f"Other labels move the AUPRC of {about} by up to {largest['value']:+.4f} ({largest.name}, {largest['variable']})"
+    by = f"{largest['value']:+.4f} ({largest.name}, {largest['variable']})"
+    sentence = f"Other labels move the AUPRC of {about} by up to {by}"
     moved = [name for name in names if places[name]]
     if not moved:
         return Finding("label-noise", "good", f"{sentence}; no two rows change places.", tables=tables)

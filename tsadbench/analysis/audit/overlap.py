@@ -270,4 +270,4 @@ def _first_occurrences(digests: _Digests, owner: IntArray) -> IntArray:
 
 def _digests(rows: pd.DataFrame) -> _Digests:
     """Return 64 bits for each row of a frame."""
-    return hash_pandas_object(rows, index=False).to_numpy(np.uint64)
+    return np.asarray(hash_pandas_object(rows, index=False), dtype=np.uint64)
