@@ -121,7 +121,7 @@ def test_sensors_are_ranked_and_their_neighbours_looked_up(record):
     found = explain(result(record), "r")
     alarm = found.events[0].first_alarm
     assert alarm["sensors"] == {"heat": 0.75, "flow": 0.25, "speed": 0.0}
-    assert list(alarm["sensors"])[0] == "heat"
+    assert next(iter(alarm["sensors"])) == "heat"
     assert list(found.neighbours) == ["heat", "flow"], "speed lowers the score"
     edges = {name: [(edge.source, edge.target) for edge in of_one] for name, of_one in found.neighbours.items()}
     assert edges == {"heat": [("flow", "heat"), ("heat", "speed")], "flow": [("flow", "heat"), ("speed", "flow")]}

@@ -239,7 +239,7 @@ def _paragraphs(explanation: Explanation) -> Iterator[str]:
         found = "no event is evaluated" if explanation.not_evaluated else "labelled normal throughout"
     yield (
         f"{label} (seed {explanation.seed}) on recording {explanation.recording} of {explanation.dataset}, protocol "
-        f"{explanation.protocol} {explanation.protocol_version}: {found}; {_false_alarms(explanation.false_alarms)}."
+        f"{explanation.protocol} {explanation.protocol_version}: {found}; {_alarms_told(explanation.false_alarms)}."
     )
     yield _threshold(explanation.threshold, explanation.calibration)
     for number, event in enumerate(events, start=1):
@@ -326,14 +326,14 @@ def _listed(names: Sequence[str]) -> str:
 def _before(before: FalseAlarms, since: str) -> str:
     if before["normal_rows"] == 0:
         return f"No normal row is evaluated {since}."
-    alarms = _false_alarms(before, f" {since}")
+    alarms = _alarms_told(before, f" {since}")
     sentence = f"{alarms[0].upper()}{alarms[1:]}."
     if before["rows"] < _ALWAYS * before["normal_rows"]:
         return sentence
     return f"{sentence} The score was already above the threshold: this alarm says little about the event."
 
 
-def _false_alarms(false_alarms: FalseAlarms, since: str = "") -> str:
+def _alarms_told(false_alarms: FalseAlarms, since: str = "") -> str:
     normal = counted(false_alarms["normal_rows"], "normal row")
     if false_alarms["rows"] == 0:
         return f"no false alarm{since} in {normal}"

@@ -8,12 +8,10 @@ from typing import Literal
 
 import pandas as pd
 
-from tsadbench.analysis.audit import events, overlap, sensors
+from tsadbench.analysis.audit import labels, overlap, sensors
 from tsadbench.analysis.audit.findings import Finding
 from tsadbench.analysis.audit.label_noise import Fit, LabelChange, label_changes, label_noise
 from tsadbench.analysis.audit.parts import Part, parts_of
-from tsadbench.analysis.audit.predictors import one_liner_scores, predictors
-from tsadbench.analysis.audit.recordings import recordings
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.formatting import plain
 from tsadbench.leaderboard.render import Table, render
@@ -68,16 +66,16 @@ def audit(data: LabelledDataset, changes: Sequence[LabelChange] | None = None, s
 
 def _findings(data: LabelledDataset, changes: Sequence[LabelChange], stored: Finding | None) -> Iterator[Finding]:
     dataset, parts = data.dataset, parts_of(data)
-    one_liners = () if data.missing else one_liner_scores(parts, dataset.folder)
+    one_liners = () if data.missing else labels.one_liner_scores(parts, dataset.folder)
     if data.missing:
         yield _missing(data.missing)
     else:
-        event_table = events.event_table(parts)
-        yield events.anomalies(event_table)
+        event_table = labels.event_table(parts)
+        yield labels.anomalies(event_table)
         yield from _entities(parts)
-        yield events.events(event_table)
-        yield from predictors(data, parts, one_liners)
-        yield events.trivial(event_table)
+        yield labels.events(event_table)
+        yield from labels.predictors(data, parts, one_liners)
+        yield labels.trivial(event_table)
     pairs = overlap.recordings_sharing_rows(dataset.train, dataset.test, data.labels.rows)
     copies = overlap.copies_of(data)
     if dataset.test:
@@ -89,7 +87,7 @@ def _findings(data: LabelledDataset, changes: Sequence[LabelChange], stored: Fin
         yield from overlap.sessions(copies, dataset.sessions)
         yield sensors.shift(parts)
         yield sensors.out_of_range(sensor_table)
-    yield from recordings(data)
+    yield from sensors.recordings(data)
     if dataset.test:
         yield sensors.constant_in_training(sensor_table)
         yield sensors.scaling(sensor_table)

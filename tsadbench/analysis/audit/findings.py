@@ -20,20 +20,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check of an audit.
+    """The result of one check of an audit, whose stable name is ``about``, with the tables behind it.
 
-    Parameters
-    ----------
-    about
-        The check's stable name, for scripts.
-    grade
-        "good"; "note": to be known; "fault": it makes tables over the data set worth less.
-    sentence
-        The result, with its number.
-    brief
-        The same in a few words, for notes under tables; empty if it is good, or another finding's says as much.
-    tables
-        The figures behind it.
+    The grade is "good"; "note": to be known; or "fault": it makes tables over the data set worth less. ``brief`` is the
+    sentence in a few words, for notes under tables; empty if it is good, or another finding's says as much.
     """
 
     about: str

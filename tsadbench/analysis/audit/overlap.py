@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from pandas.util import hash_pandas_object
 from scipy.sparse import csr_array
 
 from tsadbench.analysis.audit.findings import Finding, Grade
 from tsadbench.analysis.audit.parts import Part, by_entity
-from tsadbench.base.dataset import Dataset, LabelledDataset
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.shared_rows import row_digests, shared_rows
 from tsadbench.leaderboard.render import Table
@@ -22,39 +21,37 @@ from tsadbench.utils.arrays import BoolArray, IntArray
 from tsadbench.utils.text import first_of
 
 # A stretch is a copy from so many different states in succession on: a system at rest repeats fewer by itself.
-STATES = 10
+_STATES = 10
 # Shares of test rows that recur in training; how much more often than rows recur within training.
 _SOME_RECUR, _MANY_RECUR, _MORE_OFTEN = 0.01, 0.5, 1.5
 # Share of the test rows in copied stretches.
 _COPIED = 0.005
-_Digests: TypeAlias = NDArray[np.uint64]
+_ROLES = ("train and test", "test and test", "train and train")
 
 
 def overlap(parts: Sequence[Part]) -> Finding:
     """Say which shares of the rows recur, by their values alone, whatever their time."""
     table = by_entity(parts, _recurring)
-    shares = table[[name for name in table if name != "entity"]]
-    test, anomalous, train, within = shares.mean()
-    behind = (Table("Rows that recur, by values alone", table),) if shares.iloc[:, [0, 2]].any(axis=None) else ()
+    test, anomalous, train, within = table.drop(columns="entity", errors="ignore").mean()
     if np.isnan(test):
         return Finding("overlap", "note", "Too few training rows to compare.")
     of_anomalous = "" if np.isnan(anomalous) else f" ({anomalous:.1%} of the anomalous ones)"
     sentence = (
         f"By values alone, {test:.1%} of the test rows{of_anomalous} equal a training row, {train:.1%} of the training "
         f"rows a test row, and {within:.1%} of the second half of training a row of the first."
-        f"{f' Means over {len(parts)} entities.' if len(parts) > 1 else ''}"
     )
+    sentence += f" Means over {len(parts)} entities." if len(parts) > 1 else ""
+    behind = (Table("Rows that recur, by values alone", table),)
     if test < _SOME_RECUR:
         return Finding("overlap", "good", sentence, tables=behind)
     copied = test >= _MANY_RECUR and test >= _MORE_OFTEN * within
-    return Finding(
-        "overlap", "fault" if copied else "note", sentence, f"{test:.0%} of the test rows equal a training row", behind
-    )
+    brief = f"{test:.0%} of the test rows equal a training row"
+    return Finding("overlap", "fault" if copied else "note", sentence, brief, behind)
 
 
 def _recurring(part: Part) -> Mapping[str, object]:
     test = anomalous = train = within = np.nan
-    if (half := len(part.train_rows) // 2) >= 1:
+    if half := len(part.train_rows) // 2:
         whole = Recording("train", part.train_rows, part.sensors)
         within = _share(shared_rows([whole.rows(0, half), whole.rows(half, whole.n_rows)], untimed="by value")[1])
         if part.test:
@@ -96,178 +93,150 @@ def recordings_sharing_rows(
     recordings = [*train, *test]
     if not recordings:
         return []
-    roles = ["train"] * len(train) + ["test"] * len(test)
-    number = np.concatenate(shared_rows(recordings, untimed="by value"))
-    place = np.repeat(np.arange(len(recordings)), [recording.n_rows for recording in recordings])
-    anomalous = np.concatenate([labels.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings])
+    numbers = shared_rows(recordings, untimed="by value")
+    anomalous = [labels.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings]
+    place = np.repeat(np.arange(len(recordings)), [one.n_rows for one in recordings])
+    rows = pd.DataFrame({"place": place, "number": np.concatenate(numbers), "anomalous": np.concatenate(anomalous)})
     # A row counts once a recording, with the label of its first occurrence.
-    rows = pd.DataFrame({"place": place, "number": number, "anomalous": anomalous})[number >= 0]
-    rows = rows.drop_duplicates(["place", "number"])
-    shape = (len(recordings), int(number.max()) + 1)
-    faulty, normal = (
-        csr_array((np.ones(len(some), dtype=np.int64), (some["place"], some["number"])), shape=shape)
-        for some in (rows[rows["anomalous"]], rows[~rows["anomalous"]])
-    )
-    counts = ((faulty + normal) @ (faulty + normal).T).toarray()
-    contradicting = (faulty @ normal.T + normal @ faulty.T).toarray()
-    return [
-        SharedRows(
-            recordings[i].id,
-            recordings[j].id,
-            f"{roles[i]} and {roles[j]}",
-            int(counts[i, j]),
-            int(contradicting[i, j]) if recordings[i].id in labels else None,
-        )
-        for i, j in np.argwhere(np.triu(counts, 1)).tolist()
-    ]
+    rows = rows[rows["number"] >= 0].drop_duplicates(["place", "number"])
+    every = (np.ones(len(rows), dtype=np.int64), (rows["place"], rows["number"]))
+    of_all = csr_array(every, shape=(len(recordings), len(place)))
+    faulty = csr_array((rows["anomalous"].astype(np.int64), every[1]), shape=of_all.shape)
+    counts = (of_all @ of_all.T).toarray()
+    one_way = (faulty @ (of_all - faulty).T).toarray()
+    pairs = []
+    for i, j in np.argwhere(np.triu(counts, 1)).tolist():
+        roles = " and ".join("train" if place < len(train) else "test" for place in (i, j))
+        contradicting = int(one_way[i, j] + one_way[j, i]) if recordings[i].id in labels else None
+        pairs.append(SharedRows(recordings[i].id, recordings[j].id, roles, int(counts[i, j]), contradicting))
+    return pairs
 
 
 def shared(pairs: Sequence[SharedRows], copied: pd.DataFrame, data: LabelledDataset) -> Iterator[Finding]:
     """Say which rows stand in several recordings, and if there are labels which of these have two."""
-    header = ["first", "second", "roles", "rows", "with two labels"]
-    table = pd.DataFrame(pairs, columns=header).astype({"with two labels": "Int64"})
-    table = table.sort_values("rows", ascending=False, kind="stable")
+    table = pd.DataFrame(pairs, columns=["first", "second", "roles", "rows", "with two labels"])
+    table = table.astype({"with two labels": "Int64"}).sort_values("rows", ascending=False, kind="stable")
     behind = (Table("Rows that recordings share", table),) if pairs else ()
-    compared, by_clock = _compared(data.dataset)
-    certain = False
+    begins = [None if one.time is None else one.time[0] for one in (*data.dataset.train, *data.dataset.test)]
+    # Times that begin alike are no clock's.
+    by_clock, certain = None not in begins and len(set(begins)) == len(begins), False
+    since = "same time and values" if by_clock else "same time since their beginning, and values"
+    compared = "by values alone, without time" if None in begins else since
     for roles, what, brief in (
         (
-            "train and test",
+            _ROLES[0],
             "training rows stand in test recordings too: a detector is tested on what it has learned",
             "training rows stand in the test too",
         ),
-        ("test and test", "rows stand in two test recordings: they count twice", "test rows count twice"),
+        (_ROLES[1], "rows stand in two test recordings: they count twice", "test rows count twice"),
     ):
         about, rows = "shared-" + roles.replace(" and ", "-"), table.loc[table["roles"] == roles, "rows"]
         # Unless clocks tell, rows are mostly alike by chance, if they are no part of copied stretches.
-        certain = by_clock or bool(copied.loc[copied["roles"] == roles, "rows"].sum() >= rows.sum() / 2)
+        certain = by_clock or bool(_rows_of(copied, roles) >= rows.sum() / 2)
+        sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
         if rows.empty:
-            yield Finding(about, "good", f"No row stands in both, {roles} ({compared}).", tables=behind)
+            yield Finding(about, "good", f"No row stands in both, {roles} ({compared}).", "", behind)
+        elif certain:
+            yield Finding(about, "fault", sentence, f"{rows.sum():,} {brief}", behind)
         else:
-            sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
-            if not certain:
-                sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
-            yield Finding(about, "fault" if certain else "note", sentence, f"{rows.sum():,} {brief}", behind)
+            sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
+            yield Finding(about, "note", sentence, f"{rows.sum():,} {brief}", behind)
         behind = ()
-    contradicting = table["with two labels"].sum()
-    if contradicting:
-        sentence = (
-            f"{contradicting:,} of the rows that test recordings share are anomalous in one, normal in the other."
-        )
+    if two := table["with two labels"].sum():
+        sentence = f"{two:,} of the rows that test recordings share are anomalous in one, normal in the other."
         grade: Grade = "fault" if certain else "note"
-        yield Finding("contradicting-labels", grade, sentence, f"{contradicting:,} test rows have two labels")
+        yield Finding("contradicting-labels", grade, sentence, f"{two:,} test rows have two labels")
     elif data.labels.rows:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
 
-def _compared(dataset: Dataset) -> tuple[str, bool]:
-    """Return by what `recordings_sharing_rows` compares, and whether by a clock: not by times that begin alike."""
-    begins = [None if one.time is None else one.time[0] for one in (*dataset.train, *dataset.test)]
-    if None in begins:
-        return "by values alone, without time", False
-    if len(set(begins)) < len(begins):
-        return "same time since their beginning, and values", False
-    return "same time and values", True
+def _rows_of(copied: pd.DataFrame, roles: str) -> int:
+    return int(copied.loc[copied["roles"] == roles, "rows"].sum())
 
 
 def copies_of(data: LabelledDataset) -> pd.DataFrame:
     """Return the stretches whose rows occur in the same order, for as long, earlier or in another recording; by length.
 
-    A state is a run of equal rows, compared by values and length, not by time. A stretch of `STATES` different states
-    that occurs twice is a copy of its first occurrence; training recordings come before test recordings. Rows of a
-    state at its ends are not counted if the state lasts longer there. Two labels are known of labelled recordings.
+    A state is a run of equal rows, compared by values and length, not by time. A stretch of ten different states that
+    occurs twice is a copy of its first occurrence; training recordings come before test recordings. Rows of a state at
+    its ends are not counted if the state lasts longer there. Two labels are known of labelled recordings.
     """
     train, labels = data.dataset.train, data.labels.rows
     recordings = [*train, *data.dataset.test]
-    states = [_states(recording) for recording in recordings]
-    borders = np.cumsum([0, *(len(digests) for digests, _ in states)])
-    owner = np.repeat(np.arange(len(recordings)), np.diff(borders))
-    source = _first_occurrences(np.concatenate([digests for digests, _ in states]), owner)
-    copied = source >= 0
-    # A stretch ends where its source jumps, or a recording ends.
-    goes_on = (np.diff(source) == 1) & (np.diff(owner) == 0) & (np.diff(owner[source]) == 0)
-    begins = np.flatnonzero(copied & ~np.concatenate([[False], copied[:-1] & goes_on]))
-    ends = np.flatnonzero(copied & ~np.concatenate([copied[1:] & goes_on, [False]]))
+    states = pd.concat([_states(recording, place) for place, recording in enumerate(recordings)], ignore_index=True)
+    source, owner = _first_occurrences(states), states["owner"].to_numpy()
+    # A stretch goes on unless its source jumps, or a recording ends.
+    goes_on = (np.diff(source) == 1) & (np.diff(owner) == 0) & (np.diff(owner[source]) == 0) & (source[:-1] >= 0)
+    copied = np.flatnonzero(source >= 0)
+    begins = copied[~np.append(False, goes_on)[copied]]
+    ends = copied[~np.append(goes_on, False)[copied]] + _STATES - 1
     copies = []
-    for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
-        here, there = int(owner[first]), int(owner[source[first]])
-        start, stop = states[here][1][[first - borders[here], last + STATES - borders[here]]].tolist()
-        origin = int(states[there][1][source[first] - borders[there]])
-        copy, original = recordings[here].id, recordings[there].id
-        two = None
+    for first, last, origin in zip(begins.tolist(), ends.tolist(), source[begins].tolist(), strict=True):
+        here, there = owner[first], owner[origin]
+        start, stop, other = states["start"][first], states["stop"][last], states["start"][origin]
+        copy, original, two = recordings[here].id, recordings[there].id, None
         if copy in labels and original in labels:
-            two = int(np.sum(labels[original][origin : origin + stop - start] != labels[copy][start:stop]))
-        roles = " and ".join("train" if one < len(train) else "test" for one in (there, here))
-        copies.append((copy, start, stop - start, original, origin, roles, two))
+            two = int(np.sum(labels[original][other : other + stop - start] != labels[copy][start:stop]))
+        roles = " and ".join("train" if place < len(train) else "test" for place in (there, here))
+        copies.append((copy, start, stop - start, original, other, roles, two))
     header = ["copy", "from row", "rows", "source", "from its row", "roles", "with two labels"]
     table = pd.DataFrame(copies, columns=header).astype({"with two labels": "Int64"})
     return table.sort_values("rows", ascending=False, kind="stable", ignore_index=True)
 
 
+def _states(recording: Recording, owner: int) -> pd.DataFrame:
+    """Return the runs of equal rows of a recording, with a digest of their values and length."""
+    rows = row_digests(recording, by_time=False)
+    borders = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1], [True]]))
+    digests = hash_pandas_object(pd.DataFrame({"row": rows[borders[:-1]], "length": np.diff(borders)}), index=False)
+    return pd.DataFrame({"owner": owner, "start": borders[:-1], "stop": borders[1:], "digest": digests})
+
+
+def _first_occurrences(states: pd.DataFrame) -> IntArray:
+    """Return for each window of different states, by its first one, where it occurs before; -1 if nowhere."""
+    source = np.full(len(states), -1)
+    if len(states) < _STATES:
+        return source
+    windows, owner = sliding_window_view(states["digest"].to_numpy(), _STATES), states["owner"].to_numpy()
+    different = (np.diff(np.sort(windows, axis=1), axis=1) != 0).all(axis=1)
+    eligible = np.flatnonzero(different & (owner[: len(windows)] == owner[_STATES - 1 :]))
+    keys = hash_pandas_object(pd.DataFrame(windows[eligible]), index=False).to_numpy()
+    first = pd.Series(eligible).groupby(keys).transform("min").to_numpy()
+    source[eligible] = np.where(first < eligible, first, -1)
+    return source
+
+
 def copies(table: pd.DataFrame, pairs: Sequence[SharedRows], n_test: int) -> Finding:
     """Say which stretches occur twice, and how many of the ``n_test`` test rows lie in them."""
     if table.empty:
-        return Finding("copies", "good", f"No stretch of {STATES} different states occurs twice.")
-    of_train, of_test, in_train = (
-        int(table.loc[table["roles"] == roles, "rows"].sum())
-        for roles in ("train and test", "test and test", "train and train")
-    )
+        return Finding("copies", "good", f"No stretch of {_STATES} different states occurs twice.")
+    of_train, of_test, in_train = (_rows_of(table, roles) for roles in _ROLES)
     longest, two = table.iloc[0], int(table["with two labels"].sum())
-    occur = "1 stretch occurs" if len(table) == 1 else f"{len(table):,} stretches occur"
+    count, occur = ("1 stretch", "occurs") if len(table) == 1 else (f"{len(table):,} stretches", "occur")
     sentence = (
-        f"{occur} twice, whatever the time: {of_train:,} test rows copy training rows, {of_test:,} other test rows, "
-        f"{in_train:,} training rows others; the longest is {longest['copy']} from row {longest['from row']:,} on, "
-        f"{longest['rows']:,} rows as in {longest['source']} from row {longest['from its row']:,} on."
+        f"{count} {occur} twice, whatever the time: {of_train:,} test rows copy training rows, {of_test:,} other test "
+        f"rows, {in_train:,} training rows others; the longest is {longest['copy']} from row {longest['from row']:,} "
+        f"on, {longest['rows']:,} rows as in {longest['source']} from row {longest['from its row']:,} on."
     )
     if two:
         sentence += f" {two:,} {'row has' if two == 1 else 'rows have'} another label there."
     behind = (Table("Stretches that occur twice", table),)
     share = (of_train + of_test) / n_test if n_test else 0.0
     if share < _COPIED:
-        return Finding("copies", "note", sentence, f"{occur.removesuffix('s').removesuffix(' occur')} twice", behind)
+        return Finding("copies", "note", sentence, f"{count} twice", behind)
     # `shared` has told of rows that are shared at the same time.
-    told = sum(pair.n_rows for pair in pairs if pair.roles != "train and train") == of_train + of_test
-    return Finding(
-        "copies", "fault", sentence, "" if told else f"{share:.1%} of the test rows are copies of others", behind
-    )
+    told = sum(pair.n_rows for pair in pairs if pair.roles != _ROLES[2]) == of_train + of_test
+    brief = "" if told else f"{share:.1%} of the test rows are copies of others"
+    return Finding("copies", "fault", sentence, brief, behind)
 
 
 def sessions(table: pd.DataFrame, declared: Mapping[str, str]) -> Iterator[Finding]:
     """Say which test recordings are copies across declared sessions; nothing if none is."""
-    in_test = table[table["roles"] == "test and test"]
-    across = in_test[in_test["source"].map(declared.get) != in_test["copy"].map(declared.get)]
-    pairs = list(
-        dict.fromkeys(f"{source} and {copy}" for source, copy in zip(across["source"], across["copy"], strict=True))
-    )
-    if pairs:
+    tested = table[table["roles"] == _ROLES[1]]
+    names = zip(tested["source"], tested["copy"], strict=True)
+    if pairs := dict.fromkeys(f"{one} and {other}" for one, other in names if declared.get(one) != declared.get(other)):
         sentence = (
-            f"Declared as different sessions, though one holds a copy of the other: {first_of(pairs)}. Statistics take "
-            "them for independent, which flatters."
+            f"Declared as different sessions, though one holds a copy of the other: {first_of(list(pairs))}. "
+            "Statistics take them for independent, which flatters."
         )
         yield Finding("sessions", "note", sentence, "sessions that are copies of others count as independent")
-
-
-def _states(recording: Recording) -> tuple[_Digests, IntArray]:
-    """Return a digest of each run of equal rows, values and length; and the first row of each, and the end."""
-    rows = row_digests(recording, by_time=False)
-    starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1], [True]]))
-    return _digests(pd.DataFrame({"row": rows[starts[:-1]], "length": np.diff(starts)})), starts
-
-
-def _first_occurrences(digests: _Digests, owner: IntArray) -> IntArray:
-    """Return for each window of `STATES` different states, by its first one, where it occurs before; -1 if nowhere."""
-    source = np.full(len(digests), -1)
-    if len(digests) < STATES:
-        return source
-    windows = sliding_window_view(digests, STATES)
-    different = (np.diff(np.sort(windows, axis=1), axis=1) != 0).all(axis=1)
-    eligible = np.flatnonzero(different & (owner[: len(windows)] == owner[STATES - 1 :]))
-    keys = _digests(pd.DataFrame(windows[eligible]))
-    first = pd.Series(eligible).groupby(keys).transform("min").to_numpy()
-    source[eligible] = np.where(first < eligible, first, -1)
-    return source
-
-
-def _digests(rows: pd.DataFrame) -> _Digests:
-    """Return 64 bits for each row of a frame."""
-    return np.asarray(hash_pandas_object(rows, index=False), dtype=np.uint64)

@@ -9,9 +9,6 @@ than to any other event. With X uniform over Z, and the flagged part F of the zo
 
 1 for x inside the event and for y inside the flagged part. Precision is undefined in a zone without a flagged row, and
 recall is 0 there. Of several zones: the mean over those in which it is defined; F1 is the harmonic mean of the two.
-
-Random flags get a precision of about 1/2 and, if there are many of them, a recall close to 1: compare values with the
-floors'. Flags in a recording without events belong to no zone, so they cost nothing here; false alarms count them.
 """
 
 from __future__ import annotations

@@ -11,12 +11,9 @@ the binary ones B, and the rows F whose score is at least t::
 
 VUS-PR is the area under precision over recall, averaged over l = 0, 1, ..., L.
 
-There are two implementations in use, and they disagree. Ours has aeon's surface (aeon 1.6,
-``range_pr_vus_score``): the ramp reaches l // 2 rows before an event and l // 2 - 1 rows after it, where TSB-AD's
-reaches l // 2 on both sides; recall counts all ramps, where TSB-AD's counts those of flagged rows only; thresholds are
-the scores of 250 evenly spaced ranks, as with both. The area is TSB-AD's: steps, ``sum (R_k - R_{k-1}) P_k``, as in
-average precision. aeon's trapezoids interpolate from the point (recall 0, precision 1), which gives a score that is the
-same everywhere, and ranks nothing, (1 + P) / 2.
+Of the two implementations in use, which disagree, the surface is aeon's (1.6, ``range_pr_vus_score``): the ramp reaches
+l // 2 rows before an event and l // 2 - 1 rows after it, recall counts all ramps, thresholds are the scores of 250
+evenly spaced ranks. The area is TSB-AD's: steps, ``sum (R_k - R_{k-1}) P_k``, as in average precision.
 """
 
 from __future__ import annotations
