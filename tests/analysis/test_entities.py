@@ -86,13 +86,13 @@ def test_diagnostics_count_by_each_fits_own_threshold(result):
     events = {"alpha/1": slice(100, 140), "alpha/2": slice(60, 75), "beta/1": slice(150, 200)}
     thresholds = {entry.episode: entry.threshold.value for entry in result.record.thresholds}
     flagged = {name: result.recordings[name].scores > thresholds[name.partition("/")[0]] for name in result.recordings}
-    assert found.n_events == 3
-    assert found.n_found == sum(bool(flagged[name][rows].any()) for name, rows in events.items())
+    assert found["n_events"] == 3
+    assert found["n_found"] == sum(bool(flagged[name][rows].any()) for name, rows in events.items())
     normal = {name: np.arange(240) >= 30 for name in flagged}
     for name, rows in events.items():
         normal[name][rows] = False
     wrong = sum(int((flagged[name] & normal[name]).sum()) for name in flagged)
-    assert found.false_alarm_share == pytest.approx(wrong / sum(int(rows.sum()) for rows in normal.values()))
+    assert found["false_alarm_share"] == pytest.approx(wrong / sum(int(rows.sum()) for rows in normal.values()))
 
 
 class TestSignificance:

@@ -34,12 +34,13 @@ class Table:
     frame
         A row a line, values instead of texts; the columns' names are the header. The index is not shown.
     decimals
-        Of columns with other than four decimals, by name. Whole numbers have none.
+        Of columns with other than four decimals, by name; None for four significant digits, in a unit of the data's.
+        Whole numbers have none.
     """
 
     title: str
     frame: pd.DataFrame
-    decimals: Mapping[str, int] = field(default_factory=dict)
+    decimals: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def header(self) -> list[str]:
@@ -55,7 +56,7 @@ class Table:
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-def cell(value: object, decimals: int = 4) -> str:
+def cell(value: object, decimals: int | None = 4) -> str:
     """Return one value as tables show it.
 
     >>> cell(0.5), cell(12000), cell(None), cell(True), cell("t2"), cell(float("nan"))
@@ -67,7 +68,9 @@ def cell(value: object, decimals: int = 4) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(float(value), decimals) if isinstance(value, float) else f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}" if decimals is None else number(float(value), decimals)
+    return f"{value:,}"
 
 
 def render(
@@ -139,4 +142,7 @@ def _latex_cell(text: str) -> str:
 def _plain_row(row: Mapping[Hashable, object]) -> dict[str, object]:
     """Return a row for JSON: Python's own numbers, None where undefined."""
     values = {str(name): getattr(value, "item", lambda value=value: value)() for name, value in row.items()}
-    return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in values.items()}
+    undefined = {
+        name for name, one in values.items() if one is pd.NA or (isinstance(one, float) and not math.isfinite(one))
+    }
+    return {name: None if name in undefined else one for name, one in values.items()}

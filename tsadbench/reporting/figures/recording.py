@@ -10,8 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from tsadbench.analysis.explanation.explain import ExplainedEvent, Explanation
-from tsadbench.analysis.explanation.narrative import duration
+from tsadbench.analysis.explanation import ExplainedEvent, Explanation, duration
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.figures.rows import by_label, spans_orders
 from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, own_figure, plain
@@ -93,7 +92,7 @@ def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBa
     result
         The trial.
     explained
-        Its explanation (`tsadbench.analysis.explanation.explain.explain`).
+        Its explanation (`tsadbench.analysis.explanation.explain`).
     figure
         Where to draw; by default a new one.
 
@@ -109,7 +108,7 @@ def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBa
     for event in explained.events:
         if event.first_alarm is None:
             continue
-        at = time[event.first_alarm.row]
+        at = time[event.first_alarm["row"]]
         for axes in every:
             axes.axvline(at, color="black", linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
         text = f" first alarm{_late(event)}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.lines import Line2D
+from scipy.stats import genpareto
 
 from tsadbench.analysis.curves import Tail, tail_of
 from tsadbench.reporting.figures.rows import by_label
@@ -96,7 +97,7 @@ def _excesses(tail: Tail, axes: Axes) -> None:
     axes.hist(start + excesses, bins=bins, density=True, facecolor=(BLUE, 0.35), edgecolor=BLUE, linewidth=0.5)
     if tail.fitted is not None:
         x = np.linspace(0, max(excesses[-1], tail.threshold.value - start) * 1.02, 300)
-        axes.plot(start + x, tail.density(x), color=VERMILLION)
+        axes.plot(start + x, genpareto.pdf(x, *tail.fitted), color=VERMILLION)
     axes.axvline(start, color=GREY, linestyle=":", linewidth=0.9)
     axes.axvline(tail.threshold.value, color="black", linestyle="--", linewidth=0.9)
     axes.set(xlabel="score", ylabel="density")
@@ -107,7 +108,7 @@ def _quantiles(tail: Tail, axes: Axes) -> None:
     if tail.fitted is None:
         blank(axes, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
         return
-    excesses, expected = tail.excesses, tail.quantiles(tail.positions)
+    excesses, expected = tail.excesses, genpareto.ppf(tail.positions, *tail.fitted)
     axes.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
     largest = float(max(expected[-1], excesses[-1]))
     axes.plot([0, largest], [0, largest], color=VERMILLION, linewidth=0.9, zorder=1)
@@ -127,7 +128,7 @@ def _return_levels(tail: Tail, axes: Axes) -> None:
     axes.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
     if tail.fitted is not None:
         rows = np.geomspace(1 / tail.share, max(3 / threshold.q, period[-1]), 200)
-        axes.plot(rows, threshold.t + tail.quantiles(1 - 1 / (rows * tail.share)), color=VERMILLION)
+        axes.plot(rows, threshold.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted), color=VERMILLION)
     axes.plot(1 / threshold.q, threshold.value, "*", color=GREEN, markersize=9, markeredgecolor="white", zorder=4)
     axes.axhline(threshold.value, color="black", linestyle="--", linewidth=0.9)
     axes.set_xscale("log")

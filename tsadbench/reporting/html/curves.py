@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
+from scipy.stats import genpareto
 
 from tsadbench.analysis.curves import (
     CurveKind,
@@ -43,7 +43,7 @@ def curves_of_fits(
     return {
         "roc": _points(both, "roc", n_points),
         "precision_recall": _points(both, "precision_recall", n_points),
-        "point": asdict(operating_point(fits, of_entities=bool(n_entities))),
+        "point": operating_point(fits, of_entities=bool(n_entities))._asdict(),
         "chance": chance_level(fits),
         "averaged": len(fits) > 1,
         "entities": n_entities,
@@ -95,5 +95,5 @@ def tail(tail: Tail) -> dict[str, JsonValue] | None:
     measured = tail.share * (1.0 - tail.positions)
     return {
         "measured": [packed(start + excesses[chosen]), packed(measured[chosen])],
-        "fitted": [packed(start + grid), packed(tail.exceedance(grid))],
+        "fitted": [packed(start + grid), packed(tail.share * genpareto.sf(grid, *tail.fitted))],
     }
