@@ -1,0 +1,322 @@
+"""Rows of run stores and leaderboards as data frames: the only module here that knows how a leaderboard is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.protocol import Metric
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
+from tsadbench.errors import UsageError
+from tsadbench.execution.record import RECORDS, Record, read_records
+from tsadbench.execution.store import Store
+from tsadbench.leaderboard.cells import about_entities
+from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
+from tsadbench.leaderboard.notes import notes_on, older_rules
+from tsadbench.leaderboard.ranking import Row, by_label, failed, ranked_rows, splits_of
+from tsadbench.leaderboard.selection import Selection, all_records, records_of_one, select
+from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
+from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
+from tsadbench.utils.grouping import grouped
+from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
+
+# Parameters that only bound the cost of a fit: large data sets are run with fewer steps.
+BOUNDS = frozenset({"max_steps"})
+
+
+class Committed(Store):
+    """A folder of committed leaderboards, read like a store: records without scores."""
+
+    def records(self) -> tuple[Record, ...]:
+        """Return the records of all tables."""
+        return self._records
+
+    @cached_property
+    def _records(self) -> tuple[Record, ...]:
+        return tuple(record for file in sorted(self.path.glob(f"*/*/{RECORDS}")) for record in read_records(file))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows of one data set under one protocol, from one store or several: trials and stores by label.
+
+    ``left_out`` says which rows are of an older version of the data set or the protocol.
+    """
+
+    records: Mapping[str, tuple[Record, ...]]
+    stores: Mapping[str, Store]
+    left_out: Mapping[str, str]
+    source: str | LabelledDataset
+    directory: Path | None
+
+    @property
+    def trials(self) -> list[Record]:
+        """The trials of all rows."""
+        return [record for records in self.records.values() for record in records]
+
+    @property
+    def first(self) -> Record:
+        """A trial that did not fail: data set, protocol and their versions are those of all."""
+        return next(record for record in self.trials if record.status == "ok")
+
+    @property
+    def names(self) -> set[str]:
+        """The labels of the rows, and their names over several data sets."""
+        return {*self.records, *map(common_name, self.records)}
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that the rows have values of."""
+        return splits_of(self.trials)
+
+    def frame(self, split: str, metric: str) -> pd.DataFrame:
+        """Return a line for each row with its value of a metric on a split.
+
+        ``value`` is the mean over seeds, ``name`` the ``detector``'s label without bounds on the cost of a fit.
+        ``status`` is "ok", "failed", "undefined" (the metric is) or "marked": the row takes no part in a ranking over
+        data sets, for the ``reason``. ``placed`` rows have a rank on this data set.
+        """
+        return pd.DataFrame([_line(row, metric) for row in ranked_rows(self.trials, split)])
+
+    def notes(self, split: str) -> Iterator[str]:
+        """Yield what readers of a split's values must know of the rows."""
+        rows = [row for row in ranked_rows(self.trials, split) if row.ok]
+        if rows and (over := about_entities(rows[0])):
+            yield f"Values: {over.removeprefix(', ')}."
+        yield from map(str, older_rules(self.trials))
+
+    @property
+    def stored(self) -> list[str]:
+        """The labels of the placed rows whose scores a store holds."""
+        unfit = {label for label, one in self.records.items() if failed(one) or one[0].leaky or _remembers(one)}
+        return [
+            label for label, store in self.stores.items() if not isinstance(store, Committed) and label not in unfit
+        ]
+
+    def load(self) -> LabelledDataset:
+        """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
+        if isinstance(self.source, LabelledDataset):
+            return self.source
+        return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
+
+    def results(self, data: LabelledDataset) -> Iterator[tuple[str, list[TrialResult]]]:
+        """Yield the label and trials of rows with scores, one row in memory at a time; broken ones raise a warning."""
+        episodes = tuple(protocol_of(self.first).episodes(data.dataset))
+        for label in self.stored:
+            read = [readable_result(one, self.stores[label], data, episodes) for one in self.records[label]]
+            results = [one for one in read if one is not None]
+            if len(results) == len(read):
+                yield label, results
+
+
+def _remembers(records: Sequence[Record]) -> bool:
+    """Return whether a row's scores depend on how a recording began; of floors that is not asked."""
+    return any(record.replay is not None and not record.replay.forgets for record in records) and not records[0].floor
+
+
+def common_name(label: str) -> str:
+    """Return a row's name over several data sets: its label without bounds on the cost of a fit."""
+    parsed = parse_label(label)
+    return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
+
+
+def _line(row: Row, metric: str) -> dict[str, Any]:
+    unfit = "it is leaky" if row.leaky else "it does not forget" if row.ok and _remembers(row.records) else ""
+    partial = "" if row.complete or row.floor or not row.ok else "it left evaluated rows without a score"
+    value = row.metrics[metric].mean if row.ok else None
+    if reason := unfit or partial:
+        status = "marked"
+    elif not row.ok:
+        status, reason = "failed", f"{row.failure_count} trials: {row.failed[0].reason}"
+    else:
+        status = "undefined" if value is None else "ok"
+    return {
+        "detector": row.label,
+        "name": common_name(row.label),
+        "bounded": bool(parse_label(row.label).arguments.keys() & BOUNDS),
+        "floor": row.floor,
+        "seeds": len(row.seeds),
+        "status": status,
+        "reason": reason,
+        "placed": value is not None and not unfit,
+        "coverage": row.coverage,
+        "value": np.nan if value is None else value,
+    }
+
+
+def read_rows(
+    folders: Sequence[str | Path | Store],
+    *,
+    dataset: str | LabelledDataset | None = None,
+    datasets: Sequence[str] = (),
+    protocol: str | None = None,
+    data: str | Path | None = None,
+) -> list[Rows]:
+    """Return the rows of each data set and protocol in several folders, by their first trials.
+
+    Of a label that several folders have, the first counts in which it did not fail.
+    """
+    dataset, asked = _named(dataset, data)
+    stores = [folder if isinstance(folder, Store) else _opened(Path(folder)) for folder in folders]
+    ran = [(store, record) for store in stores for record in all_records(store)]
+    chosen = [
+        (store, record)
+        for store, record in ran
+        if asked in (None, record.dataset)
+        and protocol in (None, record.protocol)
+        and (not datasets or record.dataset in datasets)
+    ]
+    tables = grouped(chosen, lambda one: (one[1].dataset, one[1].protocol))
+    directory = None if data is None else Path(data)
+    found = [
+        _newest(some, name if dataset is None else dataset, directory)
+        for (name, _), some in tables.items()
+        if any(record.status == "ok" for _, record in some)
+    ]
+    if not found:
+        if len(stores) == 1 and not datasets:
+            records_of_one(stores[0], dataset=asked, protocol=protocol)  # its error names what there is
+        names = datasets or ([] if asked is None else [asked])
+        wanted = f" of the data set {' or '.join(map(repr, names))}" if names else ""
+        places = ", ".join(str(store.path) for store in stores)
+        raise UsageError(f"{places}: no trial{wanted}{f' under {protocol}' if protocol else ''} has status ok")
+    return found
+
+
+def _newest(trials: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Rows:
+    """Return the rows of one data set and protocol, in the newest versions of both."""
+    versions = {(one.dataset_version, one.protocol_version) for _, one in trials if one.status == "ok"}
+    newest = max(versions)
+    records: dict[str, tuple[Record, ...]] = {}
+    stores: dict[str, Store] = {}
+    for (store, label), some in grouped(trials, lambda one: (one[0], one[1].label)).items():
+        # Of several records of a seed the last one counts; failures do not depend on the version of the rules.
+        fit = {
+            one.seed: one
+            for _, one in some
+            if (one.dataset_version, one.protocol_version if one.status == "ok" else newest[1]) == newest
+        }
+        of_label = tuple(fit[seed] for seed in sorted(fit))
+        if of_label and (label not in records or (failed(records[label]) and not failed(of_label))):
+            records[label], stores[label] = of_label, store
+    older = {record.label: (store, record) for store, record in trials if record.label not in records}
+    left_out = {
+        label: f"{store.path} has it on version {one.dataset_version} of the data set, by version "
+        f"{one.protocol_version} of the rules"
+        for label, (store, one) in older.items()
+    }
+    return Rows(records, stores, left_out, source, directory)
+
+
+def _named(
+    dataset: str | LabelledDataset | None, data: str | Path | None
+) -> tuple[str | LabelledDataset | None, str | None]:
+    """Return a data set, read if a card's path is given, and its name."""
+    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
+        dataset = load_dataset(dataset)(DataOptions(directory=None if data is None else Path(data), allow_changed=True))
+    return dataset, dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
+
+
+def _opened(folder: Path) -> Store:
+    try:
+        return Store.open(folder)
+    except UsageError:
+        if any(folder.glob(f"*/*/{RECORDS}")):
+            return Committed(folder)
+        raise
+
+
+def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
+    """Return a metric of a protocol; a UsageError if it has none of this name that is better high or low."""
+    found = {metric.name: metric for metric in metrics if metric.better is not None}
+    if name not in found:
+        raise UsageError(f"{protocol} has no metric {name!r} that is better high or low{nearest(name, found)}")
+    return found[name]
+
+
+def select_rows(
+    runs: str | Path | Store,
+    detectors: Sequence[str],
+    dataset: str | LabelledDataset | None,
+    protocol: str | None,
+    data: str | Path | None,
+    *,
+    against: bool,
+) -> Selection:
+    """Choose detectors of a store; with ``against`` those that it lacks from the leaderboard that ships."""
+    store = runs if isinstance(runs, Store) else Store.open(Path(runs))
+    dataset, name = _named(dataset, data)
+    own = records_of_one(store, dataset=name, protocol=protocol)
+    shipped = by_label(stored_records(own[0].dataset, own[0].protocol)) if against else {}
+    stored = {record.label for record in own}
+    labels = [normal_label(one, {*stored, *shipped}) for one in detectors]
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise UsageError(f"expected different detectors, found {twice[0]!r} twice")
+    in_store = [label for label in labels if label not in shipped or label in stored]
+    if against and not in_store:
+        raise UsageError(f"none of {', '.join(labels)} is in {store.path}: name one of your own as well")
+    selection = select(store, dataset=dataset, protocol=protocol, detectors=in_store, data=data, with_failed=True)
+    chosen = [record for label in labels if label not in in_store for record in shipped[label]]
+    beside = ranked_rows(chosen, selection.split, {record.trial for record in chosen})
+    rows = {row.label: row for row in (*beside, *selection.rows)}
+    return replace(selection, rows=tuple(rows[label] for label in labels if label in rows))
+
+
+def judge_units(
+    selection: Selection,
+    data: LabelledDataset,
+    units: Mapping[str, Mapping[str, Sequence[str]]],
+    shipped: UnitValues | None = None,
+) -> pd.DataFrame:
+    """Judge the trials of rows on each unit, the recordings of which are given by kind, as the protocol does a split.
+
+    Return a line for each kind, unit, label, seed and metric with its value (NaN where undefined), and the unit's
+    numbers of evaluated rows and of anomalous ones among them. With ``shipped`` values all values are rounded alike.
+    """
+    episodes = tuple(protocol_of(selection.rows[0].first).episodes(data.dataset))
+    lines = []
+    for row in selection.rows:
+        for record in row.records if row.ok else ():
+            judge = (
+                partial(shipped.judge, record)
+                if shipped is not None and row.stored
+                else TrialResult(record, selection.store, data, episodes).judge
+            )
+            for kind, groups in units.items():
+                for unit, one in judge(groups).items():
+                    metrics = (one if shipped is None else rounded(one)).metrics
+                    shared = (kind, unit, row.label, record.seed, one.n_rows, one.n_anomalous)
+                    lines += [(*shared, name, value) for name, value in metrics.items()]
+    columns = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous", "metric", "value"]
+    return pd.DataFrame(lines, columns=columns).astype({"value": float})
+
+
+def row_notes(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
+    mixed = mixed_seals(rows)
+    for row in rows:
+        if not row.ok:
+            yield (
+                f"{row.label} takes no part: {row.failure_count} trials (seed {row.failed[0].seed}: "
+                f"{row.failed[0].reason}); a mean over the seeds that survived is another number. Run it again."
+            )
+        if row.leaky:
+            yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
+        if row.coverage is not None and not row.complete:
+            yield (
+                f"{row.label} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
+                "they count as the worst case."
+            )
+        marks = marks_of(row, mixed=mixed)
+        yield from (f"{row.label}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
+    for origin, alike in grouped([row for row in rows if row.stored], origin_of).items():
+        names = ", ".join(row.label for row in alike)
+        yield f"{names}: stored, made earlier with {origin}; values of all rows are rounded to {DECIMALS} decimals."
+    yield from map(str, notes_on([record for row in rows for record in row.records]))
