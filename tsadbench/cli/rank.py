@@ -121,7 +121,7 @@ def require_figure(file: Path) -> None:
 
 def _write_suite(ranks: Ranks, ranking: Ranking, folder: Path) -> None:
     """Write ``rank.md``, ``rank.csv`` and ``rank.svg``; the first has the rankings of its data sets too."""
-    from tsadbench.analysis.significance.rank import Ranks
+    from tsadbench.analysis.significance.rank import joined
     from tsadbench.reporting.figures.suites import draw
     from tsadbench.utils.files import write_file
 
@@ -129,6 +129,6 @@ def _write_suite(ranks: Ranks, ranking: Ranking, folder: Path) -> None:
     parts = set(ranking.datasets[keys].itertuples(index=False, name=None))
     single = [one for one in ranks.rankings if {*one.datasets[keys].itertuples(index=False, name=None)} <= parts]
     picture = f"![Mean ranks, and which row is better than which on how many data sets]({FIGURE})\n"
-    write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{Ranks.of(single, ()).to_markdown()}")
+    write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{joined(single, ()).to_markdown()}")
     write_file(folder / CSV, ranking.to_csv())
     draw(ranking, folder / FIGURE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -13,7 +13,7 @@ import pandas as pd
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, ROPE, Inference, infer, p_value
 from tsadbench.analysis.significance.result import Result, interval
-from tsadbench.analysis.significance.values import judge_units, metric_named, row_notes, select_rows
+from tsadbench.analysis.significance.values import metric_named, named_rows
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.datasets.sessions import STEPS, sessions_of
@@ -30,7 +30,6 @@ from tsadbench.utils.parameters import nearest
 PRIMARY = "auprc"
 # Values that differ by rounding alone are ties.
 _DECIMALS = 12
-_FLATTERED = "p-values and intervals are too optimistic"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,11 +75,8 @@ def compare(
         Labels of two or more, as tables show them.
     metric
         The one to compare; the primary one is "auprc", for all data sets.
-    dataset
-        Name of the data set, the path of its card, or the data themselves; needed if the store holds several, or
-        one that is not registered.
-    protocol
-        As tables show it; needed if the store holds several.
+    dataset, protocol
+        Needed if the store holds several. A data set's name, the path of its card, or the data themselves.
     split
         Whose recordings count (default: all).
     rope
@@ -88,8 +84,7 @@ def compare(
     independent
         Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
     against
-        A protocol, used instead of ``protocol``: detectors that the store does not have are rows of its leaderboard
-        that ships with the package.
+        A protocol: detectors that the store does not have are rows of its leaderboard that ships with the package.
     data
         Folder with the data sets' files; None searches as the documentation says.
 
@@ -97,14 +92,8 @@ def compare(
     ------
     UsageError
         If a name is wrong or missing, fewer than two detectors can be compared, or the metric is defined nowhere.
-    DataError, StoreError
-        If the data are not those of the trials, or a trial cannot be read.
-    MissingExtraError
-        If there are more than two detectors and statsmodels is not installed.
-
-    Examples
-    --------
-    >>> tsadbench.compare("runs", ["dprgm", "t2-q"]).inference.conclusions  # doctest: +SKIP
+    DataError, StoreError, MissingExtraError
+        If the data are not those of the trials, a trial cannot be read, or three detectors need statsmodels.
     """
     if not isinstance(rope, Real) or not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
@@ -114,14 +103,10 @@ def compare(
         raise UsageError(f"expected two detectors or more to compare, found {', '.join(detectors) or 'none'}")
     if against is not None and protocol not in (None, against):
         raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
-    selection = select_rows(runs, detectors, dataset, against or protocol, data, against=against is not None)
-    loaded = selection.load()
+    rows = named_rows(runs, detectors, dataset, against or protocol, data, against=against is not None)
+    loaded = rows.load()
     shipped = None if against is None else stored_values(loaded, against)
-    selection = selection.without_broken(loaded)
-    labels = [row.label for row in selection.rows if row.ok]
-    if len(labels) < 2:
-        raise UsageError(f"fewer than two detectors can be compared. Left out: {'; '.join(selection.left_out)}")
-    first = selection.rows[0].first
+    first = rows.first
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)
     recordings = _recordings(loaded.dataset, split, independent=independent)
@@ -129,7 +114,11 @@ def compare(
         "session": {name: tuple(of) for name, of in recordings.groupby("session", sort=False)["recording"]},
         "recording": {name: (name,) for name in recordings["recording"]},
     }
-    values = judge_units(selection, loaded, units, shipped)
+    values = rows.judge(loaded, units, shipped)
+    labels = list(values["label"].unique())
+    if len(labels) < 2:
+        without = ", ".join(label for label in rows.records if label not in labels)
+        raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(rows.remarks())}")
     seeds = values.groupby(["kind", "metric", "unit", "label"], sort=False)["value"]
     means = seeds.mean().where(seeds.count() == seeds.size()).round(_DECIMALS).unstack("label")[labels]
     of_sessions = means.loc["session"]
@@ -142,9 +131,14 @@ def compare(
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
     inference = infer(defined, better=tested.better or "higher", rope=rope)
+    statuses = {label: [one.status for one in some if one.status != "ok"] for label, some in rows.records.items()}
     described = pd.DataFrame(
-        {"label": row.label, "seeds": row.seeds, "status": "ok" if row.ok else row.failure_count, "stored": row.stored}
-        for row in selection.rows
+        {
+            **{"label": label, "seeds": len(some), "status": next(iter(statuses[label]), "ok")},
+            "stored": label in rows.committed,
+        }
+        for label, some in rows.records.items()
+        if label in labels or statuses[label]  # not those that are broken
     )
     of_metrics = of_sessions.unstack("metric").loc[defined.index].mean(skipna=False).unstack("metric")
     for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
@@ -167,10 +161,8 @@ def compare(
         sentences=[
             *inference.conclusions,
             _legend(tested, rope, inference),
-            *row_notes(selection.rows),
-            *_about_metric(tested),
-            *_about_sessions(loaded.dataset, recordings, independent=independent),
-            *_about_fits(loaded.dataset, rules),
+            *rows.remarks(),
+            *_about(tested, loaded.dataset, recordings, rules, independent=independent),
         ],
     )
 
@@ -203,11 +195,11 @@ def _tables(
 ) -> Iterator[Table]:
     """Yield the detectors, the sessions if there are few, and the differences of each pair."""
     titles = {one.name: f"{one.title}{'*' if one.oracle else ''}" for one in metrics if one.name != tested.name}
-    columns = {"label": "detector", "n_seeds": "seeds", "status": "status", tested.name: f"{tested.title} mean"}
+    columns = {"label": "detector", "seeds": "seeds", "status": "status", tested.name: f"{tested.title} mean"}
     columns |= {"median": "median", "mean_rank": "mean rank", **titles}
     if (detectors["status"] == "ok").all():
         del columns["status"]
-    described = detectors.assign(n_seeds=detectors["seeds"].map(len))[[*columns]].rename(columns=columns)
+    described = detectors[[*columns]].rename(columns=columns)
     counts = recordings[recordings["left_out"] == ""]["session"].value_counts()
     n = f"{counts.sum()} recordings, {len(counts)} session{'s' if len(counts) > 1 else ''}"
     yield Table(f"{subject}: {n}", described, {"mean rank": 2})
@@ -246,68 +238,47 @@ def _legend(tested: Metric, rope: float, inference: Inference) -> str:
     return f"{legend}{how if inference.tested else ''}"
 
 
-def _about_metric(metric: Metric) -> Iterator[str]:
-    if metric.name != PRIMARY:
-        yield (
-            f"{PRIMARY.upper()} is the metric that was named beforehand; p-values of {metric.title} describe. To "
-            "choose a metric after seeing the results makes p-values worthless."
-        )
-    if metric.oracle:
-        yield f"{metric.title} is chosen with the test labels: an upper bound, not a result."
-    if metric.better == "lower":
-        yield f"A lower {metric.title} is better: a negative difference is in favour of the first detector."
-
-
-def _about_sessions(dataset: Dataset, recordings: pd.DataFrame, *, independent: bool) -> Iterator[str]:
-    """Say which recordings are left out, where sessions come from, and which of them are not independent."""
-    for reason, names in recordings.groupby("left_out")["recording"].agg(list).items():
-        if reason:
-            yield f"{len(names)} of the split's recordings left out ({', '.join(names)}): {reason}."
+def _about(
+    tested: Metric, dataset: Dataset, recordings: pd.DataFrame, rules: Protocol, *, independent: bool
+) -> list[str]:
+    """Say what the metric is not, which recordings are left out, what sessions are, and what they have in common."""
     kept = recordings[recordings["left_out"] == ""]
     session_of = dict(zip(kept["recording"], kept["session"], strict=True))
-    if independent:
-        yield f"Each recording is taken for a session of its own (--independent): {_FLATTERED}."
-    if independent or dataset.sessions:
-        # Machines of different entities may repeat a row without sharing anything.
-        counted = [recording for recording in dataset.test if recording.id in session_of]
-        of_entities = grouped(counted, lambda one: dataset.entities.get(one.id)).values()
-        sharing = [pair for of_entity in of_entities for pair in recordings_sharing_rows((), of_entity, {})]
-        named = [f"{one.first} and {one.second}" for one in sharing if session_of[one.first] != session_of[one.second]]
-        if named:
-            yield f"Not independent, because they share rows: {', '.join(named)}. So {_FLATTERED}."
-        return
-    if together := "; ".join(
-        " + ".join(of) for of in grouped(session_of, session_of.__getitem__).values() if len(of) > 1
-    ):
-        yield (
-            f"The data set declares no sessions. Recordings that share rows or follow each other within {STEPS} "
-            f"sampling steps count as one: {together}."
-        )
-    else:
-        yield f"The data set declares no sessions: each recording is one. If they are not independent, {_FLATTERED}."
-    if any(recording.time is None for recording in dataset.test):
-        yield (
-            "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If "
-            "that joins independent recordings, declare the sessions, or use --independent."
-        )
-
-
-def _about_fits(dataset: Dataset, protocol: Protocol) -> Iterator[str]:
-    """Say whether recordings share a fit or a scored series."""
+    left_out = recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join)
+    together = "; ".join(" + ".join(of) for of in grouped(session_of, session_of.__getitem__).values() if len(of) > 1)
+    declared = independent or bool(dataset.sessions)
+    sharing = _sharing(dataset, session_of) if declared else []
     n_rows = {recording.id: recording.n_rows for recording in dataset.test}
-    episodes = list(protocol.episodes(dataset))
-    if any(place.start for episode in episodes for place in protocol.places(episode, n_rows)):
-        yield (
-            "The protocol joins the recordings into one series: windows cross their borders, so sessions are less "
-            "independent than this comparison assumes."
-        )
-    if len(episodes) > 1 and {episode.id for episode in episodes} == dataset.by_entity.keys():
-        yield (
-            "Each entity has a model of its own. Means here are over sessions, so an entity with more sessions counts "
-            "more; those of tables are over entities."
-        )
-    if len(episodes) == 1 and len(n_rows) > 1:
-        yield (
-            "One fit per seed scored all recordings: they show how a difference varies with the test data, not with "
-            "the training data."
-        )
+    episodes = list(rules.episodes(dataset))
+    joined = any(place.start for episode in episodes for place in rules.places(episode, n_rows))
+    flattered = "p-values and intervals are too optimistic"
+    said = {
+        f"{PRIMARY.upper()} is the metric that was named beforehand; {tested.title} describes. To choose a metric after "
+        "seeing the results makes p-values worthless.": tested.name != PRIMARY,
+        f"{tested.title} is chosen with the test labels: an upper bound, not a result.": tested.oracle,
+        f"A lower {tested.title} is better: a negative difference is in favour of the first.": tested.better == "lower",
+        **{f"Recordings left out ({names}): {reason}.": True for reason, names in left_out.items()},
+        f"Each recording is taken for a session of its own (--independent): {flattered}.": independent,
+        f"Not independent, because they share rows: {', '.join(sharing)}. So {flattered}.": sharing,
+        "The data set declares no sessions. Recordings that share rows or follow each other within "
+        f"{STEPS} sampling steps count as one: {together or 'none'}.": not declared,
+        "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If that "
+        "joins independent recordings, declare the sessions, or use --independent.": not declared
+        and any(recording.time is None for recording in dataset.test),
+        "The protocol joins the recordings into one series: windows cross their borders, so sessions are less "
+        "independent than this comparison assumes.": joined,
+        "Each entity has a model of its own. Means here are over sessions, so an entity with more sessions counts "
+        "more; those of tables are over entities.": len(episodes) > 1
+        and {episode.id for episode in episodes} == dataset.by_entity.keys(),
+        "One fit per seed scored all recordings: they show how a difference varies with the test data, not with the "
+        "training data.": len(episodes) == 1 and len(n_rows) > 1,
+    }
+    return [text for text, applies in said.items() if applies]
+
+
+def _sharing(dataset: Dataset, session_of: Mapping[str, str]) -> list[str]:
+    """Return the pairs of recordings of different sessions, but of one entity, that share rows."""
+    counted = [recording for recording in dataset.test if recording.id in session_of]
+    of_entities = grouped(counted, lambda one: dataset.entities.get(one.id)).values()
+    pairs = [pair for of_entity in of_entities for pair in recordings_sharing_rows((), of_entity, {})]
+    return [f"{one.first} and {one.second}" for one in pairs if session_of[one.first] != session_of[one.second]]

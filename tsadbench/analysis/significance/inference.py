@@ -56,7 +56,7 @@ class Inference:
 
     @property
     def tested(self) -> bool:
-        """Whether there are enough sessions to test anything: six. Fewer are described."""
+        """Whether there are enough sessions to test anything: six."""
         return len(self.units) >= LEAST_FOR_TESTS
 
     @property
@@ -78,21 +78,9 @@ class Inference:
 def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:
     """Compare detectors over independent units; below six of them nothing is tested.
 
-    Parameters
-    ----------
-    units
-        [n_units, n_detectors] without NaN.
-    better
-        Whether a higher or a lower value is better.
-    rope
-        Differences up to this one are ties.
-
-    Raises
-    ------
-    UsageError
-        If there are no units or fewer than two detectors, or a value is undefined.
-    MissingExtraError
-        If there are more than two detectors and statsmodels is not installed.
+    ``units`` are [n_units, n_detectors] without NaN; differences up to ``rope`` are ties. A UsageError if there are no
+    units or fewer than two detectors, or a value is undefined; a MissingExtraError if there are more than two detectors
+    and statsmodels is not installed.
     """
     n_units, n_detectors = units.shape
     if n_detectors < 2 or n_units == 0 or units.isna().any(axis=None):
@@ -120,12 +108,11 @@ def friedman(units: pd.DataFrame) -> dict[str, float] | None:
     if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
         return None
     chi_squared = float(stats.friedmanchisquare(*units.to_numpy().T).statistic)
-    df1, df2 = k - 1, (k - 1) * (n - 1)
-    rest = n * (k - 1) - chi_squared
-    alike = math.isclose(rest, 0.0, abs_tol=1e-9)
-    f = math.inf if alike else (n - 1) * chi_squared / rest
-    p = float(stats.chi2.sf(chi_squared, k - 1) if alike else stats.f.sf(f, df1, df2))
-    return {"chi_squared": chi_squared, "f": f, "df1": df1, "df2": df2, "p": p}
+    found = {"chi_squared": chi_squared, "df1": k - 1, "df2": (k - 1) * (n - 1)}
+    if math.isclose(rest := n * (k - 1) - chi_squared, 0.0, abs_tol=1e-9):
+        return {**found, "f": math.inf, "p": float(stats.chi2.sf(chi_squared, k - 1))}
+    f = (n - 1) * chi_squared / rest
+    return {**found, "f": f, "p": float(stats.f.sf(f, found["df1"], found["df2"]))}
 
 
 def compare_pair(
@@ -145,13 +132,10 @@ def compare_pair(
         p, method = wilcoxon(differences)
         smallest_p, _ = wilcoxon(np.abs(differences))
     return {
-        "n_units": len(differences),
-        "mean_difference": float(np.mean(differences)),
+        **{"n_units": len(differences), "mean_difference": float(np.mean(differences))},
         **{"low": low, "high": high, "interval": interval},
-        "median_difference": float(np.median(differences)),
-        "rank_biserial": rank_biserial(differences),
-        **{"wins": int((gains > rope).sum()), "ties": int((abs(gains) <= rope).sum())},
-        "losses": int((gains < -rope).sum()),
+        **{"median_difference": float(np.median(differences)), "rank_biserial": rank_biserial(differences)},
+        **{"wins": (gains > rope).sum(), "ties": (abs(gains) <= rope).sum(), "losses": (gains < -rope).sum()},
         "sessions_needed": sessions_needed(differences),
         **{"p": p, "smallest_p": smallest_p, "n_different": int(np.count_nonzero(differences)), "wilcoxon": method},
     }
@@ -245,15 +229,14 @@ def _conclusions(inference: Inference) -> Iterator[str]:
     if not inference.tested:
         yield (
             f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few. With fewer than "
-            f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below .05. Means and differences describe "
-            "these sessions and say nothing about any other."
+            f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below .05."
         )
     elif inference.conclusive:
         yield f"{units} can give a p-value as small as {smallest}."
     else:
         yield (
             f"Too few to conclude anything: {units} can give no p-value below {smallest}, so no difference can be "
-            "significant at .05. Read means and intervals as a description of these sessions."
+            "significant at .05."
         )
     if n > 1:
         low, high = pairs["sessions_needed"].min(), pairs["sessions_needed"].max()

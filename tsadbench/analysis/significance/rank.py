@@ -37,21 +37,21 @@ _MOST_SPLITS = 8
 class Ranks(Result):
     """Rankings on each data set, protocol and split, and over several data sets: one a suite, or one a protocol."""
 
-    rankings: tuple[Ranking, ...]
-    over_all: tuple[Ranking, ...]
+    rankings: Sequence[Ranking]
+    over_all: Sequence[Ranking]
 
-    @classmethod
-    def of(cls, rankings: Sequence[Ranking], over_all: Sequence[Ranking]) -> Ranks:
-        """Join the tables and sentences, those over several data sets first."""
-        every = (*over_all, *rankings)
-        single = pd.concat([one.to_frame() for one in rankings], ignore_index=True)
-        return cls(
-            rankings=tuple(rankings),
-            over_all=tuple(over_all),
-            tables=[table for one in every for table in one.tables],
-            frames=[Table("ranks", single), *(frame for one in over_all for frame in one.frames)],
-            sentences=list(dict.fromkeys(text for one in every for text in one.sentences)),
-        )
+
+def joined(rankings: Sequence[Ranking], over_all: Sequence[Ranking]) -> Ranks:
+    """Join tables and sentences, those over several data sets first."""
+    every = (*over_all, *rankings)
+    single = pd.concat([one.frame for one in rankings], ignore_index=True)
+    return Ranks(
+        rankings=rankings,
+        over_all=over_all,
+        tables=[table for one in every for table in one.tables],
+        frames=[Table("ranks", single), *(frame for one in over_all for frame in one.frames)],
+        sentences=list(dict.fromkeys(text for one in every for text in one.sentences)),
+    )
 
 
 def rank(
@@ -105,10 +105,6 @@ def rank(
         ran on all data sets of a suite.
     DataError, StoreError
         If the data are not those of the trials, or a trial cannot be read.
-
-    Examples
-    --------
-    >>> tsadbench.rank("runs", stability=True).to_frame()  # doctest: +SKIP
     """
     if resamples < 1:
         raise UsageError(f"expected one resample or more, found {resamples}")
@@ -124,14 +120,12 @@ def rank(
     )
     if stability and not any(rows.stored for rows in tables):
         raise UsageError("--stability needs stored scores, and committed leaderboards hold none: name run stores")
-    known = {split for rows in tables for split in rows.splits}
-    if unknown := [split for split in splits if split not in known]:
-        names = ", ".join(dict.fromkeys(rows.first.dataset for rows in tables))
-        raise UsageError(f"{names}: there is no split {unknown[0]!r}{nearest(unknown[0], known)}")
     labels = {label for rows in tables for label in rows.names}
     only = [normal_label(one, labels) for one in detectors]
-    if unknown := [label for label in only if label not in labels]:
-        raise UsageError(f"there is no row {unknown[0]!r}{nearest(unknown[0], labels)}")
+    every_split = {split for rows in tables for split in rows.splits}
+    for what, names, known in (("split", splits, every_split), ("row", only, labels)):
+        if unknown := [name for name in names if name not in known]:
+            raise UsageError(f"there is no {what} {unknown[0]!r}{nearest(unknown[0], known)}")
     n_resamples = resamples if stability else 0
     parts = [_parts(rows, _shown(rows, splits, asked), metric, n_resamples, seed) for rows in tables]
     rankings = [rank_split(part, stability=stability, only=only) for some in parts for part in some]
@@ -144,7 +138,7 @@ def rank(
         if len(alike) > 1:
             with suppress(UsageError):  # no two rows ran on all data sets
                 over_all.append(over([_of_all(some, splits) for some in alike], None))
-    return Ranks.of(rankings, over_all)
+    return joined(rankings, over_all)
 
 
 def _shown(rows: Rows, asked: Sequence[str], suites: Sequence[Suite]) -> tuple[str, ...]:
@@ -197,7 +191,7 @@ def _parts(rows: Rows, splits: Sequence[str], metric: str, n_resamples: int, see
         parts.append(Part(rows, split, by, len(sessions), len(names)))
         if len(sessions) > 1:
             draws.append((parts[-1], names, draw(list(sessions), n_resamples, seed)))
-    for done, (label, results) in enumerate(rows.results(data) if draws else ()):
+    for done, (label, results) in enumerate(rows.results(data, rows.stored) if draws else ()):
         progress(done, len(rows.stored), f"{rows.first.dataset}: {label}")
         for part, names, drawn in draws:
             part.drawn[label] = np.mean([resampled(result, metric, names, drawn) for result in results], axis=0)

@@ -33,10 +33,7 @@ _FEW = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A split of a data set that is ranked.
-
-    ``drawn`` has the metric of rows on the split and on resamples of its sessions, [1 + n_resamples], by label.
-    """
+    """A split of a data set; ``drawn`` has the metric of rows on it and on its resamples, [1 + n_resamples], by label."""
 
     rows: Rows
     split: str
@@ -65,11 +62,9 @@ class Ranking(Result):
     resamples, or of the data sets, on which a row is better than the best floor. ``_low`` and ``_high`` bound 90 %
     intervals.
 
-    Over several data sets, rows that lack some come last, without a mean rank; ``lacks`` names these data sets.
-    ``wins`` of ``pairs`` says how many comparisons with a complete row on a data set it wins, ties half. Each data set
-    has its ``status``, ``label``, ``value``, ``rank`` (among the complete rows and itself) and ``beats_floors``.
-    ``datasets`` has a line for each data set. ``win_rates`` has a line for each two rows that share data sets: on which
-    share of these the first is better, a tie counts half.
+    Over several data sets, rows that lack some come last, without a mean rank. ``wins`` of ``pairs`` says how many
+    comparisons with a complete row on a data set a row wins, ties half. ``win_rates`` has a line for each two rows:
+    on which share of the data sets that have both the first is better.
     """
 
     title: str
@@ -108,26 +103,26 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         }
     )
     frame = _shown(frame.sort_values(["rank", "detector"]), only, "detector")
-    unplaced = every[~every["placed"]]
-    unscored = every[every["placed"] & ~every["detector"].isin(lines["detector"])]["detector"]
+    unplaced = every.loc[~every["placed"], ["detector", "reason"]].to_numpy().tolist()
+    unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
     notes = {
         f"{part.n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
         "change the ranks by more than the intervals say.": 1 < part.n_sessions < LEAST_FOR_TESTS,
         "not resampled: one session says nothing about how ranks vary between sessions.": part.n_sessions == 1,
-        f"without stored scores: {', '.join(unscored)}.": len(unscored) and part.n_sessions != 1,
+        f"without stored scores: {unscored}.": unscored and part.n_sessions != 1,
         f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
-        **dict.fromkeys(f"{label} has no rank: {why}." for label, why in part.rows.left_out.items()),
-        **dict.fromkeys(map("{0[0]} has no rank: {0[1]}.".format, unplaced[["detector", "reason"]].to_numpy())),
-        **dict.fromkeys(part.rows.notes(part.split)),
+        **{f"{label} has no rank: {why}.": True for label, why in [*part.rows.left_out.items(), *unplaced]},
+        **dict.fromkeys(part.rows.notes(part.split), True),
     }
-    resampled = (
-        " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings within each, seeds averaged. "
-        "Beats the best floor: in which share of the resamples, by the floor that is best in each."
-    )
-    about = f"{first.dataset}, split {part.split}"
-    sizes = f": {part.n_recordings} recordings, {part.n_sessions} sessions" if n_resamples else ""
-    title = f"{metric.title} on {about}, protocol {first.rules}{sizes}"
     legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
+    title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
+    if n_resamples:
+        title += f": {part.n_recordings} recordings, {part.n_sessions} sessions"
+        legend += (
+            " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings within each, seeds averaged. "
+            "Beats the best floor: in which share of the resamples, by the floor that is best in each."
+        )
+    said = [f"{first.dataset}, split {part.split}: {note}" for note, applies in notes.items() if applies]
     return Ranking(
         title=title,
         protocol=first.rules,
@@ -135,10 +130,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         datasets=_described([part], [lines.set_index("name")], [n_resamples]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
-        sentences=[
-            legend + resampled * (n_resamples > 0),
-            *(f"{about}: {note}" for note, applies in notes.items() if applies is None or applies),
-        ],
+        sentences=[legend, *said],
     )
 
 
@@ -155,23 +147,18 @@ def rank_parts(
     gains, whole = np.concatenate(columns, axis=1), np.cumsum([0, *sizes[:-1]])
     missing: BoolArray = np.asarray(np.isnan(gains[:, whole]))
     complete: BoolArray = np.asarray(~missing.any(axis=1))
-    if np.count_nonzero(complete) < 2:
-        raise UsageError(
-            f"{f'suite {suite.name}: ' if suite else ''}expected two detectors or more with a rank on each of "
-            f"{', '.join(found)}, found {np.count_nonzero(complete)}"
-        )
+    if (n_complete := int(complete.sum())) < 2:
+        where = f"{f'suite {suite.name}: ' if suite else ''}expected two detectors or more with a rank on each of"
+        raise UsageError(f"{where} {', '.join(found)}, found {n_complete}")
     floors = table.groupby("name")["floor"].any().reindex(names).to_numpy(dtype=np.bool_)
     won, above, draws = wins(gains), above_floors(gains, floors), draw_datasets(sizes, n_draws, seed)
     ranks, alone = ranks_among(won, complete), ranks_among(won, complete & ~floors)
     against = won[:, complete][:, :, whole]
     status = table["status"].unstack("dataset").reindex(index=names, columns=found).fillna("missing")
     content: dict[str, Any] = {
-        "detector": names,
-        "floor": floors,
-        "complete": complete,
+        **{"detector": names, "floor": floors, "complete": complete},
         "lacks": [", ".join(np.array(found)[row]) for row in missing],
-        "datasets": np.count_nonzero(~missing, axis=1),
-        "failed": np.count_nonzero(status == "failed", axis=1),
+        **{"datasets": (~missing).sum(axis=1), "failed": (status == "failed").sum(axis=1).to_numpy()},
         **estimates("rank", np.where(complete[:, None], ranks, np.nan), whole, draws),
         **estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), whole, draws),
         **estimates("beats_floors", above, whole, draws),
@@ -183,8 +170,8 @@ def rank_parts(
         content |= {f"{name}_status": status[name].to_numpy(), f"{name}_label": of_one["detector"].to_numpy()}
         content |= {f"{name}_value": of_one["value"].to_numpy(), f"{name}_rank": ranks[:, place]}
         content |= {f"{name}_beats_floors": above[:, place]}
-    keys, ascending = ["complete", "rank", "datasets", "detector"], [False, True, False, True]
-    ordered = pd.DataFrame(content).sort_values(keys, ascending=ascending)
+    keys = ["complete", "rank", "datasets", "detector"]
+    ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
     first, second = (ordered.index.to_numpy()[places] for places in np.triu_indices(len(names), 1))
     shared = np.count_nonzero(~missing[first] & ~missing[second], axis=1)
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
@@ -198,12 +185,13 @@ def rank_parts(
     resampled = ", ".join(datasets[datasets["n_resamples"] > 0]["dataset"])
     legend = (
         "Mean rank: over the data sets, 1 for the best, floors included; beside it the same among detectors alone. "
-        "Equal values share their mean rank, a failure is the last one. Beats the best floor: on how many data sets, "
-        f"by that data set's floors. Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement"
+        "Equal values share their mean rank, a failure is the last one. Beats the best floor: on how many data sets. "
+        f"Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement"
         f"{f', and of each drawn one a resample of its sessions ({resampled})' if resampled else ''}; seeds are "
         f"averaged. {minutes_text(datasets['core_minutes'].sum())} on all data sets together."
     )
     lacking = frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join)
+    without = [f"Without a mean rank for lack of {lacks}: {labels}." for lacks, labels in lacking.items()]
     return Ranking(
         title=title,
         suite=str(suite or ""),
@@ -213,12 +201,7 @@ def rank_parts(
         win_rates=win_rates,
         tables=[_suite_table(title, frame, datasets)],
         frames=[Table(title, frame), Table("win rates", win_rates), Table("data sets", datasets)],
-        sentences=[
-            legend,
-            *([f"No rows on {', '.join(absent)}: the ranking is over the others."] if absent else []),
-            *(f"Without a mean rank for lack of {lacks}: {labels}." for lacks, labels in lacking.items()),
-            *_about_datasets(parts, table.reset_index(), int(complete.sum())),
-        ],
+        sentences=[legend, *without, *_about_datasets(parts, absent, table.reset_index(), n_complete)],
     )
 
 
@@ -364,30 +347,28 @@ def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Tab
     return Table(title, pd.DataFrame(columns), {"mean rank": 2, "detectors alone": 2})
 
 
-def _about_datasets(parts: Sequence[Part], table: pd.DataFrame, n_rows: int) -> Iterator[str]:
+def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.DataFrame, n_rows: int) -> Iterator[str]:
     """Yield how far results carry, which rows are which, what failed, and what is wrong with the data."""
-    found, n = [part.dataset for part in parts], len(parts)
-    if n < _FEW:
-        yield (
-            f"{n} data sets are few: draws repeat these and contain no other, so intervals are too short, and one "
-            "without width (0% to 0%) says that these agree, not that another one would."
-        )
-    yield (
+    n = len(parts)
+    simulated = [part.dataset + SIMULATED[part.dataset] for part in parts if part.dataset in SIMULATED]
+    bounded = ", ".join(table.loc[table["bounded"], "dataset"].unique())
+    said = {
+        f"No rows on {', '.join(absent)}: the ranking is over the others.": absent,
+        f"{n} data sets are few: draws repeat these and contain no other, so intervals are too short, and one without "
+        "width (0% to 0%) says that these agree, not that another one would.": n < _FEW,
         f"By Nemenyi's test two mean ranks of {n_rows} rows over {n} data sets differ from "
         f"{critical_difference(n_rows, n):.1f} on (at .05); win rates say more about a pair, but of so many pairs some "
-        "differ by chance."
-    )
-    if simulated := [name + SIMULATED[name] for name in found if name in SIMULATED]:
-        yield f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}."
-    if bounded := ", ".join(table.loc[table["bounded"], "dataset"].unique()):
-        yield (
-            f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}), of rows that count without the bound: they may "
-            "rank low there because their fit ended early."
-        )
-    said = table.assign(reason=table["reason"].where(table["status"] != "undefined", "the metric is undefined"))
-    for (label, reason), of in said[said["reason"] != ""].groupby(["detector", "reason"], sort=False):
-        verb = "failed" if "failed" in set(of["status"]) else "takes no part"
-        yield f"{label} {verb} on {', '.join(of['dataset'])}: {reason}."
+        "differ by chance.": True,
+        f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}.": simulated,
+        f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}), of rows that count without the bound: they may rank "
+        "low there because their fit ended early.": bounded,
+    }
+    yield from (text for text, applies in said.items() if applies)
+    table.loc[table["status"] == "undefined", "reason"] = "the metric is undefined"
+    for (label, reason, status), of in table[table["reason"] != ""].groupby(
+        ["detector", "reason", "status"], sort=False
+    ):
+        yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of['dataset'])}: {reason}."
     for name, others, counts in table.loc[table["others"].notna(), ["dataset", "others", "detector"]].to_numpy():
         yield f"On {name} {counts} counts instead of {others}."
     for part in parts:

@@ -21,10 +21,7 @@ _CELLS = 2**20
 
 
 def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> FloatArray:
-    """Draw sessions with replacement, and within each drawn one as many recordings as it has, with replacement.
-
-    Sessions are places of recordings, 0 to n_recordings - 1. Return how often each was drawn.
-    """
+    """Draw sessions, and within each drawn one as many of its recordings as it has, both with replacement."""
     generator = np.random.default_rng(seed)
     drawn = np.zeros((sum(map(len, sessions)), n_resamples))
     times = generator.multinomial(len(sessions), np.full(len(sessions), 1 / len(sessions)), size=n_resamples)
@@ -36,54 +33,37 @@ def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> 
 
 
 def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: FloatArray) -> FloatArray:
-    """Return a metric of a trial over some recordings, and over resamples of them.
+    """Return a metric of a trial over some recordings and over resamples of them, [1 + n_resamples]; NaN if undefined.
 
-    If each entity has a model of its own, it is the mean over the entities on which it is defined. An entity counts as
-    often as its recordings were drawn on average; one that was not drawn takes no part.
-
-    Whether the metric is one of the pooled rows or the mean over recordings is tried on the recordings themselves: it
-    must equal what the protocol's judge gives. If neither does, the judge takes every resample. Return [1 +
-    n_resamples], the recordings themselves first; NaN where undefined.
+    The metric is one of the pooled rows, or the mean over recordings: the way must give what the protocol's judge gives
+    on the recordings themselves. If neither does, the judge takes every resample. If each entity has a model of its
+    own, it is the mean over the entities, and each counts as often as its recordings were drawn on average.
     """
     weights = np.hstack([np.ones((len(names), 1)), drawn])
     (whole,) = result.judge({"": names}).values()
     expected = _or_nan(whole.metrics[metric])
-    if len(whole.entities) > 1:
-        places = grouped(range(len(names)), lambda i: result.recordings[names[i]].episode).values()
-        each = np.stack([resampled(result, metric, [names[i] for i in of_one], drawn[[*of_one]]) for of_one in places])
-        times = np.stack([weights[[*of_one]].mean(axis=0) for of_one in places])
-        values = _mean(each, times)
-        values[0] = expected
-        return values
-    for way in (_pooled, _mean_over_recordings):
-        if np.isclose(way(result, metric, names, weights[:, :1])[0], expected, rtol=0, atol=_CLOSE, equal_nan=True):
-            values = way(result, metric, names, weights)
-            values[0] = expected
-            return values
-    groups = {str(i): [*np.repeat(names, column.astype(int))] for i, column in enumerate(weights.T)}
-    judged = result.judge(groups)
-    return np.array([_or_nan(judged[i].metrics[metric]) if i in judged else np.nan for i in groups])
+    scored = [result.recordings[name] for name in names]
+    places = range(len(names))
+    entities = grouped(places, lambda i: scored[i].episode).values()
+    for groups in [entities] if len(whole.entities) > 1 else [(places,), [(i,) for i in places]]:
+        each = np.stack([_pooled(metric, [scored[i] for i in some], weights[[*some]]) for some in groups])
+        times = np.stack([weights[[*some]].mean(axis=0) for some in groups]) * ~np.isnan(each)
+        with np.errstate(invalid="ignore"):
+            means: FloatArray = (np.nan_to_num(each) * times).sum(axis=0) / times.sum(axis=0)
+        if np.isclose(means[0], expected, rtol=0, atol=_CLOSE, equal_nan=True):
+            means[0] = expected
+            return means
+    judged = result.judge({str(i): [*np.repeat(names, column.astype(int))] for i, column in enumerate(weights.T)})
+    values = {int(i): _or_nan(one.metrics[metric]) for i, one in judged.items()}
+    return np.array([values.get(i, np.nan) for i in range(weights.shape[1])])
 
 
 def _or_nan(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _mean(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return weighted means along the first axis, of what is defined."""
-    weights = weights * ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = (np.nan_to_num(values) * weights).sum(axis=0) / weights.sum(axis=0)
-    return mean
-
-
-def _mean_over_recordings(result: TrialResult, metric: str, names: Sequence[str], weights: FloatArray) -> FloatArray:
-    return _mean(np.array([[_or_nan(result.judged[name].metrics[metric])] for name in names]), weights)
-
-
-def _pooled(result: TrialResult, metric: str, names: Sequence[str], weights: FloatArray) -> FloatArray:
+def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:
     """Return a metric over the pooled rows of each resample, [n_resamples]; NaN if it is not known here."""
-    scored = [result.recordings[name] for name in names]
     if metric in ("auroc", "auprc", "bf_f1"):
         return _ranking(metric, scored, weights)
     counts = np.zeros((4, len(scored)))
@@ -92,16 +72,14 @@ def _pooled(result: TrialResult, metric: str, names: Sequence[str], weights: Flo
         flagged = flagged_rows(one.scores[one.evaluated], anomalous, one.threshold)
         counts[:, i] = np.bincount(2 * anomalous + flagged, minlength=4)
     tn, fp, fn, tp = counts @ weights
-    one_class = (tp + fn == 0) | (tn + fp == 0)
     margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     with np.errstate(invalid="ignore", divide="ignore"):
         f1 = np.where(tp + fn == 0, np.nan, 2 * tp / (2 * tp + fp + fn))
+        mcc = np.where(margins, (tp * tn - fp * fn) / np.sqrt(margins), 0.0)
         known: dict[str, FloatArray] = {
             "precision": tp / np.maximum(tp + fp, 1),
             "recall": tp / (tp + fn),
-            "prac_f1": f1,
-            "f1": f1,
-            "mcc": np.where(one_class, np.nan, (tp * tn - fp * fn) / np.sqrt(np.where(margins, margins, 1.0))),
+            **{"prac_f1": f1, "f1": f1, "mcc": np.where((tp + fn == 0) | (tn + fp == 0), np.nan, mcc)},
             "far": fp / (fp + tn),
             "mar": fn / (tp + fn),
             "flagged": (tp + fp) / (tp + fp + fn + tn),

@@ -13,17 +13,7 @@ from tsadbench.leaderboard.render import Form, Table, render
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """A result in all its formats.
-
-    Parameters
-    ----------
-    tables
-        As readers see them.
-    frames
-        All columns at full precision, as JSON has them; CSV has the first.
-    sentences
-        The conclusions, what the columns mean, and what readers must know.
-    """
+    """Tables as readers see them, frames with all columns at full precision, and sentences about both."""
 
     tables: Sequence[Table]
     frames: Sequence[Table]
@@ -63,9 +53,5 @@ class Result:
 
 
 def interval(low: pd.Series, high: pd.Series, form: str) -> list[str]:
-    """Return intervals as texts, a dash where undefined.
-
-    >>> interval(pd.Series([0.25, None]), pd.Series([0.5, None]), ".0%")
-    ['25% to 50%', '-']
-    """
+    """Return intervals as texts, ``25% to 50%``, a dash where undefined."""
     return ["-" if pd.isna(one) else f"{one:{form}} to {other:{form}}" for one, other in zip(low, high, strict=True)]

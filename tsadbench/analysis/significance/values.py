@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.base.protocol import Metric
+from tsadbench.base.protocol import Metric, SplitJudgement
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
@@ -20,10 +20,11 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.cells import about_entities
 from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
 from tsadbench.leaderboard.notes import notes_on, older_rules
-from tsadbench.leaderboard.ranking import Row, by_label, failed, ranked_rows, splits_of
-from tsadbench.leaderboard.selection import Selection, all_records, records_of_one, select
+from tsadbench.leaderboard.ranking import Row, failed, ranked_rows, splits_of
+from tsadbench.leaderboard.selection import all_records, records_of_one
 from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
+from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
 
@@ -93,27 +94,78 @@ class Rows:
         yield from map(str, older_rules(self.trials))
 
     @property
+    def committed(self) -> list[str]:
+        """The labels of rows whose scores no store holds."""
+        return [label for label in self.records if isinstance(self.stores[label], Committed)]
+
+    @property
     def stored(self) -> list[str]:
         """The labels of the placed rows whose scores a store holds."""
-        unfit = {label for label, one in self.records.items() if failed(one) or one[0].leaky or _remembers(one)}
-        return [
-            label for label, store in self.stores.items() if not isinstance(store, Committed) and label not in unfit
-        ]
+        fit = [label for label, one in self.records.items() if not (failed(one) or one[0].leaky or _remembers(one))]
+        return [label for label in fit if label not in self.committed]
 
     def load(self) -> LabelledDataset:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
         if isinstance(self.source, LabelledDataset):
             return self.source
-        return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
+        try:
+            loader = load_dataset(self.source)
+        except UsageError as error:
+            raise UsageError(f"{error}. For trials on your own data give its card, --dataset path/card.toml") from error
+        return loader(DataOptions(directory=self.directory, allow_changed=True))
 
-    def results(self, data: LabelledDataset) -> Iterator[tuple[str, list[TrialResult]]]:
-        """Yield the label and trials of rows with scores, one row in memory at a time; broken ones raise a warning."""
+    def results(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
+        """Yield the trials of rows, one row in memory at a time; a row with a broken trial is left out with a warning."""
         episodes = tuple(protocol_of(self.first).episodes(data.dataset))
-        for label in self.stored:
+        for label in labels:
             read = [readable_result(one, self.stores[label], data, episodes) for one in self.records[label]]
             results = [one for one in read if one is not None]
             if len(results) == len(read):
                 yield label, results
+
+    def judge(
+        self, data: LabelledDataset, units: Mapping[str, Mapping[str, Sequence[str]]], shipped: UnitValues | None
+    ) -> pd.DataFrame:
+        """Judge all trials on each unit, the recordings of which are given by kind, as the protocol judges a split.
+
+        Return a line for each kind, unit, label, seed and metric with its value (NaN where undefined), and the unit's
+        numbers of evaluated rows and of anomalous ones among them. With ``shipped`` values all are rounded alike.
+        """
+        judges: list[tuple[Record, Callable[[Mapping[str, Sequence[str]]], Mapping[str, SplitJudgement]]]] = []
+        lines = []
+        for label in [label for label, records in self.records.items() if not failed(records)]:
+            if shipped is not None and label in self.committed:
+                judges = [(record, partial(shipped.judge, record)) for record in self.records[label]]
+            else:
+                judges = [(one.record, one.judge) for _, some in self.results(data, [label]) for one in some]
+            for record, judge in judges:
+                for kind, groups in units.items():
+                    for unit, one in judge(groups).items():
+                        metrics = (one if shipped is None else rounded(one)).metrics
+                        shared = (kind, unit, label, record.seed, one.n_rows, one.n_anomalous)
+                        lines += [(*shared, name, value) for name, value in metrics.items()]
+        columns = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous", "metric", "value"]
+        return pd.DataFrame(lines, columns=columns).astype({"value": float})
+
+    def remarks(self) -> Iterator[str]:
+        """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
+        split = "overall" if "overall" in self.splits else self.splits[0]
+        rows = ranked_rows(self.trials, split, {one.trial for one in self.trials if one.label in self.committed})
+        mixed = mixed_seals(rows)
+        for row in rows:
+            if not row.ok:
+                seed, reason = row.failed[0].seed, row.failed[0].reason
+                yield f"{row.label} takes no part: {row.failure_count} trials (seed {seed}: {reason}). Run it again."
+            if row.leaky:
+                yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
+            if row.ok and not row.complete:
+                yield f"{row.label} left evaluated rows without a score: they count as the worst case."
+            marks = marks_of(row, mixed=mixed)
+            yield from (f"{row.label}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
+        for origin, alike in grouped([row for row in rows if row.stored], origin_of).items():
+            names = ", ".join(row.label for row in alike)
+            yield f"{names}: stored, made earlier with {origin}; values of all rows are rounded to {DECIMALS} decimals."
+        yield from map(str, notes_on(self.trials))
 
 
 def _remembers(records: Sequence[Record]) -> bool:
@@ -241,7 +293,7 @@ def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
     return found[name]
 
 
-def select_rows(
+def named_rows(
     runs: str | Path | Store,
     detectors: Sequence[str],
     dataset: str | LabelledDataset | None,
@@ -249,74 +301,22 @@ def select_rows(
     data: str | Path | None,
     *,
     against: bool,
-) -> Selection:
-    """Choose detectors of a store; with ``against`` those that it lacks from the leaderboard that ships."""
+) -> Rows:
+    """Return these rows of a store; with ``against`` those that it lacks from the leaderboard that ships."""
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     dataset, name = _named(dataset, data)
     own = records_of_one(store, dataset=name, protocol=protocol)
-    shipped = by_label(stored_records(own[0].dataset, own[0].protocol)) if against else {}
-    stored = {record.label for record in own}
-    labels = [normal_label(one, {*stored, *shipped}) for one in detectors]
-    if twice := [label for label in labels if labels.count(label) > 1]:
-        raise UsageError(f"expected different detectors, found {twice[0]!r} twice")
-    in_store = [label for label in labels if label not in shipped or label in stored]
-    if against and not in_store:
+    first, stores = own[0], [store, Committed(LEADERBOARDS)] if against else [store]
+    if against:
+        stored_records(first.dataset, first.protocol)  # its error names what ships
+    (rows,) = read_rows(stores, dataset=dataset or first.dataset, protocol=first.protocol, data=data)
+    labels = [normal_label(one, rows.records) for one in detectors]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UsageError(f"expected different detectors, found {label!r} twice")
+        if label not in rows.records:
+            why = rows.left_out.get(label, f"there is no such row{nearest(label, rows.records)}")
+            raise UsageError(f"{label}: {why}")
+    if not {one.label for one in own}.intersection(labels):
         raise UsageError(f"none of {', '.join(labels)} is in {store.path}: name one of your own as well")
-    selection = select(store, dataset=dataset, protocol=protocol, detectors=in_store, data=data, with_failed=True)
-    chosen = [record for label in labels if label not in in_store for record in shipped[label]]
-    beside = ranked_rows(chosen, selection.split, {record.trial for record in chosen})
-    rows = {row.label: row for row in (*beside, *selection.rows)}
-    return replace(selection, rows=tuple(rows[label] for label in labels if label in rows))
-
-
-def judge_units(
-    selection: Selection,
-    data: LabelledDataset,
-    units: Mapping[str, Mapping[str, Sequence[str]]],
-    shipped: UnitValues | None = None,
-) -> pd.DataFrame:
-    """Judge the trials of rows on each unit, the recordings of which are given by kind, as the protocol does a split.
-
-    Return a line for each kind, unit, label, seed and metric with its value (NaN where undefined), and the unit's
-    numbers of evaluated rows and of anomalous ones among them. With ``shipped`` values all values are rounded alike.
-    """
-    episodes = tuple(protocol_of(selection.rows[0].first).episodes(data.dataset))
-    lines = []
-    for row in selection.rows:
-        for record in row.records if row.ok else ():
-            judge = (
-                partial(shipped.judge, record)
-                if shipped is not None and row.stored
-                else TrialResult(record, selection.store, data, episodes).judge
-            )
-            for kind, groups in units.items():
-                for unit, one in judge(groups).items():
-                    metrics = (one if shipped is None else rounded(one)).metrics
-                    shared = (kind, unit, row.label, record.seed, one.n_rows, one.n_anomalous)
-                    lines += [(*shared, name, value) for name, value in metrics.items()]
-    columns = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous", "metric", "value"]
-    return pd.DataFrame(lines, columns=columns).astype({"value": float})
-
-
-def row_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
-    mixed = mixed_seals(rows)
-    for row in rows:
-        if not row.ok:
-            yield (
-                f"{row.label} takes no part: {row.failure_count} trials (seed {row.failed[0].seed}: "
-                f"{row.failed[0].reason}); a mean over the seeds that survived is another number. Run it again."
-            )
-        if row.leaky:
-            yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
-        if row.coverage is not None and not row.complete:
-            yield (
-                f"{row.label} left {1 - row.coverage:.2%} of the evaluated rows of split {row.split} without a score: "
-                "they count as the worst case."
-            )
-        marks = marks_of(row, mixed=mixed)
-        yield from (f"{row.label}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
-    for origin, alike in grouped([row for row in rows if row.stored], origin_of).items():
-        names = ", ".join(row.label for row in alike)
-        yield f"{names}: stored, made earlier with {origin}; values of all rows are rounded to {DECIMALS} decimals."
-    yield from map(str, notes_on([record for row in rows for record in row.records]))
+    return replace(rows, records={label: rows.records[label] for label in labels})
