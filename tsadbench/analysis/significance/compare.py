@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, ROPE, Inference, infer, p_value
 from tsadbench.analysis.significance.result import Result, interval
 from tsadbench.analysis.significance.values import metric_named, named_rows
@@ -124,28 +123,19 @@ def compare(
     of_sessions = means.loc["session"]
     defined = of_sessions.loc[tested.name].reindex(list(units["session"])).dropna()
     sizes = values[values["kind"] == "session"].groupby("unit")[["n_rows", "n_anomalous"]].first()
-    why = {name: "" if name in defined.index else _why_undefined(sizes, name) for name in units["session"]}
-    recordings["left_out"] = recordings["session"].map(why)
+    why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in sizes.itertuples()}
+    why |= dict.fromkeys(defined.index, "")
+    recordings["left_out"] = [why.get(name, "no row is evaluated") for name in recordings["session"]]
     recordings = recordings.join(means.loc["recording", tested.name], on="recording")
     if defined.empty:
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
     inference = infer(defined, better=tested.better or "higher", rope=rope)
-    statuses = {label: [one.status for one in some if one.status != "ok"] for label, some in rows.records.items()}
-    described = pd.DataFrame(
-        {
-            **{"label": label, "seeds": len(some), "status": next(iter(statuses[label]), "ok")},
-            "stored": label in rows.committed,
-        }
-        for label, some in rows.records.items()
-        if label in labels or statuses[label]  # not those that are broken
-    )
+    described = rows.described(labels)
     of_metrics = of_sessions.unstack("metric").loc[defined.index].mean(skipna=False).unstack("metric")
     for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
         described = described.join(more, on="label")
-    subject = (
-        f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.protocol} {rules.version}"
-    )
+    subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"
     frames = {f"{subject}: pairs": inference.pairs, "detectors": described}
     frames |= {"sessions": defined.reset_index(names="session"), "recordings": recordings}
     frames |= {"friedman": pd.DataFrame([inference.friedman])} if inference.friedman else {}
@@ -174,15 +164,6 @@ def _recordings(dataset: Dataset, split: str | None, *, independent: bool) -> pd
     names = [one.id for one in dataset.test if split is None or one.id in dataset.splits[split]]
     session_of = dict(zip(names, names, strict=True)) if independent else sessions_of(dataset)
     return pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
-
-
-def _why_undefined(sizes: pd.DataFrame, unit: str) -> str:
-    """Say why a metric that needs rows of both classes is undefined on a unit."""
-    n_rows, n_anomalous = sizes.loc[unit] if unit in sizes.index else (0, 0)
-    if n_rows == 0:
-        return "none of its rows is evaluated"
-    lacks = {0: "anomalous", n_rows: "normal"}.get(n_anomalous)
-    return f"none of its evaluated rows is {lacks}" if lacks else "the metric is undefined on it"
 
 
 def _tables(
@@ -223,19 +204,16 @@ def _tables(
 
 
 def _legend(tested: Metric, rope: float, inference: Inference) -> str:
-    few, holm = len(inference.units) < LEAST_FOR_BCA, len(inference.pairs) > 1
-    legend = (
+    few = ", likely too short" if len(inference.units) < LEAST_FOR_BCA else ""
+    how = (
+        f" Intervals are bootstrap intervals of the mean difference{few}; rank-biserial runs from -1 to 1. p: "
+        "Wilcoxon's signed-rank test, two-sided; smallest p: the smallest that this many sessions can give."
+    )
+    return (
         f"Means over sessions, of each metric on all rows of a session, seeds averaged. {tested.title} was chosen to "
         "compare, the other metrics describe (* chosen with the test labels: an upper bound, not a result). "
-        f"Win/tie/loss counts differences beyond, within and below {number(rope, 2)}, the region of practical "
-        "equivalence."
+        f"Win/tie/loss: differences beyond, within and below {number(rope, 2)}.{how if inference.tested else ''}"
     )
-    how = (
-        f" Intervals are bootstrap intervals of the mean difference{', likely too short' if few else ''}; "
-        "rank-biserial runs from -1 to 1. p: Wilcoxon's signed-rank test, two-sided"
-        f"{', after Holm for all pairs' if holm else ''}; smallest p: the smallest that this many sessions can give."
-    )
-    return f"{legend}{how if inference.tested else ''}"
 
 
 def _about(
@@ -247,19 +225,16 @@ def _about(
     left_out = recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join)
     together = "; ".join(" + ".join(of) for of in grouped(session_of, session_of.__getitem__).values() if len(of) > 1)
     declared = independent or bool(dataset.sessions)
-    sharing = _sharing(dataset, session_of) if declared else []
     n_rows = {recording.id: recording.n_rows for recording in dataset.test}
     episodes = list(rules.episodes(dataset))
     joined = any(place.start for episode in episodes for place in rules.places(episode, n_rows))
-    flattered = "p-values and intervals are too optimistic"
     said = {
-        f"{PRIMARY.upper()} is the metric that was named beforehand; {tested.title} describes. To choose a metric after "
-        "seeing the results makes p-values worthless.": tested.name != PRIMARY,
+        f"{PRIMARY.upper()} is the metric that was named beforehand; {tested.title} describes. To choose a metric "
+        "after seeing the results makes p-values worthless.": tested.name != PRIMARY,
         f"{tested.title} is chosen with the test labels: an upper bound, not a result.": tested.oracle,
         f"A lower {tested.title} is better: a negative difference is in favour of the first.": tested.better == "lower",
         **{f"Recordings left out ({names}): {reason}.": True for reason, names in left_out.items()},
-        f"Each recording is taken for a session of its own (--independent): {flattered}.": independent,
-        f"Not independent, because they share rows: {', '.join(sharing)}. So {flattered}.": sharing,
+        "Each recording counts as a session (--independent): p-values and intervals are too optimistic.": independent,
         "The data set declares no sessions. Recordings that share rows or follow each other within "
         f"{STEPS} sampling steps count as one: {together or 'none'}.": not declared,
         "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If that "
@@ -274,11 +249,3 @@ def _about(
         "training data.": len(episodes) == 1 and len(n_rows) > 1,
     }
     return [text for text, applies in said.items() if applies]
-
-
-def _sharing(dataset: Dataset, session_of: Mapping[str, str]) -> list[str]:
-    """Return the pairs of recordings of different sessions, but of one entity, that share rows."""
-    counted = [recording for recording in dataset.test if recording.id in session_of]
-    of_entities = grouped(counted, lambda one: dataset.entities.get(one.id)).values()
-    pairs = [pair for of_entity in of_entities for pair in recordings_sharing_rows((), of_entity, {})]
-    return [f"{one.first} and {one.second}" for one in pairs if session_of[one.first] != session_of[one.second]]

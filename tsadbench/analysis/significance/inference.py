@@ -125,12 +125,10 @@ def compare_pair(
     """
     differences: FloatArray = np.round(np.asarray(first) - np.asarray(second), _DECIMALS)
     gains = differences if better == "higher" else -differences
-    low = high = p = smallest_p = math.nan
-    interval = method = None
-    if len(differences) >= LEAST_FOR_TESTS:
-        low, high, interval = bootstrap_interval(differences)
-        p, method = wilcoxon(differences)
-        smallest_p, _ = wilcoxon(np.abs(differences))
+    tested = len(differences) >= LEAST_FOR_TESTS
+    low, high, interval = bootstrap_interval(differences) if tested else (math.nan, math.nan, None)
+    p, method = wilcoxon(differences) if tested else (math.nan, None)
+    smallest_p = wilcoxon(np.abs(differences))[0] if tested else math.nan
     return {
         **{"n_units": len(differences), "mean_difference": float(np.mean(differences))},
         **{"low": low, "high": high, "interval": interval},
@@ -179,18 +177,11 @@ def rank_biserial(differences: FloatArray) -> float:
 
 
 def bootstrap_interval(differences: FloatArray) -> tuple[float, float, str]:
-    """Return a 95 % bootstrap interval of the mean of paired differences, [n_units], and its method.
-
-    The draws do not depend on the order of the units, and are mirrored if the detectors change places.
-    """
-    ordered, mirrored = np.sort(differences), np.sort(-differences)
-    if tuple(ordered) < tuple(mirrored):
-        low, high, method = bootstrap_interval(mirrored)
-        return -high, -low, method
-    enough = len(ordered) >= LEAST_FOR_BCA and bool(np.ptp(ordered) > 0.0)
+    """Return a 95 % bootstrap interval of the mean of differences, [n_units] in any order, and its method."""
+    enough = len(differences) >= LEAST_FOR_BCA and bool(np.ptp(differences) > 0.0)
     name: Literal["BCa", "percentile"] = "BCa" if enough else "percentile"
     generator = np.random.default_rng(0)  # scipy before 1.15 calls it random_state
-    found = stats.bootstrap((ordered,), np.mean, method=name, random_state=generator).confidence_interval
+    found = stats.bootstrap((np.sort(differences),), np.mean, method=name, random_state=generator).confidence_interval
     return float(found.low), float(found.high), name
 
 
@@ -248,15 +239,13 @@ def _conclusions(inference: Inference) -> Iterator[str]:
         shown = "the detectors are not all alike" if test["p"] < ALPHA else "no difference among the detectors is shown"
         f = f"Iman-Davenport F({test['df1']:.0f}, {test['df2']:.0f}) = {test['f']:.2f}"
         yield f"Friedman: {shown} ({f}, p = {p_value(test['p'])})."
-    if not inference.conclusive:
-        return
     beaten: dict[str, list[str]] = {}
     significant = pairs[pairs["p_holm"] < ALPHA]
     for first, second, p, effect in significant[["first", "second", "p_holm", "rank_biserial"]].to_numpy().tolist():
         winner, loser = (first, second) if (effect > 0) == (inference.better == "higher") else (second, first)
         beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(p)})")
     yield from (f"{winner} is better than {', '.join(losers)}." for winner, losers in beaten.items())
-    if rest := len(pairs) - len(significant):
+    if inference.conclusive and (rest := len(pairs) - len(significant)):
         yield (
             f"Not significant at .05: {rest} of {len(pairs)} differences. That does not show equality; the intervals "
             "say what is open."

@@ -15,7 +15,7 @@ from tsadbench.analysis.significance.compare import PRIMARY
 from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, rank_split
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.analysis.significance.result import Result
-from tsadbench.analysis.significance.values import Rows, metric_named, read_rows
+from tsadbench.analysis.significance.values import Rows, common_name, metric_named, read_rows
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.sessions import sessions_of
 from tsadbench.datasets.suites import Suite, suite_named
@@ -70,9 +70,8 @@ def rank(
 ) -> Ranks:
     """Rank the rows of run stores on each data set and split, and over all data sets that they hold.
 
-    ``stability`` says how firm the places are, by a hierarchical bootstrap: sessions are drawn with replacement, and
-    recordings within each drawn session; every row's metric is computed on each resample from stored scores, no
-    detector runs. Over several data sets these are drawn with replacement too, with or without ``stability``.
+    Over several data sets these are drawn with replacement. ``stability`` also draws sessions with replacement, and
+    recordings within each drawn session; every row's metric is computed on each resample from stored scores.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ def rank(
     metric
         The one that ranks.
     stability
-        Whether to resample sessions; needs stored scores, the data, and splits of two sessions or more.
+        Whether to resample sessions: it needs stored scores, the data, and splits of two sessions or more.
     resamples, seed
         How many, and the seed that draws them.
     dataset
@@ -94,15 +93,14 @@ def rank(
     data
         Folder with the data sets' files; None searches as the documentation says.
     suites
-        Names of suites to rank over, each on its data sets alone (default: over all data sets that there are).
+        Suites to rank over, each on its data sets alone (default: over all data sets that there are).
     detectors
         Labels of the rows to show (default: all); ranks stay those among all rows.
 
     Raises
     ------
     UsageError
-        If a name is wrong, there are fewer than two rows with scores, no split has two sessions, or no two detectors
-        ran on all data sets of a suite.
+        If a name is wrong, nothing can be resampled, or no two detectors ran on all data sets of a suite.
     DataError, StoreError
         If the data are not those of the trials, or a trial cannot be read.
     """
@@ -118,9 +116,7 @@ def rank(
         protocol=DEFAULT_PROTOCOL if asked and protocol is None else protocol,
         data=data,
     )
-    if stability and not any(rows.stored for rows in tables):
-        raise UsageError("--stability needs stored scores, and committed leaderboards hold none: name run stores")
-    labels = {label for rows in tables for label in rows.names}
+    labels = {name for rows in tables for label in rows.records for name in (label, common_name(label))}
     only = [normal_label(one, labels) for one in detectors]
     every_split = {split for rows in tables for split in rows.splits}
     for what, names, known in (("split", splits, every_split), ("row", only, labels)):
@@ -130,8 +126,8 @@ def rank(
     parts = [_parts(rows, _shown(rows, splits, asked), metric, n_resamples, seed) for rows in tables]
     rankings = [rank_split(part, stability=stability, only=only) for some in parts for part in some]
     if stability and not any(part.drawn for some in parts for part in some):
-        found = ", ".join(f"{one.rows.first.dataset}, {one.split}: {one.n_sessions}" for some in parts for one in some)
-        raise UsageError(f"expected a split of two sessions or more, to resample them; found {found}")
+        found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for some in parts for part in some)
+        raise UsageError(f"--stability needs stored scores and a split of two sessions or more; found {found}")
     over = partial(rank_parts, n_draws=resamples, seed=seed, only=only)
     over_all = [over(_of_suite(parts, suite, splits), suite) for suite in asked]
     for alike in grouped(parts, lambda some: some[0].rows.first.rules).values() if not asked else ():
@@ -147,7 +143,8 @@ def _shown(rows: Rows, asked: Sequence[str], suites: Sequence[Suite]) -> tuple[s
     of_suites = [suite.splits.get(rows.first.dataset, "overall") for suite in suites]
     if suites:
         own = own[:1] or tuple(dict.fromkeys(split for split in of_suites if split in rows.splits))
-    return own or (rows.splits if len(rows.splits) <= _MOST_SPLITS and not asked else rows.splits[:1])
+    every = len(rows.splits) <= _MOST_SPLITS and not asked and not suites
+    return own or (rows.splits if every else rows.splits[:1])
 
 
 def _of_all(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") -> Part:
@@ -160,18 +157,14 @@ def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str
     """Return the data sets of a suite, in its order, that have rows under the newest version of the protocol."""
     found = [some for name in suite.datasets for some in parts if some[0].dataset == name]
     newest = max((some[0].rows.first.protocol_version for some in found), default=0)
-    chosen = [
-        _of_all(some, asked, suite.splits.get(some[0].dataset, "overall"))
-        for some in found
-        if some[0].rows.first.protocol_version == newest
-    ]
-    if len(chosen) < 2:
+    found = [some for some in found if some[0].rows.first.protocol_version == newest]
+    if len(found) < 2:
+        names = ", ".join(some[0].dataset for some in found) or "none"
         raise UsageError(
-            f"suite {suite.name}: expected rows on two of its data sets or more, under one version of a protocol, "
-            f"found {', '.join(part.dataset for part in chosen) or 'none'}; run them with `tsadbench run --suite "
-            f"{suite.name}`"
+            f"suite {suite.name}: expected rows on two of its data sets or more, by one version of a protocol, found "
+            f"{names}; run them with `tsadbench run --suite {suite.name}`"
         )
-    return chosen
+    return [_of_all(some, asked, suite.splits.get(some[0].dataset, "overall")) for some in found]
 
 
 def _parts(rows: Rows, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> list[Part]:
@@ -196,8 +189,4 @@ def _parts(rows: Rows, splits: Sequence[str], metric: str, n_resamples: int, see
         for part, names, drawn in draws:
             part.drawn[label] = np.mean([resampled(result, metric, names, drawn) for result in results], axis=0)
     progress(len(rows.stored), len(rows.stored))
-    if any(len(part.drawn) < 2 for part, *_ in draws):
-        raise UsageError(
-            f"{rows.first.dataset}: expected stored scores of two rows or more, found {len(parts[0].drawn)}"
-        )
     return parts

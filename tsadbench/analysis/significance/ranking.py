@@ -33,7 +33,7 @@ _FEW = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A split of a data set; ``drawn`` has the metric of rows on it and on its resamples, [1 + n_resamples], by label."""
+    """A split of a data set; ``drawn`` has each row's metric on it and its resamples, [1 + n_resamples], by label."""
 
     rows: Rows
     split: str
@@ -62,9 +62,8 @@ class Ranking(Result):
     resamples, or of the data sets, on which a row is better than the best floor. ``_low`` and ``_high`` bound 90 %
     intervals.
 
-    Over several data sets, rows that lack some come last, without a mean rank. ``wins`` of ``pairs`` says how many
-    comparisons with a complete row on a data set a row wins, ties half. ``win_rates`` has a line for each two rows:
-    on which share of the data sets that have both the first is better.
+    Over several data sets, rows that lack some come last, without a mean rank. A row wins ``wins`` of ``pairs``
+    comparisons with a complete row on a data set, and ``rate`` says on which share of these ``first`` beats ``second``.
     """
 
     title: str
@@ -119,7 +118,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     if n_resamples:
         title += f": {part.n_recordings} recordings, {part.n_sessions} sessions"
         legend += (
-            " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings within each, seeds averaged. "
+            " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings in each, seeds averaged. "
             "Beats the best floor: in which share of the resamples, by the floor that is best in each."
         )
     said = [f"{first.dataset}, split {part.split}: {note}" for note, applies in notes.items() if applies]
@@ -206,7 +205,6 @@ def rank_parts(
 
 
 def _shown(frame: pd.DataFrame, only: Sequence[str], *columns: str) -> pd.DataFrame:
-    """Return the lines of which these columns name rows that are shown."""
     return (frame[frame[list(columns)].isin(only).all(axis=1)] if only else frame).reset_index(drop=True)
 
 
@@ -313,14 +311,9 @@ def _described(parts: Sequence[Part], lines: Sequence[pd.DataFrame], n_resamples
 
 
 def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: bool) -> Table:
-    floor, partial = np.where(frame["floor"], " (floor)", ""), np.where(frame["coverage"] < 1, " (rows not scored)", "")
-    columns: dict[str, Any] = {
-        "rank": frame["rank"],
-        "detector": frame["detector"] + floor + partial,
-        "detectors alone": frame["detector_rank"],
-        "seeds": frame["seeds"],
-        metric.title: frame["value"],
-    }
+    said = np.where(frame["floor"], " (floor)", "") + np.where(frame["coverage"] < 1, " (rows not scored)", "")
+    columns = {"rank": frame["rank"], "detector": frame["detector"] + said, "detectors alone": frame["detector_rank"]}
+    columns |= {"seeds": frame["seeds"], metric.title: frame["value"]}
     if stable:
         columns["90 % of ranks"] = interval(frame["rank_low"], frame["rank_high"], "g")
         columns["90 % of values"] = interval(frame["value_low"], frame["value_high"], ".4f")
@@ -329,7 +322,6 @@ def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: boo
 
 
 def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Table:
-    """Return mean ranks, floors beaten, and the rank on each data set, or why there is none."""
     beaten = frame[[f"{name}_beats_floors" for name in datasets["dataset"]]]
     shares = interval(frame["beats_floors_low"], frame["beats_floors_high"], ".0%")
     counts = zip(beaten.sum(axis=1), beaten.count(axis=1), shares, strict=True)
@@ -360,15 +352,14 @@ def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.Data
         f"{critical_difference(n_rows, n):.1f} on (at .05); win rates say more about a pair, but of so many pairs some "
         "differ by chance.": True,
         f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}.": simulated,
-        f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}), of rows that count without the bound: they may rank "
-        "low there because their fit ended early.": bounded,
+        f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}) and may have ended early; such a row counts as the "
+        "row without the bound.": bounded,
     }
     yield from (text for text, applies in said.items() if applies)
     table.loc[table["status"] == "undefined", "reason"] = "the metric is undefined"
-    for (label, reason, status), of in table[table["reason"] != ""].groupby(
-        ["detector", "reason", "status"], sort=False
-    ):
-        yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of['dataset'])}: {reason}."
+    alike = table[table["reason"] != ""].groupby(["detector", "status", "reason"], sort=False)["dataset"]
+    for (label, status, reason), of in alike:
+        yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of)}: {reason}."
     for name, others, counts in table.loc[table["others"].notna(), ["dataset", "others", "detector"]].to_numpy():
         yield f"On {name} {counts} counts instead of {others}."
     for part in parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,6 @@ class Committed(Store):
 
     def records(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
-        return self._records
-
-    @cached_property
-    def _records(self) -> tuple[Record, ...]:
         return tuple(record for file in sorted(self.path.glob(f"*/*/{RECORDS}")) for record in read_records(file))
 
 
@@ -68,19 +64,13 @@ class Rows:
         return next(record for record in self.trials if record.status == "ok")
 
     @property
-    def names(self) -> set[str]:
-        """The labels of the rows, and their names over several data sets."""
-        return {*self.records, *map(common_name, self.records)}
-
-    @property
     def splits(self) -> tuple[str, ...]:
         """The splits that the rows have values of."""
         return splits_of(self.trials)
 
     def frame(self, split: str, metric: str) -> pd.DataFrame:
-        """Return a line for each row with its value of a metric on a split.
+        """Return a line for each row with its value of a metric on a split, the mean over seeds.
 
-        ``value`` is the mean over seeds, ``name`` the ``detector``'s label without bounds on the cost of a fit.
         ``status`` is "ok", "failed", "undefined" (the metric is) or "marked": the row takes no part in a ranking over
         data sets, for the ``reason``. ``placed`` rows have a rank on this data set.
         """
@@ -115,7 +105,7 @@ class Rows:
         return loader(DataOptions(directory=self.directory, allow_changed=True))
 
     def results(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
-        """Yield the trials of rows, one row in memory at a time; a row with a broken trial is left out with a warning."""
+        """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
         episodes = tuple(protocol_of(self.first).episodes(data.dataset))
         for label in labels:
             read = [readable_result(one, self.stores[label], data, episodes) for one in self.records[label]]
@@ -147,6 +137,18 @@ class Rows:
         columns = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous", "metric", "value"]
         return pd.DataFrame(lines, columns=columns).astype({"value": float})
 
+    def described(self, judged: Sequence[str]) -> pd.DataFrame:
+        """Return a line for each row that was judged or failed; not for those with broken trials."""
+        failures = {label: failed(records) for label, records in self.records.items()}
+        return pd.DataFrame(
+            {
+                **{"label": label, "seeds": len(self.records[label])},
+                **{"status": bad[0].status if bad else "ok", "stored": label in self.committed},
+            }
+            for label, bad in failures.items()
+            if bad or label in judged
+        )
+
     def remarks(self) -> Iterator[str]:
         """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
         split = "overall" if "overall" in self.splits else self.splits[0]
@@ -169,7 +171,6 @@ class Rows:
 
 
 def _remembers(records: Sequence[Record]) -> bool:
-    """Return whether a row's scores depend on how a recording began; of floors that is not asked."""
     return any(record.replay is not None and not record.replay.forgets for record in records) and not records[0].floor
 
 
@@ -218,34 +219,23 @@ def read_rows(
     dataset, asked = _named(dataset, data)
     stores = [folder if isinstance(folder, Store) else _opened(Path(folder)) for folder in folders]
     ran = [(store, record) for store in stores for record in all_records(store)]
-    chosen = [
-        (store, record)
-        for store, record in ran
-        if asked in (None, record.dataset)
-        and protocol in (None, record.protocol)
-        and (not datasets or record.dataset in datasets)
-    ]
+    names = datasets or [one.dataset for _, one in ran if asked in (None, one.dataset)]
+    chosen = [one for one in ran if one[1].dataset in names and protocol in (None, one[1].protocol)]
     tables = grouped(chosen, lambda one: (one[1].dataset, one[1].protocol))
-    directory = None if data is None else Path(data)
-    found = [
-        _newest(some, name if dataset is None else dataset, directory)
-        for (name, _), some in tables.items()
-        if any(record.status == "ok" for _, record in some)
-    ]
-    if not found:
+    ok = {key: some for key, some in tables.items() if any(record.status == "ok" for _, record in some)}
+    if not ok:
         if len(stores) == 1 and not datasets:
             records_of_one(stores[0], dataset=asked, protocol=protocol)  # its error names what there is
-        names = datasets or ([] if asked is None else [asked])
-        wanted = f" of the data set {' or '.join(map(repr, names))}" if names else ""
+        wanted = " or ".join(map(repr, datasets or ([] if asked is None else [asked])))
         places = ", ".join(str(store.path) for store in stores)
-        raise UsageError(f"{places}: no trial{wanted}{f' under {protocol}' if protocol else ''} has status ok")
-    return found
+        raise UsageError(f"{places}: no trial {f'of {wanted} ' if wanted else ''}has status ok")
+    directory = None if data is None else Path(data)
+    return [_newest(some, name if dataset is None else dataset, directory) for (name, _), some in ok.items()]
 
 
 def _newest(trials: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Rows:
     """Return the rows of one data set and protocol, in the newest versions of both."""
-    versions = {(one.dataset_version, one.protocol_version) for _, one in trials if one.status == "ok"}
-    newest = max(versions)
+    newest = max((one.dataset_version, one.protocol_version) for _, one in trials if one.status == "ok")
     records: dict[str, tuple[Record, ...]] = {}
     stores: dict[str, Store] = {}
     for (store, label), some in grouped(trials, lambda one: (one[0], one[1].label)).items():
@@ -258,11 +248,11 @@ def _newest(trials: Sequence[tuple[Store, Record]], source: str | LabelledDatase
         of_label = tuple(fit[seed] for seed in sorted(fit))
         if of_label and (label not in records or (failed(records[label]) and not failed(of_label))):
             records[label], stores[label] = of_label, store
-    older = {record.label: (store, record) for store, record in trials if record.label not in records}
     left_out = {
-        label: f"{store.path} has it on version {one.dataset_version} of the data set, by version "
-        f"{one.protocol_version} of the rules"
-        for label, (store, one) in older.items()
+        one.label: f"{store.path} has it on data set version {one.dataset_version}, by version {one.protocol_version} "
+        "of the rules"
+        for store, one in trials
+        if one.label not in records
     }
     return Rows(records, stores, left_out, source, directory)
 
