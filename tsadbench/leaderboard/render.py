@@ -5,22 +5,25 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import pandas as pd
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tsadbench.leaderboard.formatting import csv_text, number, plain, plain_table
+from tsadbench.leaderboard.formatting import csv_text, fitting, number, plain, plain_table
 from tsadbench.leaderboard.latex import PREAMBLE, escape, tabular
 from tsadbench.utils.text import printable
 
 Form: TypeAlias = Literal["table", "markdown", "latex", "csv", "json"]
 SCHEMA = 2
+# Longer texts are folded on narrow terminals.
+_FOLDED = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,37 +101,56 @@ def render(
     file = io.StringIO()
     console = Console(file=file, width=width or 10_000, color_system=None, force_terminal=False, force_jupyter=False)
     for table in tables:
-        console.print(rich_table(table))
+        for part in _fitting(table, console.width):
+            console.print(rich_table(part))
     for note in notes:
         console.print(Text(printable(note)))
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
 def rich_table(table: Table) -> RichTable:
-    """Return a table for a terminal: numbers to the right; texts are folded where it is narrow, numbers never."""
+    """Return a table for a terminal: numbers to the right; texts and headers are folded where it is narrow."""
     shown = RichTable(
         title=Text(printable(table.title), style="table.title"),
         box=box.SIMPLE_HEAD,
         title_justify="left",
         pad_edge=False,
     )
-    for place, name in enumerate(table.header):
-        numeric = pd.api.types.is_numeric_dtype(table.frame.dtypes.iloc[place])
-        shown.add_column(
-            Text(name),
-            justify="right" if numeric else "left",
-            no_wrap=numeric,
-            overflow="ellipsis" if numeric else "fold",
-        )
+    for name, width, numeric in zip(table.header, _narrowest(table), _numeric(table), strict=True):
+        shown.add_column(Text(name), justify="right" if numeric else "left", min_width=width, overflow="fold")
     for row in table.cells():
         shown.add_row(*map(Text, row))
     return shown
 
 
+def _numeric(table: Table) -> list[bool]:
+    return [pd.api.types.is_numeric_dtype(dtype) for dtype in table.frame.dtypes]
+
+
+def _narrowest(table: Table) -> list[int]:
+    """Return how narrow each column can be: texts and headers may be folded, numbers not."""
+    limits = [1000 if one else _FOLDED for one in _numeric(table)]
+    columns = [*zip(*table.cells(), strict=True)] or [()] * len(table.header)
+    return [
+        max([1, *map(cell_len, name.split()), *(min(cell_len(one), most) for one in cells)])
+        for name, cells, most in zip(table.header, columns, limits, strict=True)
+    ]
+
+
+def _fitting(table: Table, width: int) -> Iterator[Table]:
+    """Yield a table in parts that fit a terminal, each with the columns up to the first texts, which name its rows."""
+    narrowest, numeric = _narrowest(table), [*_numeric(table), True]
+    first = numeric.index(False) if False in numeric else 0
+    names = range(numeric.index(True, first))
+    for chosen in fitting(
+        range(len(names), len(narrowest)), lambda some: sum(narrowest[i] + 3 for i in (*names, *some)) - 1 <= width
+    ):
+        yield replace(table, frame=table.frame.iloc[:, [*names, *chosen]])
+
+
 def _latex(table: Table) -> str:
-    numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in table.frame.dtypes]
     lines = [" & ".join(map(_latex_cell, row)) + r" \\" for row in table.cells()]
-    layout = "".join("r" if one else "l" for one in numeric)
+    layout = "".join("r" if one else "l" for one in _numeric(table))
     caption = [r"\begin{table}", r"\centering", rf"\caption{{{escape(table.title)}}}"]
     return "\n".join([*caption, *tabular(layout, table.header, [lines]), r"\end{table}"])
 

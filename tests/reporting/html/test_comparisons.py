@@ -23,10 +23,11 @@ def test_how_firm_ranks_are_stands_there_if_it_is_asked_for_and_is_what_rank_say
         data = reported_store.data[board["dataset"]]
         found = rank([reported_store.store], dataset=data, stability=True, splits=("overall",))
         (ranking,) = found.rankings
-        title, header, rows = ranking.table
-        assert board["stability"]["tables"] == [{"title": title, "header": header, "rows": rows}]
-        assert board["stability"]["legend"] == found.legend
-        assert "90 % interval" in header
+        (table,) = ranking.tables
+        held = {"title": table.title, "header": table.header, "rows": table.cells()}
+        assert board["stability"]["tables"] == [held]
+        assert [board["stability"]["legend"], *board["stability"]["notes"]] == found.sentences
+        assert "90 % of ranks" in table.header
 
 
 @pytest.mark.parametrize(("share", "thinned"), [(1.0, False), (1e-6, True)])
@@ -57,4 +58,4 @@ def test_significance_is_what_compare_says(reported_store):
     labels = [row[0] for row in board["significance"]["tables"][0]["rows"]]
     found = compare(reported_store.store, labels, dataset=reported_store.data[board["dataset"]], split="overall")
     held = [(one["title"], one["header"], one["rows"]) for one in board["significance"]["tables"]]
-    assert held == [(title, list(header), rows) for title, header, rows in found.tables()]
+    assert held == [(table.title, table.header, table.cells()) for table in found.tables]

@@ -9,9 +9,8 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.significance.comparison import Comparison
-from tsadbench.analysis.significance.inference import LEAST_FOR_DIAGRAM
-from tsadbench.analysis.significance.pairs import ALPHA
+from tsadbench.analysis.significance.compare import Comparison
+from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_DIAGRAM
 from tsadbench.leaderboard.formatting import number
 from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, looks, page, plain
 from tsadbench.utils.extras import extra
@@ -34,7 +33,7 @@ def draw(comparison: Comparison, file: Path) -> None:
     n_lines = len(units) if two else len(units.columns)
     with (
         mpl.rc_context({"font.size": 9}),
-        page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.title) as figure,
+        page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.tables[0].title) as figure,
     ):
         axes = figure.subplots()
         if two:
@@ -49,7 +48,7 @@ def draw(comparison: Comparison, file: Path) -> None:
 
 def draw_differences(axes: Axes, comparison: Comparison) -> None:
     """Draw two detectors' difference on each unit, smallest first, with its mean and the interval of that."""
-    (pair,) = comparison.inference.pairs
+    pair = comparison.inference.pairs.iloc[0]
     units, rope = comparison.inference.units, comparison.rope
     differences = (units[pair.first] - units[pair.second]).to_numpy()
     order = np.argsort(differences, kind="stable")
@@ -60,9 +59,8 @@ def draw_differences(axes: Axes, comparison: Comparison) -> None:
     axes.hlines(places, 0.0, differences[order], color=colours, linewidth=1.0)
     axes.scatter(differences[order], places, color=colours, s=16, zorder=3)
     axes.axvline(pair.mean_difference, color="black", linestyle="--", linewidth=1.0, label="mean")
-    if pair.interval is not None:
-        bounds = (pair.interval.low, pair.interval.high)
-        axes.axvspan(*bounds, color=_INTERVAL, alpha=0.3, linewidth=0.0, label="95 % interval of the mean")
+    if comparison.inference.tested:
+        axes.axvspan(pair.low, pair.high, color=_INTERVAL, alpha=0.3, linewidth=0.0, label="95 % interval of the mean")
     axes.set_yticks(places, [units.index[i] for i in order], fontsize=7, parse_math=False)
     axes.set_xlabel(f"{comparison.metric.title}: {pair.first} - {pair.second}", parse_math=False)
     axes.set_title(comparison.subject, fontsize=9, parse_math=False)
@@ -95,7 +93,7 @@ def draw_ranks(axes: Axes, comparison: Comparison) -> None:
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
     critical_difference_diagram(
-        dict(comparison.inference.mean_ranks),
+        comparison.inference.mean_ranks.to_dict(),
         _p_values(comparison),
         alpha=ALPHA,
         ax=axes,
@@ -116,6 +114,6 @@ def _p_values(comparison: Comparison) -> pd.DataFrame:
     """Return Holm's p-values of each two detectors, [n_detectors, n_detectors]."""
     labels = list(comparison.inference.units.columns)
     values = pd.DataFrame(1.0, index=labels, columns=labels)
-    for pair in comparison.inference.pairs:
-        values.loc[pair.first, pair.second] = values.loc[pair.second, pair.first] = pair.p_holm
+    for first, second, p in comparison.inference.pairs[["first", "second", "p_holm"]].to_numpy():
+        values.loc[first, second] = values.loc[second, first] = p
     return values

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from tsadbench.analysis.significance.pairs import LEAST_FOR_TESTS
-from tsadbench.analysis.significance.suite_ranks import Pairing, Standing, SuiteRanking
+from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS
+from tsadbench.analysis.significance.ranking import Ranking
 from tsadbench.reporting.figures.style import BLACK, BLUE, GREY, VERMILLION, page, plain, style
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
 
 _LINE = 0.19
@@ -23,13 +21,13 @@ _WIN_RATES = LinearSegmentedColormap.from_list("win rates", [VERMILLION, "white"
 _FIRM = 5.0
 
 
-def draw(ranking: SuiteRanking, file: Path) -> None:
+def draw(ranking: Ranking, file: Path) -> None:
     """Write a ranking over several data sets as a figure: `draw_ranks` beside `draw_wins`, a line a row.
 
     A critical-difference diagram would join nearly all rows: over few data sets many mean ranks are within Nemenyi's
     critical difference. Win rates compare two rows whatever the others do. A UsageError if the file cannot be written.
     """
-    side = _LINE * len(ranking.standings)
+    side = _LINE * len(ranking.frame)
     with style(), page(file, side + 4.6, side + 1.9, salt=ranking.title) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2.4, max(side, 1.0)])
         draw_ranks(left, ranking)
@@ -37,19 +35,14 @@ def draw(ranking: SuiteRanking, file: Path) -> None:
         figure.suptitle(ranking.title, fontsize=9, parse_math=False)
 
 
-def draw_ranks(axes: Axes, ranking: SuiteRanking) -> None:
-    """Draw each row's mean rank with its 90 % interval, the best on top; floors are grey, partial rows hollow."""
-    shown = [(i, one) for i, one in enumerate(ranking.standings) if one.mean_rank.value is not None]
-    colours = [GREY if one.floor else BLUE for _, one in shown]
-    faces = [colour if one.complete else "white" for colour, (_, one) in zip(colours, shown, strict=True)]
-    places = [i for i, _ in shown]
-    means, lows, highs = (
-        np.array([getattr(one.mean_rank, name) for _, one in shown], dtype=np.float64)
-        for name in ("value", "low", "high")
-    )
-    axes.hlines(places, lows, highs, colors=colours, linewidth=1.2)
-    axes.scatter(means, places, s=16, c=faces, edgecolors=colours, zorder=3)
-    labels = [plain(standing.name, 40) for standing in ranking.standings]
+def draw_ranks(axes: Axes, ranking: Ranking) -> None:
+    """Draw each row's mean rank with its 90 % interval, the best on top; floors are grey."""
+    shown = ranking.frame[ranking.frame["rank"].notna()]
+    colours = list(np.where(shown["floor"], GREY, BLUE))
+    axes.hlines(shown.index, shown["rank_low"], shown["rank_high"], colors=colours, linewidth=1.2)
+    axes.scatter(shown["rank"], shown.index, s=16, c=colours, zorder=3)
+    floors = np.where(ranking.frame["floor"], " (floor)", "")
+    labels = [plain(label, 40) for label in ranking.frame["detector"] + floors]
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(left=False)
@@ -57,18 +50,18 @@ def draw_ranks(axes: Axes, ranking: SuiteRanking) -> None:
     axes.grid(axis="x")
 
 
-def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
+def draw_wins(axes: Axes, ranking: Ranking) -> None:
     """Draw in which share of the data sets each row is better than each other one; a dot where that is firm.
 
     Firm is a share over six data sets or more (`LEAST_FOR_TESTS`: fewer may agree by chance) whose 90 % interval
     does not hold one half.
     """
-    rates, firm = win_rates(ranking.standings, ranking.pairings)
+    rates, firm = win_rates(ranking)
     shown = axes.imshow(rates, cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="none")
     axes.set_facecolor("0.85")  # what is not compared
     rows, columns = np.nonzero(firm)
     axes.scatter(columns, rows, s=_FIRM, color=BLACK, linewidths=0.0)
-    labels = [plain(standing.label, 24) for standing in ranking.standings]
+    labels = [plain(label, 24) for label in ranking.frame["detector"]]
     axes.set_xticks(range(len(labels)), labels, rotation=90)
     axes.tick_params(left=False, bottom=False)
     axes.set_title("share of the data sets on which the row is better than the column", fontsize=8)
@@ -76,16 +69,14 @@ def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
     bar.set_label(f"dot: {LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
 
 
-def win_rates(standings: Sequence[Standing], pairings: Sequence[Pairing]) -> tuple[FloatArray, BoolArray]:
+def win_rates(ranking: Ranking) -> tuple[FloatArray, BoolArray]:
     """Return win rates of rows over columns, [n_rows, n_rows], NaN if not compared; and whether each is firm."""
-    place = {standing.label: i for i, standing in enumerate(standings)}
+    place = {label: i for i, label in enumerate(ranking.frame["detector"])}
+    pairs = ranking.win_rates
+    i, j = pairs["first"].map(place).to_numpy(), pairs["second"].map(place).to_numpy()
     rates = np.full((len(place), len(place)), np.nan)
+    rates[i, j], rates[j, i] = pairs["rate"], 1.0 - pairs["rate"]
     firm = np.zeros(rates.shape, dtype=np.bool_)
-    for pairing in pairings:
-        i, j, rate = place[pairing.first], place[pairing.second], pairing.rate
-        if rate.value is None or rate.low is None or rate.high is None:
-            continue
-        rates[i, j], rates[j, i] = rate.value, 1.0 - rate.value
-        enough = pairing.n_datasets >= LEAST_FOR_TESTS
-        firm[i, j] = firm[j, i] = enough and not rate.low <= 0.5 <= rate.high
+    open_ = (pairs["rate_low"] <= 0.5) & (pairs["rate_high"] >= 0.5)
+    firm[i, j] = firm[j, i] = (pairs["datasets"] >= LEAST_FOR_TESTS) & ~open_
     return rates, firm

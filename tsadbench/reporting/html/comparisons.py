@@ -11,8 +11,8 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.presentation import Table
 from tsadbench.leaderboard.ranking import Row
+from tsadbench.leaderboard.render import Table
 from tsadbench.leaderboard.selection import SHOWN
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import JsonValue
@@ -50,12 +50,12 @@ def significance(store: Store, data: LabelledDataset, rows: Sequence[Row], named
         "that you had before the test, name the detectors: tsadbench compare RUNS A B."
     )
     return {
-        "title": found.title,
+        "title": found.tables[0].title,
         "tested": found.inference.tested,
-        "tables": [_table(one) for one in found.tables()],
-        "conclusions": list(found.conclusions),
-        "notes": [how, *found.notes],
-        "legend": found.legend,
+        "tables": [_table(one) for one in found.tables],
+        "conclusions": list(found.inference.conclusions),
+        "notes": [how, *found.sentences[len(found.inference.conclusions) + 1 :]],
+        "legend": found.sentences[len(found.inference.conclusions)],
     }
 
 
@@ -71,9 +71,9 @@ def stability(store: Store, data: LabelledDataset, row: Row) -> JsonValue:
     except TsadbenchError as error:
         return {"missing": str(error)}
     return {
-        "tables": [_table(one.table) for one in found.rankings],
-        "notes": [note for one in found.rankings for note in one.notes],
-        "legend": found.legend,
+        "tables": [_table(table) for table in found.tables],
+        "notes": list(found.sentences[1:]),
+        "legend": found.sentences[0],
     }
 
 
@@ -107,10 +107,10 @@ def _ranked(store: Store, suites: Sequence[str], about: str) -> list[JsonValue]:
     except TsadbenchError:  # nothing ran on two data sets
         return []
     return [
-        {"about": about, **_table(one.table), "notes": list(one.notes), "legend": one.legend} for one in found.over_all
+        {"about": about, **_table(one.tables[0]), "notes": list(one.sentences[1:]), "legend": one.sentences[0]}
+        for one in found.over_all
     ]
 
 
 def _table(table: Table) -> dict[str, JsonValue]:
-    title, header, rows = table
-    return {"title": title, "header": list(header), "rows": [list(row) for row in rows]}
+    return {"title": table.title, "header": list[JsonValue](table.header), "rows": [[*row] for row in table.cells()]}

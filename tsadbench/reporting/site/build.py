@@ -65,7 +65,7 @@ def _files(pages: Pages, tables: Sequence[Table], folder: Path, bank: Bank | Non
     suites = list(read_suites(folder))
     names = _names(tables)
     files = file_names(table.name for table in tables)
-    suite_files = file_names(f"suite {one['suite']} {one['protocol']}" for one in suites)
+    suite_files = file_names(f"suite {one.suite} {one.protocol.rpartition(' ')[0]}" for one in suites)
     splits_of = {
         table.name: file_names(["table", "recordings", *(split for (*_, split) in table.board.tables())])
         for table in tables

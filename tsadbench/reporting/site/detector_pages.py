@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tsadbench.analysis.significance.ranking import Ranking
 from tsadbench.leaderboard.presentation import KINDS, kind_place
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.site.content import metrics, rounded, script, split_content, target_of
@@ -20,13 +21,13 @@ _INDEX = "detectors/index.html"
 def files(
     pages: Pages,
     tables: Sequence[Table],
-    suites: Sequence[Mapping[str, JsonValue]],
+    suites: Sequence[Ranking],
     addresses: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
     """Yield the path and the text of each detector's page and its data, and of the list of detectors."""
     rows = grouped((row for table in tables for row in table.main), lambda row: target_of(row.label))
     stands = grouped(standings(tables), lambda one: target_of(one.label))
-    widest = max(suites, key=lambda one: len(_list(one.get("parts"))), default=None)
+    widest = max(suites, key=lambda one: len(one.datasets), default=None)
     data = _data(tables)
     told = {facts.name: facts for facts in detector_facts(list(addresses))}
     for name, address in addresses.items():
@@ -44,7 +45,7 @@ def _page(
     facts: DetectorFacts,
     rows: Sequence[Row],
     stands: Sequence[Standing],
-    suite: Mapping[str, JsonValue] | None,
+    suite: Ranking | None,
 ) -> str:
     labels = list(dict.fromkeys(row.label for row in rows))
     found = [] if suite is None else [(label, *duels(suite, label)) for label in labels]
@@ -60,7 +61,7 @@ def _page(
         kind_words=KINDS.get(rows[0].first.family, rows[0].first.family),
         checks=_checks(rows),
         standings=stands,
-        suite="" if suite is None else suite["suite"],
+        suite="" if suite is None else suite.suite,
         duels=[one for one in found if one[1] or one[2]],
     )
 

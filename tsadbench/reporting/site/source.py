@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.analysis.significance.rank import rank
+from tsadbench.analysis.significance.ranking import Ranking
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
@@ -16,7 +16,6 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary
 from tsadbench.leaderboard.shipped import RECORDINGS, UnitValues
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue
 
 # Folders of tables whose rows are comparable with those of the main tables, and stand among them.
 _ADDED = ("pyod",)
@@ -94,11 +93,10 @@ def _read(folder: Path, file: Path) -> tuple[Leaderboard, UnitValues | None]:
     return board, UnitValues.read(values) if values.is_file() else None
 
 
-def read_suites(folder: Path) -> Iterator[Mapping[str, JsonValue]]:
+def read_suites(folder: Path) -> Iterator[Ranking]:
     """Rank the rows over each suite that has a folder ``suites/<suite>``."""
     for file in sorted(folder.glob(f"{_SUITES}/*/rank.csv")):
-        (ranking,) = rank(folder, suites=[file.parent.name]).over_all
-        yield json.loads(ranking.to_json())
+        yield from rank(folder, suites=[file.parent.name]).over_all
 
 
 def by_recording(table: Table) -> dict[str, Mapping[str, Sequence[float | None]]]:

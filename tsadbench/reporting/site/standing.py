@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
+from tsadbench.analysis.significance.ranking import Ranking
 from tsadbench.leaderboard.cells import metrics_of, ranked_means
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.site.source import Table, by_recording, recordings
-from tsadbench.utils.parameters import JsonValue
 
 _METRIC = "auprc"
 # Recordings that a page names at each end.
@@ -135,23 +134,20 @@ class Duel:
     n_datasets: int
 
 
-def duels(ranking: Mapping[str, JsonValue], label: str) -> tuple[list[Duel], list[Duel]]:
+def duels(ranking: Ranking, label: str) -> tuple[list[Duel], list[Duel]]:
     """Return the detectors that a detector beats on most data sets of a suite, and those that beat it there.
 
     Both are ordered by their own mean rank. Floors and rows that did not run on all data sets are left out.
     """
-    ranked = [
-        str(one["label"])
-        for one in cast("list[dict[str, JsonValue]]", ranking["standings"])
-        if one.get("complete") and not one.get("floor")
-    ]
+    rows = ranking.frame
+    ranked = rows.loc[rows["complete"] & ~rows["floor"], "detector"].tolist()
     found = []
-    for one in cast("list[dict[str, JsonValue]]", ranking.get("pairings", [])):
-        rate, n_datasets = cast("dict[str, float]", one["rate"]), int(str(one["n_datasets"]))
-        if one["first"] == label:
-            found.append(Duel(str(one["second"]), rate["value"], rate["low"], rate["high"], n_datasets))
-        elif one["second"] == label:
-            found.append(Duel(str(one["first"]), 1 - rate["value"], 1 - rate["high"], 1 - rate["low"], n_datasets))
+    columns = ["first", "second", "rate", "rate_low", "rate_high", "datasets"]
+    for first, second, rate, low, high, n_datasets in ranking.win_rates[columns].to_numpy().tolist():
+        if first == label:
+            found.append(Duel(second, rate, low, high, n_datasets))
+        elif second == label:
+            found.append(Duel(first, 1 - rate, 1 - high, 1 - low, n_datasets))
     found = [duel for duel in found if duel.other in ranked]
     found.sort(key=lambda duel: ranked.index(duel.other))
     wins = [duel for duel in found if duel.rate > 0.5][:_OTHERS]
