@@ -196,13 +196,13 @@ class Layer(nn.Module):
 
     def __init__(self, n_sensors: int, below: tuple[int, int] | None, latent: int, hidden: int) -> None:
         super().__init__()
-        below_latent, self.below = below or (n_sensors, 0)
+        below_latent, below_hidden = below or (n_sensors, 0)
         self.latent, self.hidden, self.n_rows = latent, hidden, 0 if below else n_sensors
         self.posterior = nn.Linear(n_sensors + hidden, hidden)
         self.to_latent = nn.Linear(hidden, 2 * latent)
         self.gathered = nn.Linear(below_latent + latent, hidden)
         # Blocks of rows: input gate, forget gate, output gate, candidate.
-        self.gates = nn.Linear(2 * hidden + self.below, 4 * hidden)
+        self.gates = nn.Linear(2 * hidden + below_hidden, 4 * hidden)
 
     def parts(self, rows: Tensor, lower: Tensor, upper: Tensor) -> tuple[Tensor, ...]:
         """Return what x adds to d and u, for all steps at once; then the other factors, as `Network.read` takes them.
@@ -214,7 +214,7 @@ class Layer(nn.Module):
         u_by_x, *u_by_z = (self.gathered.weight @ graph).tensor_split([self.n_rows, -self.latent], dim=1)
         d_of_x = functional.linear(rows, d_by_x, self.posterior.bias)
         u_of_x = functional.linear(rows[..., : self.n_rows], u_by_x, self.gathered.bias)
-        return d_of_x, u_of_x, d_by_h, *u_by_z, *self.gates.weight.split([self.hidden, self.hidden, self.below], dim=1)
+        return d_of_x, u_of_x, d_by_h, *u_by_z, *self.gates.weight.tensor_split([self.hidden, 2 * self.hidden], dim=1)
 
 
 class Network(nn.Module):
@@ -253,17 +253,17 @@ class Network(nn.Module):
         layers = self.layers[:n_layers]
         latents, hiddens = [layer.latent for layer in layers], [layer.hidden for layer in layers]
         parts = (layer.parts(rows, *self.nodes[n : n + 2]) for n, layer in enumerate(layers))
-        d_of_x, u_of_x, d_by_h, u_by_lower, u_by_z, gates_by_u, gates_by_h, gates_by_lower = zip(*parts, strict=True)
-        d_by_h, u_by_z, u_by_lower = _joined(d_by_h, hiddens), _joined(u_by_z, latents), _joined(u_by_lower, latents, 1)
-        gates_by_h = _joined(gates_by_h, hiddens, 0, 4) + _joined(gates_by_lower, hiddens, 1, 4)
-        gates_by_u = _joined(gates_by_u, hiddens, 0, 4)
+        d_of_x, u_of_x, of_h, of_lower, of_z, gates_of_u, gates_of_h, gates_of_lower = zip(*parts, strict=True)
+        d_by_h, u_by_z, u_by_lower = _joined(of_h, hiddens), _joined(of_z, latents), _joined(of_lower, latents, 1)
+        gates_by_h = _joined(gates_of_h, hiddens, 0, 4) + _joined(gates_of_lower, hiddens, 1, 4)
+        gates_by_u = _joined(gates_of_u, hiddens, 0, 4)
         z_by_d = _joined([layer.to_latent.weight for layer in layers], hiddens, 0, 2)
         z_bias = torch.cat(_by_kind([layer.to_latent.bias for layer in layers], 2))[:, None]
         gates_bias = torch.cat(_by_kind([layer.gates.bias for layer in layers], 4))[:, None]
         h = cell = rows.new_zeros(sum(hiddens), rows.shape[1])
         z = rows.new_zeros(sum(latents), rows.shape[1])
         begins = torch.arange(len(layers)).repeat_interleave(torch.tensor(hiddens))[:, None].to(rows.device)
-        steps, by_step = [], map(_staggered, (d_of_x, u_of_x, noise.split(latents, dim=2)))
+        steps, by_step = [], map(_staggered, (d_of_x, u_of_x, noise.tensor_split([*accumulate(latents)][:-1], dim=2)))
         for step, (of_d, of_u, of_noise) in enumerate(zip(*by_step, strict=True)):
             d = functional.leaky_relu(torch.addmm(of_d, d_by_h, h), _SLOPE)
             mean, log_variance = torch.addmm(z_bias, z_by_d, d).chunk(2)
@@ -279,9 +279,13 @@ class Network(nn.Module):
                 cell = cell * (begins <= step)  # a layer that has not begun keeps the state 0
             h = read * cell.tanh()
             steps.append((z, mean, log_variance, h))
-        found = (torch.stack(part) for part in zip(*steps, strict=True))
-        by_layer = [part.split(sizes, dim=1) for part, sizes in zip(found, [latents] * 3 + [hiddens], strict=True)]
-        return [Course(*(part[n][n : n + len(rows)].mT for part in by_layer)) for n in range(len(layers))]
+        z_at, h_at = [0, *accumulate(latents)], [0, *accumulate(hiddens)]
+        found = [
+            (torch.stack(part), at) for part, at in zip(zip(*steps, strict=True), (z_at, z_at, z_at, h_at), strict=True)
+        ]
+        return [
+            Course(*(part[n : n + len(rows), at[n] : at[n + 1]].mT for part, at in found)) for n in range(len(layers))
+        ]
 
     def generated(self, level: int, before: Tensor, above: Tensor | None) -> Tensor:
         """Return the mean of what a level holds: the rows (0) or a layer's latent variables (1, ...).
