@@ -11,7 +11,7 @@ from tsadbench.base import Cheap, Choice, Ge, Recording, Traits, Tune, detector,
 with extra("mscred", "deep"):
     import torch
     from torch import Tensor, nn
-    from torch.nn.functional import linear, mse_loss, pad, selu
+    from torch.nn.functional import conv2d, linear, mse_loss, pad, selu
 
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
@@ -133,15 +133,7 @@ class MSCRED(NetworkDetector):
 
 
 def network(n_scales: int, channels: int) -> Level:
-    """Return the outermost of four levels, whose output is linear.
-
-    Parameters
-    ----------
-    n_scales
-        Channels of the images.
-    channels
-        Channels inside the first level; twice as many inside each further one.
-    """
+    """Return the outermost of four levels, for images of n_scales channels; each level inside has twice as many."""
     level = Level(4 * channels, 8 * channels, 2, 2, below=None)
     level = Level(2 * channels, 4 * channels, 2, 2, below=level)
     level = Level(channels, 2 * channels, 3, 2, below=level)
@@ -151,14 +143,8 @@ def network(n_scales: int, channels: int) -> Level:
 class Level(nn.Module):
     """Reconstructs the last of several images: a convolution, then the states of a recurrence, then the way back.
 
-    Parameters
-    ----------
-    outer, inner
-        Channels of the images, and of the images inside.
-    kernel_size, stride
-        Of the convolution; the stride divides the images' size, rounded up.
-    below
-        The level inside this one, which does the same with the images that the convolution gave.
+    ``outer`` and ``inner`` are the channels of the images, and of the images inside; the level ``below``, inside this
+    one, does the same with these. The stride divides the images' size, rounded up.
     """
 
     def __init__(self, outer: int, inner: int, kernel_size: int, stride: int, below: Level | None) -> None:
@@ -185,7 +171,10 @@ class Level(nn.Module):
 
 
 class ConvLSTM(nn.Module):
-    """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015)."""
+    """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015).
+
+    Images and state have the same number of channels.
+    """
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -214,18 +203,17 @@ def attended(states: Tensor) -> Tensor:
 
 
 def convolved(images: Tensor, convolution: nn.Conv2d) -> Tensor:
-    """Return the convolution of images with zeros around them, so that only the stride divides their size.
+    """Return the convolution of images with zeros around them, more of them at the end if their number is odd.
 
-    Of an uneven number of zeros, more are at the end. What is a product for small images is faster as one.
+    Thus only the stride divides the images' size. On a CPU, a product is faster than a convolution of small images.
     """
-    (size, _), (stride, _) = convolution.kernel_size, convolution.stride
-    weight, bias = convolution.weight, convolution.bias
+    size, weight, bias = convolution.kernel_size[0], convolution.weight, convolution.bias
     before, after = (size - 1) // 2, size // 2
     if images.shape[-2:] == (1, 1):
         # All but one of the kernel's weights meet zeros.
         return linear(images[..., 0, 0], weight[..., before, before], bias)[..., None, None]
     images = pad(images, (before, after, before, after))
-    if size == stride:
+    if convolution.stride[0] == size:
         patches = images.unfold(2, size, size).unfold(3, size, size).movedim(1, 3).flatten(3)
         return linear(patches, weight.flatten(1), bias).movedim(3, 1)
-    return torch.as_tensor(convolution(images))
+    return conv2d(images, weight, bias, convolution.stride)
