@@ -267,7 +267,7 @@ def numbers_of(
 def number_fault(cell: object, states: Mapping[str, float] | None = None) -> str:
     """Return the message for a cell that holds no finite number."""
     declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
-    advice = "check decimal, files.missing and columns.ignore"
+    advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
     return f"expected a finite number{declared}, found {str(cell).strip()[:40]!r}; {advice}"
 
 
