@@ -38,4 +38,4 @@ def task():
 
 @pytest.fixture
 def storage(tmp_path) -> str:
-    return f"journal:{tmp_path}/studies.log"
+    return f"sqlite:///{tmp_path}/studies.sqlite3"

@@ -16,9 +16,7 @@ from tests.helpers.fits import NotingBox, fits
 from tests.helpers.processes import boxes
 from tests.tuning.conftest import Listens
 from tsadbench import UsageError
-from tsadbench.tuning.storage import open_storage
-from tsadbench.tuning.study import MeanPruner, run_study
-from tsadbench.tuning.study_result import Point, StudyResult
+from tsadbench.tuning.study import Point, StudyResult, run_study
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +30,8 @@ def test_the_defaults_come_first_and_the_best_guess_is_near_the_mean(task, tmp_p
     assert len(found.points) == 12
     assert parameters(found)[0] == {"guess": 0.5}
     first = found.points[0]
-    rows = np.concatenate([one.values for one in task("Guess").train])
+    ((*train,),) = task("Guess").parts
+    rows = np.concatenate([one.values for one in train])
     assert first.value == pytest.approx(((rows - 0.5) ** 2).mean(), rel=0.05)
     assert not found.maximise
     assert abs(found.best.parameters["guess"]) < 0.3
@@ -43,32 +42,30 @@ def test_injection_searches_what_heldout_may_not_and_reports_each_kind(task, sto
     found = run_study(task("Guess", trials=5), storage, Listens())
     assert set(found.points[0].parameters) == {"guess", "sign", "memory"}
     assert found.maximise
-    assert found.storage == storage
     assert found.best.parameters["sign"] == 1
     assert found.best.value == pytest.approx(np.mean(list(found.best.parts.values())))
     assert list(found.best.parts) == ["spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"]
 
 
-def test_a_study_that_goes_on_is_the_study_that_was_not_interrupted(task, tmp_path):
-    at_once = run_study(task("Guess", trials=13, objective="heldout"), f"journal:{tmp_path}/once", Listens())
-    for trials in (3, 12, 13):
-        in_parts = run_study(
-            task("Guess", trials=trials, objective="heldout"), f"sqlite:///{tmp_path}/parts", Listens()
-        )
-        assert len(in_parts.points) == trials
-    assert in_parts == at_once
+def test_a_study_goes_on_without_repeating_its_first_draws(task, storage):
+    for trials in (3, 6, 9):
+        found = run_study(task("Guess", trials=trials, objective="heldout"), storage, Listens())
+        assert len(found.points) == trials
+    guesses = [point["guess"] for point in parameters(found)]
+    assert guesses[0] == 0.5
+    assert len(set(guesses)) == 9
     listens = Listens()
-    again = run_study(task("Guess", trials=13, objective="heldout"), f"sqlite:///{tmp_path}/parts", listens)
-    assert again == at_once
+    assert run_study(task("Guess", trials=9, objective="heldout"), storage, listens) == found
     assert listens.steps == listens.results == []
 
 
-def test_what_changes_values_changes_the_studys_name_and_nothing_else_does(task):
-    name = task("Guess").study
-    for other in ({"objective": "heldout"}, {"folds": 3}, {"seed": 1}, {"threads": 2}):
-        assert task("Guess", **other).study != name
-    for other in ({"trials": 9}, {"jobs": 2}, {"timeout": 5.0}, {"prune": False}):
-        assert task("Guess", **other).study == name
+@pytest.mark.parametrize("other", [{"folds": 3}, {"seed": 1}, {"ranges": ("tests.helpers.tunable:Guess.guess=0:1",)}])
+def test_points_that_cannot_be_compared_do_not_enter_one_study(task, storage, other):
+    run_study(task("Guess", trials=1, objective="injection"), storage, Listens())
+    with pytest.raises(UsageError, match=min(other).removesuffix("s")):
+        run_study(task("Guess", trials=2, objective="injection", **other), storage, Listens())
+    for name in ({"objective": "heldout"}, {"detector": "Guess[memory=2]"}):
+        assert task(**{"detector": "Guess", **name}).study != task("Guess").study
 
 
 def test_what_is_set_is_not_searched(task):
@@ -102,7 +99,7 @@ def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, st
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         run_study(tuned, storage, Listens())
-    study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
+    study = optuna.load_study(study_name=tuned.study, storage=storage)
     assert 1 <= len(study.trials) <= 2
     assert all(trial.state is TrialState.FAIL and "status" not in trial.user_attrs for trial in study.trials)
     assert seen, "no box had been open"
@@ -128,25 +125,16 @@ def test_a_point_over_its_time_is_a_timeout(task, storage):
     assert found.best is None
 
 
-def test_several_points_at_a_time_give_the_same_values(task, tmp_path):
-    results = [
-        run_study(
-            task("Guess", trials=5, jobs=jobs, prune=False, objective="heldout"),
-            f"journal:{tmp_path}/{jobs}",
-            Listens(),
-        )
-        for jobs in (1, 3)
-    ]
-    assert [len(result.points) for result in results] == [5, 5]
-    alone, together = ({str(p.parameters): p.value for p in result.points} for result in results)
-    assert alone == together  # random draws so far: by their number, not by who draws
+def test_several_points_at_a_time_are_all_counted(task, storage):
+    found = run_study(task("Guess", trials=5, jobs=3, objective="heldout"), storage, Listens())
+    assert sorted(point.number for point in found.points) == list(range(5))
+    assert found.n_counted == 5
 
 
 def test_an_interrupted_trial_does_not_count(task, storage):
     tuned = task("Guess", trials=2)
     run_study(tuned, storage, Listens())
-    study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
-    study.tell(study.ask(), state=TrialState.FAIL)  # what Optuna makes of a trial that nobody hears of
+    study = optuna.load_study(study_name=tuned.study, storage=storage)
     study.add_trial(
         create_trial(
             state=TrialState.FAIL,
@@ -159,20 +147,14 @@ def test_an_interrupted_trial_does_not_count(task, storage):
     assert found.n_counted == 3
 
 
-@pytest.mark.parametrize(
-    ("numbers", "given_up"), [([0.1, 0.2], True), ([0.9, 0.1], False), ([0.4, 0.61], False), ([0.1], False)]
-)
-def test_a_point_is_given_up_by_its_mean_so_far(numbers, given_up):
-    study = optuna.create_study(direction="maximize")
-    for _ in range(5):
-        study.add_trial(create_trial(value=0.0, intermediate_values={0: 0.9, 1: 0.1, 2: 0.0}))
-    trial = create_trial(state=TrialState.PRUNED, intermediate_values=dict(enumerate(numbers)))
-    assert MeanPruner(2).prune(study, trial) is given_up
-    flipped = optuna.create_study(direction="minimize")
-    for _ in range(5):
-        flipped.add_trial(create_trial(value=0.0, intermediate_values={0: -0.9, 1: -0.1, 2: 0.0}))
-    mirrored = create_trial(state=TrialState.PRUNED, intermediate_values={k: -v for k, v in enumerate(numbers)})
-    assert MeanPruner(2).prune(flipped, mirrored) is given_up
+def test_points_that_are_worse_than_most_after_a_fold_are_given_up(task, storage):
+    found = run_study(task("Guess", trials=20, objective="heldout"), storage, Listens())
+    pruned = [abs(point.parameters["guess"]) for point in found.points if point.state == "pruned"]
+    complete = [abs(point.parameters["guess"]) for point in found.points if point.state == "complete"]
+    assert found.counts == {"complete": len(complete), "pruned": len(pruned)}
+    assert {point.state for point in found.points[:5]} == {"complete"}
+    assert min(pruned) > min(complete)  # the nearer a guess to 0, the smaller its loss
+    assert np.mean(pruned) > np.mean(complete)
 
 
 def test_the_best_of_equals_is_the_first():
@@ -183,8 +165,8 @@ def test_the_best_of_equals_is_the_first():
     assert StudyResult((pruned,), maximise=True).best is None
 
 
-@pytest.mark.parametrize("url", ["nonsense", "postgresql://me:secret@localhost:1/x", "journal:/no/such/folder/x"])
-def test_a_storage_that_cannot_be_had_is_told_without_its_password(url):
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://me:secret@localhost:1/x", "sqlite:////no/such/folder/x"])
+def test_a_storage_that_cannot_be_had_is_told_without_its_password(task, url):
     with pytest.raises(UsageError) as caught:
-        open_storage(url)
+        run_study(task("Guess"), url, Listens())
     assert "secret" not in str(caught.value)

@@ -8,24 +8,18 @@ from dataclasses import dataclass
 from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 
-# Neighbouring rows are nearly equal, so that even a detector that sees one row at a time needs a gap.
+# Neighbouring rows are nearly equal, so even a detector that sees one row at a time needs a gap.
 SMALLEST_GAP = 30
-# For a detector whose scores depend on all earlier rows, no gap is wide enough; this one has to do.
+# Gap for detectors with unbounded memory.
 GAP_WITHOUT_END = 100
 # The value of a held-out block with fewer evaluated rows is mostly noise.
 _FEWEST_ROWS = 50
-_ADVICE = "take fewer --folds, or fix the window: --detector NAME[window=...]"
+_ADVICE = "give longer recordings, or fix the window: --detector NAME[window=...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The largest number of rows around a row that its score may depend on, over all points of a search.
-
-    Parameters
-    ----------
-    before, after
-        Rows before and after it.
-    """
+    """The largest number of rows before and after a row that its score may depend on, over all points of a search."""
 
     before: int
     after: int
@@ -40,15 +34,8 @@ class Reach:
 class Fold:
     """One division of the training recordings.
 
-    Parameters
-    ----------
-    train
-        Rows to train on: recordings of their own, none of which crosses a gap.
-    held_out
-        Rows to evaluate. The first ``context`` rows of each are only context and are not evaluated; they lie in the
-        gap, if there is one before the block.
-    context
-        Number of context rows.
+    ``train`` are recordings of their own, none of which crosses a gap. The first ``context`` rows of each ``held_out``
+    recording are not evaluated; they lie in the gap, if there is one before the block.
     """
 
     train: tuple[Recording, ...]
