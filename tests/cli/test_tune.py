@@ -99,9 +99,7 @@ def test_detectors_of_other_libraries_are_tuned_over_ranges(tmp_path, card):
     ranges = ("pyod:KNN.n_neighbors=2:20:log", "pyod:KNN.method=mean|median")
     options = [part for text in ranges for part in ("--range", text)]
     out = tmp_path / "tuning"
-    done = in_a_process(
-        "tune", "-d", "pyod:KNN", *options, "--dataset", card, "--trials", 3, "--out", out
-    )
+    done = in_a_process("tune", "-d", "pyod:KNN", *options, "--dataset", card, "--trials", 3, "--out", out)
     assert done.returncode == 0, done.stderr
     (file,) = out.glob("*.toml")
     tuned = tomllib.loads(file.read_text())["tuned"]
