@@ -66,7 +66,6 @@ def test_where_scores_depend_on_all_rows_all_are_kept(t2_model):
 
     model = model_of(Mean(), t2_model.card)
     stream = Stream(model)
-    assert stream.keeps_all
     rows = np.random.default_rng(1).normal(size=(30, 2))
     found = pd.concat([stream.push(rows[i : i + 1]) for i in range(30)])
     np.testing.assert_array_equal(found["score"], model.score(_recording(rows))["score"])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
-from tsadbench.tuning.folds import SMALLEST_GAP, Reach, make_folds
+from tsadbench.tuning.objective import SMALLEST_GAP, Reach, make_folds
 
 
 def numbered(*lengths: int) -> list[Recording]:

@@ -197,5 +197,5 @@ def test_a_detector_that_reaches_for_the_data_is_invalid_and_the_study_goes_on(t
     (tmp_path / "reads.py").write_text(READS % f"open('{tmp_path}/data/labels.csv')")
     task = tasked(marked_data(tmp_path / "data"), f"{tmp_path}/reads.py:Reads")
     found = run_study(task, storage, Listens())
-    assert found.counts == {"invalid": 2}
-    assert "data" in found.points[0].reason
+    assert found["state"].tolist() == ["invalid"] * 2
+    assert "data" in found["reason"][0]

@@ -10,14 +10,13 @@ from tests.helpers.tunable import Guess
 from tsadbench import Recording
 from tsadbench.sandbox import BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Plant, with_faults
-from tsadbench.tuning.folds import Reach, make_folds
-from tsadbench.tuning.objective import Objective, auprc
+from tsadbench.tuning.objective import Objective, Reach, auprc, make_folds
 
 REACH = Reach(before=4, after=2)
 
 
 def measured(name: str, folds, parameters: dict[str, object], seed: int = 0) -> list[dict[str, float]]:
-    objective, limits = Objective(name, folds, seed=seed, threads=1), Limits()
+    objective, limits = Objective(name, folds, seed=seed), Limits()
     return [objective.fold(number, Construction.of(Guess, parameters), limits) for number in range(objective.n_folds)]
 
 

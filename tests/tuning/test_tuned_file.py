@@ -5,31 +5,33 @@ from __future__ import annotations
 import hashlib
 import tomllib
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import tsadbench
-from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
 from tsadbench.execution.store import Store
-from tsadbench.tuning.study import Point, StudyResult
+from tsadbench.tuning.study import label_at, write_tuned
 from tsadbench.tuning.task import Settings, make_task
-from tsadbench.tuning.tuned_file import label_at, write_tuned
 
-POINTS = (
-    Point(0, "complete", {"variance": 0.85, "confidence": 0.999, "smoothing": 1}, 0.4, {"spike": 0.5, "drift": 0.3}),
-    Point(1, "complete", {"variance": 0.912, "confidence": 0.95, "smoothing": 7}, 0.6, {"spike": 0.7, "drift": 0.5}),
-    Point(2, "pruned", {"variance": 0.5, "confidence": 0.95, "smoothing": 7}, None, {"spike": 0.1}),
-    Point(3, "timeout", {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, None, {}, "not done"),
-    Point(4, "interrupted", {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, None, {}),
-)
-RESULT = StudyResult(POINTS, maximise=True)
+POINTS = pd.DataFrame(
+    [
+        ("complete", 0.4, {"variance": 0.85, "confidence": 0.999, "smoothing": 1}, {"spike": 0.5, "drift": 0.3}, ""),
+        ("complete", 0.6, {"variance": 0.912, "confidence": 0.95, "smoothing": 7}, {"spike": 0.7, "drift": 0.5}, ""),
+        ("pruned", np.nan, {"variance": 0.5, "confidence": 0.95, "smoothing": 7}, {"spike": 0.1}, ""),
+        ("timeout", np.nan, {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, {}, "not done"),
+        ("interrupted", np.nan, {"variance": 0.6, "confidence": 0.95, "smoothing": 7}, {}, ""),
+    ],
+    columns=["state", "value", "parameters", "parts", "reason"],
+).rename_axis("number")
 LABEL = "t2-q[confidence=0.95,smoothing=7,variance=0.912]"
 
 
 @pytest.fixture
 def written(task, tmp_path):
-    return write_tuned(task("t2-q", seed=3), RESULT, tmp_path / "new")
+    return write_tuned(task("t2-q", seed=3), POINTS, tmp_path / "new")
 
 
 def test_the_file_holds_a_plan_and_where_it_comes_from(written, task, tmp_path):
@@ -45,7 +47,6 @@ def test_the_file_holds_a_plan_and_where_it_comes_from(written, task, tmp_path):
     assert tuned["objective"] == "injection"
     assert tuned["study"] == task("t2-q", seed=3).study
     assert (tuned["trial"], tuned["trials"], tuned["folds"], tuned["seed"]) == (1, 4, 2, 3)
-    assert tuned["data_hash"] == make_data().dataset.content_hash
     assert tuned["tsadbench"] == tsadbench.__version__
     assert tuned["parameters"] == {"variance": 0.912, "confidence": 0.95, "smoothing": 7}
     assert tuned["parts"] == {"spike": 0.7, "drift": 0.5}
@@ -54,7 +55,7 @@ def test_the_file_holds_a_plan_and_where_it_comes_from(written, task, tmp_path):
 
 def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench, task, tmp_path):
     plan = make_plan(["t2-q"], dataset="pumploop", seeds=1, floors=False)
-    file = write_tuned(make_task(plan, Settings()), RESULT, tmp_path)
+    file = write_tuned(make_task(plan, Settings()), POINTS, tmp_path)
     done = tsadbench("run", "--config", file, "--no-floors", "--out", tmp_path / "runs")
     assert done.code == 0, done.err
     (record,) = Store.open(tmp_path / "runs").records()
@@ -73,5 +74,5 @@ def test_the_data_sets_own_prior_is_no_part_of_the_label():
 
 def test_a_study_without_a_complete_point_gives_no_file(task, tmp_path):
     with pytest.raises(UsageError, match="t2-q"):
-        write_tuned(task("t2-q"), StudyResult(POINTS[2:], maximise=True), tmp_path / "new")
+        write_tuned(task("t2-q"), POINTS[2:], tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -96,7 +96,7 @@ def _layout(
         raise UsageError(f"--time {time}: that is one of the model's sensors")
     if time_format is not None and not (layout.time or time):
         raise UsageError("--time-format: the model's files have no column of times; name the new files' with --time")
-    own = {
+    own: dict[str, Any] = {
         "separator": "\t" if separator == "\\t" else separator,
         "decimal": decimal,
         "time": None if time is None else (time,),

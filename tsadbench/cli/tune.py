@@ -14,8 +14,7 @@ from tsadbench.cli.output import print_table, wide_console
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from tsadbench.tuning.study import StudyResult
-    from tsadbench.tuning.task import Task
+    import pandas as pd
 
 
 def tune(
@@ -58,9 +57,8 @@ def tune(
     """
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.request import RunRequest
-    from tsadbench.tuning.study import run_study
+    from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
     from tsadbench.tuning.task import Settings, make_task
-    from tsadbench.tuning.tuned_file import label_at, write_tuned
     from tsadbench.utils.files import require_writable
 
     if detector is None:
@@ -77,46 +75,37 @@ def tune(
     typer.echo(f"study {task.study}: {', '.join(task.space)}", err=True)
     with (
         interruptible("completed points are kept; run the same command to continue"),
-        PointProgress(task) as observer,
+        Live("points", trials) as live,
     ):
-        result = run_study(task, storage or f"sqlite:///{file}", observer)
-    best, defaults = result.best, result.at(task.defaults)
-    if best is not None:
-        measure = "mean AUPRC on planted faults" if result.maximise else "mean loss on held-out rows"
-        shown = {"defaults": defaults, "best": best} if defaults else {"best": best}
-        parts = {part: [f"{point.parts[part]:.4g}" for point in shown.values()] for part in best.parts}
-        rows = {"all": [f"{point.value:.4g}" for point in shown.values()], **(parts if result.maximise else {})}
-        table = [[name, *cells] for name, cells in rows.items()]
-        print_table(wide_console(), label_at(task, best.parameters), (measure, *shown), table)
-    typer.echo(f"points: {', '.join(f'{n} {state}' for state, n in sorted(result.counts.items()))}", err=True)
-    for reason in dict.fromkeys(f"{point.state}: {point.reason}" for point in result.points if point.reason):
+
+        def ended(number: int, points: pd.DataFrame) -> None:
+            live.n_done = n_counted(points) - 1  # points of earlier runs and of other machines count
+            live.end(number, _line(number, points, best_and_defaults(points, task)))
+
+        points = run_study(task, storage or f"sqlite:///{file}", ended)
+    shown = best_and_defaults(points, task)
+    if len(shown):
+        faults = objective == "injection"
+        measure = "mean AUPRC on planted faults" if faults else "mean loss on held-out rows"
+        values = {"all": shown["value"]} | (
+            {part: shown["parts"].str[part] for part in shown["parts"]["best"]} if faults else {}
+        )
+        table = [[name, *(f"{value:.4g}" for value in row)] for name, row in values.items()]
+        print_table(wide_console(), label_at(task, shown["parameters"]["best"]), (measure, *shown.index), table)
+    states = points["state"].value_counts().sort_index()
+    typer.echo(f"points: {', '.join(f'{n} {state}' for state, n in states.items())}", err=True)
+    for reason in (points["state"] + ": " + points["reason"])[points["reason"] != ""].unique():
         typer.echo(f"  {reason}", err=True)
-    if best is None:
+    if not len(shown):
         raise typer.Exit(1)
-    typer.echo(f"{write_tuned(task, result, out)}: use it with tsadbench run --config", err=True)
+    typer.echo(f"{write_tuned(task, points, out)}: use it with tsadbench run --config", err=True)
 
 
-class PointProgress(Live):
-    """Observes a search."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__("points", task.settings.trials)
-
-    def __enter__(self) -> PointProgress:
-        super().__enter__()
-        return self
-
-    def step(self, number: int, done: int, of: int) -> None:
-        """Move the bar of a point."""
-        self.begin(number, f"trial {number}")
-        self.move(number, done, of)
-
-    def ended(self, number: int, result: StudyResult) -> None:
-        """Count a point, and say how it ended; points of earlier runs and of other machines count."""
-        self.n_done = result.n_counted - 1
-        point, best = next(one for one in result.points if one.number == number), result.best
-        value = point.state if point.value is None else f"{point.value:.4g}"
-        reason = f" ({' '.join(point.reason.split())})" if point.reason else ""
-        parameters = ", ".join(f"{name}={value}" for name, value in point.parameters.items())
-        leader = "" if best is None else f"; best {best.value:.4g} (trial {best.number})"
-        self.end(number, f"trial {number}: {value}{reason}: {parameters}{leader}")
+def _line(number: int, points: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """Return how a point has ended, and which is the best so far."""
+    point = points.loc[number]
+    value = f"{point['value']:.4g}" if point["state"] == "complete" else point["state"]
+    reason = f" ({' '.join(point['reason'].split())})" if point["reason"] else ""
+    parameters = ", ".join(f"{name}={value}" for name, value in point["parameters"].items())
+    leader = f"; best {shown['value']['best']:.4g} (trial {shown['number']['best']})" if len(shown) else ""
+    return f"trial {number}: {value}{reason}: {parameters}{leader}"

@@ -13,21 +13,9 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
+from tsadbench.datasets import formats
 from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import Card, WrittenAs
-from tsadbench.datasets.formats import (
-    PARQUET,
-    SEARCHED_LINES,
-    codec,
-    header_fault,
-    is_header,
-    matches,
-    names_of,
-    numbers_of,
-    read_files,
-    split,
-    states_of,
-)
 from tsadbench.datasets.reader import CardReader
 from tsadbench.datasets.times import joined, time_in_seconds
 from tsadbench.errors import DataError, UsageError
@@ -63,22 +51,11 @@ class Rows:
 
 
 class RowReader:
-    """Reads the rows of one input.
+    """Reads the rows of one input, called ``name`` in messages; ``note`` receives what its columns differ in.
 
     A row with a broken cell, or an empty one that the format does not allow to be filled, gets a reason and counts as
-    if it were not there: values are carried over it. After `BREAK` broken rows in a row, nothing is carried on, and
-    times may begin again.
-
-    Parameters
-    ----------
-    name
-        What messages call the input.
-    form
-        How it is written. Columns of times that are not the model's own must be there.
-    card
-        The model's.
-    note
-        Receives what a user should know of the columns.
+    if it were not there: values are carried over it. After `BREAK` broken rows in a row, times may begin again. Columns
+    of times that are not the model's own must be there.
     """
 
     def __init__(self, name: str, form: FileFormat, card: ModelCard, note: Callable[[str], None]) -> None:
@@ -91,28 +68,17 @@ class RowReader:
         self._carried: pd.DataFrame | None = None  # the rows from which missing values are filled
 
     def read(self, source: Path | int) -> Iterator[Rows]:
-        """Yield the rows of a file, or of an open descriptor as they arrive.
-
-        A DataError if there is no such file or header, or a sensor is missing.
-        """
-        if isinstance(source, Path) and not source.is_file():
-            raise DataError(f"{source}: there is no such file; correct the name")
+        """Yield the rows of a file, or of an open descriptor as they arrive; a DataError if that is impossible."""
         if self._form.resample_every is not None:
             if isinstance(source, int):
-                raise UsageError(
-                    f"{self._name}: the model was fitted on resampled rows, one every {self._form.resample_every:g} s; "
-                    "rows that arrive one by one cannot be resampled: score whole files"
-                )
+                raise UsageError("the model was fitted on resampled rows, which cannot arrive one by one: score files")
             yield _resampled(source, self._form, self._card.sensors)
             return
-        if isinstance(source, Path) and source.suffix.lower() in (*PARQUET, *ARRAYS):
+        if isinstance(source, Path) and source.suffix.lower() in (*formats.PARQUET, *ARRAYS):
             yield self._table(source)
             return
-        try:
-            for lines in _lines(source, self._form.encoding):
-                yield from self._cells(lines)
-        except OSError as error:
-            raise DataError(f"{self._name}: cannot be read ({error.strerror or error})") from error
+        for lines in _lines(source, self._form.encoding):
+            yield from self._cells(lines)
         if not self._columns:
             raise DataError(f"{self._name}: expected the columns' names above the rows, found none")
 
@@ -121,13 +87,13 @@ class RowReader:
         form, rows, numbers, faults = self._form, list[list[str]](), list[int](), dict[int, str]()
         for line in lines:
             self._n_lines += 1
-            cells = split(line, form.separator)
+            cells = formats.split(line, form.separator)
             if not self._columns:
-                names = names_of(cells, form)
-                if is_header(self._n_lines, names, form, self._card.sensors):
+                names = formats.names_of(cells, form)
+                if formats.is_header(self._n_lines, names, form, self._card.sensors):
                     self._match(names)
                     self._first_line = self._n_lines + 1 + form.units_line
-                elif self._n_lines >= (SEARCHED_LINES if form.header_line == "search" else form.header_line):
+                elif self._n_lines >= (formats.SEARCHED_LINES if form.header_line == "search" else form.header_line):
                     raise DataError(f"{self._name}: expected the columns' names by line {self._n_lines}, found none")
             elif self._n_lines >= self._first_line and line.strip():
                 if len(cells) != len(self._columns):
@@ -140,35 +106,30 @@ class RowReader:
 
     def _table(self, path: Path) -> Rows:
         """Return the rows of a Parquet file, or of an array, whose columns may have no names."""
-        tables, issues = read_files({str(path): path}, lambda _: self._form)
+        tables, issues = formats.read_files({str(path): path}, lambda _: self._form)
         raise_if_any(str(path), issues)
-        arrays, sensors = tables[str(path)], self._card.sensors
+        arrays, sensors = tables[str(path)], list(self._card.sensors)
         if len(arrays) != 1:
             raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; write one to a file alone")
         frame = next(iter(arrays.values())).frame
-        if isinstance(frame.columns, pd.RangeIndex):
-            if frame.shape[1] != len(sensors):
-                found = f"{frame.shape[1]} columns without names"
-                raise DataError(f"{path}: expected the model's {len(sensors)} sensors in order, found {found}")
-            frame = frame.set_axis(list(sensors), axis=1)
-        self._match(list(frame.columns))
+        if isinstance(frame.columns, pd.RangeIndex) and frame.shape[1] == len(sensors):
+            frame = frame.set_axis(sensors, axis=1)  # in the model's order
+        self._match([*map(str, frame.columns)])
         return self._rows(frame, {})
 
     def _match(self, names: list[str]) -> None:
         """Check that the columns are those that the model needs; note what differs from its training files."""
         form, sensors = self._form, self._card.sensors
         times = [name for name in form.time if name in names or form.time != self._card.layout.time]
-        if fault := header_fault(names, dict.fromkeys(times, "time column") | dict.fromkeys(sensors, "sensor")):
+        if fault := formats.header_fault(names, dict.fromkeys(times, "time column") | dict.fromkeys(sensors, "sensor")):
             raise DataError(
                 f"{self._name}: {fault} (--separator, --decimal, --time and --time-format say how it is written)"
             )
         self._columns, self._has_time = names, bool(form.time) and len(times) == len(form.time)
-        if [name for name in names if name in sensors] != [*sensors]:
-            self._note("its sensors are in another order than in the training files; they are taken by their names")
         if form.time and not self._has_time:
             self._note(f"it has no column of times {first_of([*map(repr, form.time)])}; its rows are numbered")
         used = (*sensors, *form.time)
-        if unused := [name for name in names if name and name not in used and not matches(name, form.unused)]:
+        if unused := [name for name in names if name and name not in used and not formats.matches(name, form.unused)]:
             self._note(f"columns that the model does not know are not used: {first_of([*map(repr, unused)])}")
 
     def _rows(self, frame: pd.DataFrame, faults: dict[int, str], lines: Sequence[int] = ()) -> Rows:
@@ -179,7 +140,7 @@ class RowReader:
         values = np.empty((n_rows, len(self._card.sensors)))
         for i, sensor in enumerate(self._card.sensors):
             cells = frame[sensor]
-            values[:, i], wrong = numbers_of(cells, form, states_of(form, sensor))
+            values[:, i], wrong = formats.numbers_of(cells, form, formats.states_of(form, sensor))
             for row in np.flatnonzero(wrong).tolist():
                 faults.setdefault(row, f"no number of {sensor!r}: {str(cells.iloc[row]).strip()[:40]!r}")
         seconds = self._seconds(frame, faults) if self._has_time else None
@@ -207,29 +168,24 @@ class RowReader:
 
     def _settle(self, values: FloatArray, seconds: FloatArray | None, faults: dict[int, str]) -> None:
         """Find rows whose time runs backwards, and fill missing values of the others in place where allowed."""
-        stretches: list[list[int]] = [[]]
+        sound = []
         for row in range(len(values)):
             if seconds is not None and seconds[row] < self._last_time:
                 faults.setdefault(row, "its time lies before that of an earlier row")
-            if row not in faults:
+            if row in faults:
+                self._n_broken += 1
+                self._last_time = -np.inf if self._n_broken >= BREAK else self._last_time
+            else:
                 self._n_broken = 0
                 self._last_time = -np.inf if seconds is None else seconds[row]
-                stretches[-1].append(row)
-                continue
-            self._n_broken += 1
-            if self._n_broken == BREAK:
-                self._last_time = -np.inf
-                stretches.append([])
-        for number, rows in enumerate(stretches):
-            if number:
-                self._carried = None
-            if self._form.fill == "forward-fill" and rows:
-                values[rows] = self._filled(pd.DataFrame(values[rows]))
+                sound.append(row)
+        if self._form.fill == "forward-fill" and sound:
+            values[sound] = self._filled(pd.DataFrame(values[sound]))
 
     def _filled(self, rows: pd.DataFrame) -> FloatArray:
         """Return rows with missing values filled by earlier ones, as far as the format allows."""
         most = self._form.fill_at_most
-        whole = rows if self._carried is None else pd.concat([self._carried, rows])
+        whole = pd.concat([self._carried, rows])  # which drops None
         filled = whole.ffill(limit=most)
         self._carried = filled.tail(1) if most is None else whole.tail(most)
         return np.asarray(filled.tail(len(rows)).to_numpy())
@@ -237,7 +193,9 @@ class RowReader:
 
 def _lines(source: Path | int, encoding: str) -> Iterator[list[str]]:
     """Yield complete lines; those that arrive together in one list. Bytes that are not text spoil their cell alone."""
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(codec(encoding))("replace"), translate=True)
+    decoder = io.IncrementalNewlineDecoder(
+        codecs.getincrementaldecoder(formats.codec(encoding))("replace"), translate=True
+    )
     rest = ""
     with open(source, "rb", buffering=0, closefd=isinstance(source, Path)) as file:
         while data := file.read(_BYTES_AT_ONCE):
@@ -256,10 +214,7 @@ def _places(numbers: IntArray, seconds: FloatArray | None, faults: Mapping[int, 
 
 
 def _resampled(path: Path, form: FileFormat, sensors: Sequence[str]) -> Rows:
-    """Return the rows of a file on the grid that its format names, as the reader of cards reads it.
-
-    A DataError if the file is malformed; the message lists everything that is wrong, with its line.
-    """
+    """Return the rows of a file on the grid that its format names, as the reader of cards reads it."""
     fill = {"policy": form.fill} | ({"at_most": form.fill_at_most} if form.fill_at_most else {})
     card = {
         "schema": 1,
@@ -278,5 +233,5 @@ def _resampled(path: Path, form: FileFormat, sensors: Sequence[str]) -> Rows:
     raise_if_any(str(path), reader.issues)
     assert loaded is not None
     recording = loaded.dataset.train[0]
-    times = recording.time if form.time else None
-    return Rows(recording.values, recording.time, _places(np.arange(recording.n_rows), times, {}))
+    places = _places(np.arange(recording.n_rows), recording.time if form.time else None, {})
+    return Rows(recording.values, recording.time, places)

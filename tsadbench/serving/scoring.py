@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,22 +19,9 @@ from tsadbench.utils.arrays import FloatArray
 class Stream:
     """One recording whose rows arrive bit by bit; their scores are those that `Model.score` gives for all at once.
 
-    It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if a
-    detector says that its scores depend on all.
-
-    Parameters
-    ----------
-    model
-        The model.
-    contributions
-        Whether to ask for each sensor's contribution as well.
-    whole
-        Whether to score nothing before the recording has ended.
-
-    Raises
-    ------
-    UsageError
-        If a score depends on rows that are still to come, however many, and rows are to be scored before the end.
+    It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if the
+    detector says so. With ``whole`` nothing is scored before the recording has ended; without, a UsageError if a score
+    depends on rows that are still to come, however many.
     """
 
     def __init__(self, model: Model, *, contributions: bool = False, whole: bool = False) -> None:
@@ -51,25 +38,11 @@ class Stream:
         self._start = 0.0
         self._n_dropped = self._n_scored = 0
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every row is kept for good, so that scoring gets slower and slower."""
-        return self._memory is None
-
     def push(self, values: FloatArray, time: FloatArray | None = None) -> pd.DataFrame:
         """Take the next rows, and score the rows that need to wait no longer.
 
-        Parameters
-        ----------
-        values
-            [n_rows, n_sensors], finite, in the order of the model's sensors.
-        time
-            [n_rows] seconds; given for all rows of a stream or for none.
-
-        Returns
-        -------
-        pandas.DataFrame
-            As `Model.score` returns it, indexed by the rows' numbers in the stream.
+        ``values`` [n_rows, n_sensors] are finite, in the order of the model's sensors; ``time`` [n_rows] are seconds,
+        for all rows of a stream or for none. Returns what `Model.score` returns.
         """
         if time is not None and len(time):
             if self._time is None:
@@ -85,8 +58,7 @@ class Stream:
     def _score_until(self, end: int) -> pd.DataFrame:
         """Score the rows before row ``end`` that have not been scored."""
         if end <= self._n_scored:
-            empty = np.empty((0, self._values.shape[1])) if self._contributions else None
-            return self._model.answers(np.empty(0), empty)
+            return self._model.answers(np.empty(0), self._values[:0] if self._contributions else None)
         recording = Recording("stream", self._values, self._model.card.sensors, self._time)
         scored = self._model.score(recording, contributions=self._contributions)
         scored.index += self._n_dropped
@@ -113,14 +85,10 @@ def score_rows(
 
     Parameters
     ----------
-    model
-        The model.
-    source
-        The file (CSV, Parquet, or one with an array), or the descriptor.
-    form
-        How it is written: the model's ``card.layout``, or a variant of it.
-    contributions
-        Whether to ask for each sensor's contribution as well.
+    model, contributions
+        As for `Model.score`.
+    source, form
+        The file (CSV, Parquet, or one with an array) or descriptor; how it is written: ``card.layout``, or a variant.
     note
         Receives what a user should know of the input.
 
@@ -132,30 +100,22 @@ def score_rows(
 
     Raises
     ------
-    DataError
-        If the input cannot be read, lacks a sensor, or none of its rows can be scored.
-    UsageError
-        If rows of this model cannot be scored as they arrive.
+    DataError, UsageError
+        If the input cannot be read, none of its rows can be scored, or this model's not before the end.
     """
-    whole = isinstance(source, Path)
-    name = str(source) if whole else "standard input"
-    pieces = RowReader(name, form, model.card, note).read(source)
-    if whole:
-        parts = list(pieces)
-        pieces = iter([Rows.joined(parts)] if parts else [])
+    whole, name = isinstance(source, Path), str(source) if isinstance(source, Path) else "standard input"
+    pieces: Iterable[Rows] = RowReader(name, form, model.card, note).read(source)
+    if whole and (parts := list(pieces)):
+        pieces = [Rows.joined(parts)]
     recordings = _Recordings(model, contributions=contributions, whole=whole)
-    if not whole and recordings.stream.keeps_all:
-        note("scores depend on all earlier rows: every row is kept, and each answer takes longer")
-    reason = "it has no rows"
-    n_scorable = 0
+    first, n_scorable = "it has no rows", 0
     for rows in pieces:
-        reasons = rows.places["reason"]
-        n_scorable += int((reasons == "").sum())
-        reason = reasons.iloc[0] or reason
+        n_scorable += int((rows.places["reason"] == "").sum())
+        first = rows.places["reason"].iloc[0] or first
         yield from filter(len, recordings.take(rows))
     yield from filter(len, [recordings.finish()])
     if not n_scorable:
-        raise DataError(f"{name}: no row can be scored; {reason}")
+        raise DataError(f"{name}: no row can be scored; {first}")
 
 
 class _Recordings:
@@ -165,15 +125,16 @@ class _Recordings:
         self._model, self._contributions, self._whole = model, contributions, whole
         self.stream = Stream(model, contributions=contributions, whole=whole)
         self._waiting: pd.DataFrame | None = None  # the places of rows without an answer
-        self._n_left_out: int | None = None  # rows since the last that can be scored; None before the first
+        self._n_rows = 0
+        self._last: int | None = None  # number of the last row that can be scored
 
     def take(self, rows: Rows) -> Iterator[pd.DataFrame]:
         """Yield the answers that are due."""
-        waiting = [rows.places] if self._waiting is None else [self._waiting, rows.places]
-        self._waiting = pd.concat(waiting, ignore_index=True)
+        self._waiting = pd.concat([self._waiting, rows.places], ignore_index=True)  # which drops None
         usable = np.flatnonzero(rows.places["reason"] == "")
-        last = usable[:1] if self._n_left_out is None else [-1 - self._n_left_out]
-        borders = np.flatnonzero(np.diff(usable, prepend=last) > BREAK)
+        numbers = self._n_rows + usable
+        last = numbers[:1] if self._last is None else [self._last]
+        borders = np.flatnonzero(np.diff(numbers, prepend=last) > BREAK)
         for number, part in enumerate(np.split(usable, borders)):
             if number:
                 yield self.finish()
@@ -181,10 +142,8 @@ class _Recordings:
             if len(part):
                 time = None if rows.seconds is None else rows.seconds[part]
                 yield self._answered(self.stream.push(rows.values[part], time))
-        if len(usable):
-            self._n_left_out = int(len(rows.values) - 1 - usable[-1])
-        elif self._n_left_out is not None:
-            self._n_left_out += len(rows.values)
+        self._n_rows += len(rows.values)
+        self._last = int(numbers[-1]) if len(numbers) else self._last
 
     def finish(self) -> pd.DataFrame:
         """End the recording: answer all its rows."""

@@ -64,8 +64,7 @@ def with_faults(
     recording: Recording, first: int, kind: Kind, plant: Plant, generator: np.random.Generator
 ) -> tuple[Recording, BoolArray]:
     """Return a recording with faults of a kind in its rows from ``first`` on, and which rows [n_rows] are faulty."""
-    values = recording.values.copy()
-    faulty = np.zeros(recording.n_rows, dtype=np.bool_)
+    values, faulty = recording.values.copy(), np.zeros(recording.n_rows, dtype=np.bool_)
     for start, stop in _segments(first, recording.n_rows, kind, generator):
         sensor = int(generator.choice(plant.coupled if kind.name == "broken-coupling" else plant.varying))
         size = 0.0 if kind.size is None else float(generator.uniform(*kind.size) * plant.scale[sensor])
@@ -93,10 +92,9 @@ def _effect(
     """Return what a fault makes of rows ``start`` to ``stop - 1`` of a sensor's values [n_rows]."""
     rows = values[start:stop]
     match kind:
-        case "spike" | "level-shift":
-            return rows + size * _sign(generator)
-        case "drift":
-            return rows + size * _sign(generator) * (np.arange(1, len(rows) + 1) / len(rows))
+        case "spike" | "level-shift" | "drift":
+            sign = 1.0 if generator.random() < 0.5 else -1.0
+            return rows + size * sign * (np.arange(1, len(rows) + 1) / len(rows) if kind == "drift" else 1.0)
         case "stuck":
             return np.full_like(rows, values[start - 1])
         case "noise-burst":
@@ -114,7 +112,3 @@ def _elsewhere(values: FloatArray, start: int, stop: int, generator: np.random.G
     drawn = int(generator.integers(before + after))
     begin = drawn if drawn < before else stop + drawn - before
     return values[begin : begin + length]
-
-
-def _sign(generator: np.random.Generator) -> float:
-    return 1.0 if generator.random() < 0.5 else -1.0

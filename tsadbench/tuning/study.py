@@ -1,22 +1,32 @@
-"""One search: Optuna proposes points and keeps them in a storage, boxes measure them."""
+"""One search: Optuna proposes points and keeps them, boxes measure them, and the best is written as a configuration."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import threading
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+import pandas as pd
+
+from tsadbench._version import __version__
+from tsadbench.base.prior import Prior
 from tsadbench.base.search_space import Choice, Space
+from tsadbench.datasets.loading import CARD_ENDING
 from tsadbench.errors import UsageError
 from tsadbench.sandbox import BoxFailure, Limits
 from tsadbench.sandbox.limits import Interrupted
 from tsadbench.tuning.objective import Objective
 from tsadbench.tuning.task import Task
 from tsadbench.utils.extras import extra
+from tsadbench.utils.files import write_file
+from tsadbench.utils.parameters import Label, as_json, format_value, parse_label
+from tsadbench.utils.toml import toml_value
 
 with extra("tsadbench tune", "tune"):
     import optuna
@@ -24,71 +34,21 @@ with extra("tsadbench tune", "tune"):
     from optuna.trial import FrozenTrial, TrialState
     from sqlalchemy.exc import SQLAlchemyError
 
-_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One point of a search: values of the searched parameters, and what they reached."""
-
-    number: int
-    state: str  # "complete", "pruned", "interrupted", or the status of a failure ("timeout", "error", ...)
-    parameters: Mapping[str, object]
-    value: float | None  # of the objective; None unless complete
-    parts: Mapping[str, float]  # means over the folds measured: of the loss, or of each kind of fault
-    reason: str = ""  # why it failed
-
-
-@dataclass(frozen=True, slots=True)
-class StudyResult:
-    """All points of a study that have ended, in order."""
-
-    points: tuple[Point, ...]
-    maximise: bool  # whether a larger value is better
-
-    @property
-    def best(self) -> Point | None:
-        """The complete point with the best value, the first of equals; None if no point is complete."""
-        complete = [(point.value, point) for point in self.points if point.value is not None]
-        sign = -1.0 if self.maximise else 1.0
-        return min(complete, key=lambda one: sign * one[0])[1] if complete else None
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of points in each state."""
-        return dict(Counter(point.state for point in self.points))
-
-    @property
-    def n_counted(self) -> int:
-        """Number of points that count as done: all but the interrupted ones."""
-        return len(self.points) - self.counts.get("interrupted", 0)
-
-    def at(self, parameters: Mapping[str, object]) -> Point | None:
-        """Return the first complete point with these parameters."""
-        return next((one for one in self.points if one.value is not None and one.parameters == parameters), None)
-
-
-class StudyObserver(Protocol):
-    """Receives progress events of a search, possibly from several threads."""
-
-    def step(self, number: int, done: int, of: int) -> None:
-        """Note that ``done`` of a point's ``of`` folds are measured."""
-
-    def ended(self, number: int, result: StudyResult) -> None:
-        """Note that a point has ended, and what the study holds now."""
-
-
-def run_study(task: Task, storage: str, observer: StudyObserver) -> StudyResult:
+def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], None]) -> pd.DataFrame:
     """Search until the study holds as many points as asked for, and return all of them.
+
+    A point is a row, by its number: its ``state`` ("complete", "pruned", "interrupted", or the status of a failure),
+    the objective's ``value`` (NaN unless complete), its ``parameters``, ``parts`` of the value (means over the folds
+    measured: of the loss, or of each kind of fault), and the ``reason`` why it failed. ``ended`` receives the number of
+    each point that has ended, and all points, from any thread.
 
     A UsageError if the storage cannot be opened, or its study was begun with other settings. A KeyboardInterrupt if the
     user interrupts: points in progress end and do not count, all others are kept.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    settings = task.settings
-    objective = Objective(
-        settings.objective, task.folds(), seed=settings.seed, threads=settings.threads, forbidden=task.forbidden
-    )
+    settings, stop = task.settings, threading.Event()
+    objective = Objective(settings.objective, task.folds(), seed=settings.seed, forbidden=task.forbidden)
     study = optuna.create_study(
         storage=_opened(storage),
         study_name=task.study,
@@ -96,65 +56,50 @@ def run_study(task: Task, storage: str, observer: StudyObserver) -> StudyResult:
         direction="maximize" if objective.maximise else "minimize",
         load_if_exists=True,
     )
-    _require_same(study, task)
+    now = task.determinants()
+    if (begun := study.user_attrs.get("task", now)) != now:
+        other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
+        raise UsageError(f"study {task.study} was begun with another {other}; begin a new one in another --out")
+    study.set_user_attr("task", now)
     # A resumed study must not repeat its first draws.
     study.sampler = optuna.samplers.TPESampler(seed=settings.seed + len(study.trials))
-    found = _result(study)
+    done = n_counted(_points(study))
     if all(space.holds(task.defaults[name]) for name, space in task.space.items()):
-        study.enqueue_trial(dict(task.defaults), skip_if_exists=found.n_counted > 0)  # interrupted defaults come again
-    stop = threading.Event()
+        study.enqueue_trial(dict(task.defaults), skip_if_exists=done > 0)  # interrupted defaults come again
 
-    def measure(trial: optuna.Trial) -> float:
-        return _measure(trial, task, objective, Limits(settings.timeout, stop=stop), observer)
-
-    def ended(study: optuna.Study, trial: FrozenTrial) -> None:
-        result = _result(study)
-        observer.ended(trial.number, result)
-        if result.n_counted >= settings.trials:  # other machines may have helped
+    def one_more(study: optuna.Study, trial: FrozenTrial) -> None:
+        points = _points(study)
+        ended(trial.number, points)
+        if n_counted(points) >= settings.trials:  # other machines may have helped
             study.stop()
 
-    def search(missing: int) -> None:
-        # The first alone: several threads could take the same point from SQLite's queue.
-        for n_trials, n_jobs in ((1, 1), (missing - 1, settings.jobs)):
-            study.optimize(measure, n_trials, n_jobs=n_jobs, catch=(BoxFailure,), callbacks=[ended])
-
-    if found.n_counted < settings.trials:
-        # In a thread, because Optuna answers Ctrl-C by waiting for the points in progress.
-        with ThreadPoolExecutor(1) as worker:
-            searching = worker.submit(search, settings.trials - found.n_counted)
-            try:
-                searching.result()
-            except BaseException:
-                stop.set()
-                raise
-    return _result(study)
+    search = partial(
+        study.optimize,
+        lambda trial: _measure(trial, task, objective, Limits(settings.timeout, stop=stop)),
+        catch=(BoxFailure,),
+        callbacks=[one_more],
+    )
+    # The first point alone: several threads could take the same one from SQLite's queue.
+    stages = ((1, 1), (settings.trials - done - 1, settings.jobs))
+    with ThreadPoolExecutor(1) as worker:  # Optuna itself would answer Ctrl-C by waiting for the points in progress
+        try:
+            for n_trials, n_jobs in stages if done < settings.trials else ():
+                worker.submit(search, n_trials=n_trials, n_jobs=n_jobs).result()
+        except BaseException:
+            stop.set()
+            raise
+    return _points(study)
 
 
 def _opened(url: str) -> RDBStorage:
     try:
         return RDBStorage(url)
-    except ImportError as error:
-        raise UsageError(f"--storage: the driver of this database is not installed ({error})") from error
-    except (SQLAlchemyError, RuntimeError, ValueError) as error:
-        first = str(error.__cause__ or error).splitlines()[0]
-        raise UsageError(
-            f"--storage: cannot be opened ({first}); expected a URL like sqlite:///studies.sqlite3 or "
-            "postgresql://user:password@host/database"
-        ) from error
+    except (ImportError, SQLAlchemyError, RuntimeError, ValueError) as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise UsageError(f"--storage: expected the URL of a database, found one that fails: {reason}") from error
 
 
-def _require_same(study: optuna.Study, task: Task) -> None:
-    """Raise a UsageError if values of the study's points cannot be compared with new ones."""
-    now = task.determinants()
-    begun = study.user_attrs.get("task")
-    if begun is None:
-        study.set_user_attr("task", now)
-    elif begun != now:
-        other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
-        raise UsageError(f"study {task.study} was begun with another {other}; begin a new one in another --out")
-
-
-def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limits, observer: StudyObserver) -> float:
+def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limits) -> float:
     """Return the mean over folds and kinds of fault; Optuna may end the trial after each fold."""
     point = {name: _suggested(trial, name, space) for name, space in task.space.items()}
     trial.set_user_attr("parameters", point)
@@ -169,15 +114,14 @@ def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limi
             parts = {name: statistics.fmean(fold[name] for fold in folds) for name in folds[0]}
             trial.set_user_attr("parts", parts)
             trial.report(statistics.fmean(parts.values()), number)
-            observer.step(trial.number, number + 1, objective.n_folds)
             if number + 1 < objective.n_folds and trial.should_prune():
                 raise optuna.TrialPruned
     except BoxFailure as failure:
-        trial.set_user_attr("status", failure.status)
+        trial.set_user_attr("state", failure.status)
         trial.set_user_attr("reason", failure.reason)
         raise
     except Interrupted as interrupted:
-        raise KeyboardInterrupt from interrupted  # which Optuna records as a failure; it has no status
+        raise KeyboardInterrupt from interrupted  # which Optuna records as a failure, here without its reason
     return statistics.fmean(value for fold in folds for value in fold.values())
 
 
@@ -189,19 +133,88 @@ def _suggested(trial: optuna.Trial, name: str, space: Space) -> object:
     return space.rounded(trial.suggest_float(name, space.low, space.high, log=space.log))
 
 
-def _result(study: optuna.Study) -> StudyResult:
-    trials = study.get_trials(deepcopy=False, states=_FINISHED)
-    return StudyResult(tuple(map(_point, trials)), study.direction is optuna.study.StudyDirection.MAXIMIZE)
+def _points(study: optuna.Study) -> pd.DataFrame:
+    points = [
+        {
+            "number": trial.number,
+            "state": "interrupted" if trial.state is TrialState.FAIL else trial.state.name.lower(),
+            "value": trial.value if trial.state is TrialState.COMPLETE else math.nan,
+            "reason": "",
+            **trial.user_attrs,  # of a failure, its state and reason
+        }
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.is_finished()
+    ]
+    columns = ["number", "state", "value", "parameters", "parts", "reason"]
+    return pd.DataFrame(points, columns=columns).set_index("number")
 
 
-def _point(trial: FrozenTrial) -> Point:
-    noted = trial.user_attrs
-    failed = trial.state is TrialState.FAIL
-    return Point(
-        number=trial.number,
-        state=str(noted.get("status", "interrupted")) if failed else trial.state.name.lower(),
-        parameters=noted.get("parameters", {}),
-        value=trial.value if trial.state is TrialState.COMPLETE else None,
-        parts=noted.get("parts", {}),
-        reason=str(noted.get("reason", "")),
-    )
+def n_counted(points: pd.DataFrame) -> int:
+    """Return how many points count as done: all but the interrupted ones."""
+    return int((points["state"] != "interrupted").sum())
+
+
+def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """Return the complete point with the best value, the first of equals, and the first with the defaults, by name."""
+    complete = points[points["state"] == "complete"].reset_index()
+    best = complete.sort_values("value", ascending=task.settings.objective == "heldout", kind="stable")
+    of_defaults = complete[[parameters == task.defaults for parameters in complete["parameters"]]]
+    found = {"defaults": of_defaults.head(1), "best": best.head(1)}
+    return pd.concat([one.set_axis([name][: len(one)]) for name, one in found.items()])
+
+
+def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = False) -> str:
+    """Return the label of the task's detector at a point, as ``run --detector`` takes it.
+
+    A configuration's paths are relative to its folder, so it takes them ``absolute``.
+    """
+    contender = task.contender
+    defaults, name = contender.description.defaults, contender.name
+    given = dict(parse_label(contender.label).arguments)
+    if absolute:
+        for key, value in contender.construction.arguments.items():
+            if key in given and isinstance(value, Prior) and Path(value.origin).is_file():
+                given[key] = str(Path(value.origin).resolve())
+        file, colon, cls = name.rpartition(":")
+        name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else name
+    given |= {key: format_value(value) for key, value in parameters.items() if value != defaults[key]}
+    return str(Label(name, dict(sorted(given.items()))))
+
+
+def write_tuned(task: Task, points: pd.DataFrame, out: Path) -> Path:
+    """Write the best point of a study as a run's configuration, and return the file.
+
+    A UsageError if the file cannot be written, or no point is complete.
+    """
+    file, found, source = out / f"{task.study}.toml", best_and_defaults(points, task), task.source
+    if "best" not in found.index:
+        raise UsageError(f"study {task.study} has no complete point: there is nothing to write to {file}")
+    best: Any = found.loc["best"]
+    plan = {
+        "detectors": [label_at(task, best["parameters"], absolute=True)],
+        "datasets": [str(Path(source).resolve()) if source.endswith(CARD_ENDING) else source],
+    }
+    tuned = {
+        "label": label_at(task, best["parameters"]),
+        "value": best["value"],
+        "value_of_defaults": found["value"].get("defaults"),
+        "study": task.study,
+        "trial": int(best["number"]),
+        "gap": task.reach.gap,
+        "training_hash": task.training_hash(),
+        "tsadbench": __version__,
+        **asdict(task.settings),
+        "trials": n_counted(points),
+    }
+    tables: dict[str, Any] = {name: best[name] for name in ("parameters", "parts")}
+    tables["states"] = points["state"].value_counts().to_dict()
+    lines = ["# Written by tsadbench tune. To use it:  tsadbench run --config THIS_FILE", *_toml(plan)]
+    lines += ["", "[tuned]", *_toml(tuned)]
+    for name, table in tables.items():
+        lines += ["", f"[tuned.{name}]", *_toml(table)]
+    return write_file(file, "\n".join(lines) + "\n")
+
+
+def _toml(table: Mapping[str, object]) -> list[str]:
+    """Return a line for each key with a value: TOML has no null."""
+    return [f"{key} = {toml_value(as_json(value))}" for key, value in table.items() if value is not None]

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 
 from tsadbench._version import __version__
 from tsadbench.base.dataset import hashed_parts
 from tsadbench.base.recording import Recording
-from tsadbench.base.search_space import Choice, Space
+from tsadbench.base.search_space import Choice, Space, Tune, Value
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction, asking, describe
-from tsadbench.tuning.folds import GAP_WITHOUT_END, Fold, Reach, make_folds
-from tsadbench.tuning.objective import ObjectiveName
-from tsadbench.tuning.ranges import FORMS, NEVER_SEARCHED, read_ranges
+from tsadbench.tuning.objective import GAP_WITHOUT_END, Fold, ObjectiveName, Reach, make_folds
+from tsadbench.utils.parameters import JsonValue, nearest
+
+# The user decides these for a run; they are not part of a detector's design.
+NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
+FORMS = "LOW:HIGH, LOW:HIGH:log or A|B|..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,6 @@ class Settings:
     folds: int = 3  # blocks of each training recording
     seed: int = 0
     jobs: int = 1
-    threads: int = 1
     timeout: float | None = None  # seconds for one point
     ranges: tuple[str, ...] = ()  # NAME.parameter=LOW:HIGH (`read_ranges`): add to what the detector declares, and win
 
@@ -44,7 +47,6 @@ class Task:
     reach: Reach  # how far scores see, over all points
     dataset: str
     source: str  # the name or card by which the user gave the data set
-    data_hash: str
     parts: tuple[tuple[Recording, ...], ...]  # what the protocol `strict` trains on, for each fit
     forbidden: tuple[Path, ...]
     settings: Settings
@@ -71,35 +73,29 @@ class Task:
 
     def training_hash(self) -> str:
         """Return the SHA-256 over the training recordings' ids, sensors, times and values, in order."""
-        digest = hashlib.sha256()
-        for part in self.parts:
-            digest.update(f"{len(part)}".encode())
-            for recording in part:
-                for piece in hashed_parts(recording):
-                    digest.update(piece)
+        digest = hashlib.sha256(repr([len(part) for part in self.parts]).encode())
+        for recording in (recording for part in self.parts for recording in part):
+            for piece in hashed_parts(recording):
+                digest.update(piece)
         return digest.hexdigest()
 
     def determinants(self) -> dict[str, str]:
         """Return everything but the study's name that decides a point's value."""
-        settings = self.settings
         return {
             "prior": str(self.contender.prior_hashes),
             "code of the detector": self.contender.description.sources.digest,
             "version of tsadbench": __version__,
             "range": str(dict(self.space)),
             "training data": self.training_hash(),
-            "number of folds": str(settings.folds),
-            "seed": str(settings.seed),
-            "number of threads": str(settings.threads),
+            "number of folds": str(self.settings.folds),
+            "seed": str(self.settings.seed),
         }
 
 
 def make_task(plan: Plan, settings: Settings) -> Task:
-    """Return what is to be tuned.
+    """Return what is to be tuned; once the caller drops the plan, test recordings and labels are gone.
 
-    The task refers to nothing else of the plan: once the caller drops the plan, test recordings and labels are gone. A
-    UsageError if there is nothing to search, or the detector does not offer the objective. A DataError if the training
-    recordings are too short.
+    A UsageError if there is nothing to search; a DataError if the training recordings are too short.
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     space = searched(contender, settings.objective, read_ranges(settings.ranges, contender, dataset.sensors))
@@ -109,7 +105,6 @@ def make_task(plan: Plan, settings: Settings) -> Task:
         reach=reach_of(contender, space, dataset.sensors),
         dataset=dataset.name,
         source=plan.source[0] if plan.source else dataset.name,
-        data_hash=dataset.content_hash,
         parts=tuple(episode.train for episode in plan.episodes),
         forbidden=() if dataset.folder is None else (dataset.folder.resolve(),),
         settings=settings,
@@ -123,49 +118,36 @@ def searched(
 ) -> dict[str, Space]:
     """Return what an objective searches of a detector: not what the user has set, nor what a loss cannot compare.
 
-    A UsageError if that is nothing, or the class declares a parameter that its constructor does not take. If losses of
-    values in a range cannot be compared, though the objective does.
+    A UsageError if that is nothing, or a range is not among it.
     """
-    name, about = contender.name, contender.description
-    accepted = about.defaults.keys() - NEVER_SEARCHED
-    if unknown := about.search_space.keys() - accepted:
+    name, about, heldout = contender.name, contender.description, objective == "heldout"
+    declared, accepted = {**about.search_space, **ranges}, about.defaults.keys() - NEVER_SEARCHED
+    if unknown := declared.keys() - accepted:
         raise UsageError(f"{name}: search_space names {sorted(unknown)}; its parameters: {sorted(accepted)}")
-    declared = {**about.search_space, **ranges}
-    if not declared:
+    if heldout and not about.offers_held_out_loss:
+        raise UsageError(f"{name} has no held-out loss, as it forecasts nothing; use --objective injection")
+    fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
+    space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
+    if wrong := ranges.keys() - space.keys():
         raise UsageError(
-            f"{name} declares no search space: say what to search, --range {name}.PARAMETER={FORMS}; its parameters: "
-            f"{', '.join(sorted(accepted)) or 'none'}"
+            f"--range {name}.{min(wrong)}: held-out losses of its values cannot be compared; use --objective injection"
         )
-    if objective == "heldout" and not about.offers_held_out_loss:
-        raise UsageError(
-            f"{name} has no held-out loss: it forecasts or reconstructs no rows; use --objective injection"
-        )
-    space = {key: values for key, values in declared.items() if key not in contender.construction.given}
-    if objective == "heldout":
-        scoring = contender.traits.scoring_parameters
-        space = {key: values for key, values in space.items() if not values.alters_loss and key not in scoring}
-        if wrong := ranges.keys() - space.keys():
-            raise UsageError(
-                f"--range {name}.{min(wrong)}: {name} does not declare that held-out losses of its values can be "
-                "compared; use --objective injection"
-            )
     if not space:
         raise UsageError(
-            f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; set "
-            "fewer parameters, or take another objective"
+            f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; say "
+            f"what to search, --range {name}.PARAMETER={FORMS}; its parameters: {', '.join(sorted(accepted)) or 'none'}"
         )
     return space
 
 
 def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[str, ...]) -> Reach:
-    """Return how far scores see at most, from the traits at the space's extremes.
-
-    A UsageError if the detector rejects one of these points.
-    """
-    before, after = 1, 0
-    construction = contender.construction
+    """Return how far scores see at most, from the traits at the space's extremes, each of which is checked."""
+    extremes = {name: one.values if isinstance(one, Choice) else (one.low, one.high) for name, one in space.items()}
+    points: list[dict[str, object]] = [{name: one} for name, values in extremes.items() for one in values]
+    points += [{name: values[end] for name, values in extremes.items()} for end in (0, -1)]
+    before, after, construction = 1, 0, contender.construction
     with asking():
-        for point in _extremes(space):
+        for point in ({}, *points):
             at = replace(construction, arguments={**construction.arguments, **point})
             traits = describe(at, sensors=sensors).declared
             before = max(before, GAP_WITHOUT_END if traits.memory is None else traits.memory)
@@ -173,12 +155,44 @@ def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[st
     return Reach(before, after)
 
 
-def _extremes(space: Mapping[str, Space]) -> Iterator[dict[str, object]]:
-    """Yield the defaults, each parameter alone at each of its extremes, and all at their first and last ones."""
-    extremes = {name: one.values if isinstance(one, Choice) else (one.low, one.high) for name, one in space.items()}
-    yield {}
-    for name, values in extremes.items():
-        for value in values:
-            yield {name: value}
-    for end in (0, -1):
-        yield {name: values[end] for name, values in extremes.items()}
+def read_ranges(ranges: Sequence[str], contender: Contender, sensors: tuple[str, ...]) -> dict[str, Space]:
+    """Return the search space of each parameter that a range names.
+
+    Bounds and choices are read as ``NAME[key=value]`` would be; the detector has to accept each of them. A range holds
+    integers if both bounds are integers. A UsageError, if one is wrong, begins with the range.
+    """
+    space: dict[str, Space] = {}
+    with asking():
+        for text in ranges:
+            path, _, values = text.partition("=")
+            name, _, parameter = path.strip().rpartition(".")
+            known = contender.description.defaults.keys() - {*NEVER_SEARCHED, *contender.construction.given, *space}
+            try:
+                if name != contender.name or not values.strip():
+                    raise UsageError(f"expected {contender.name}.parameter={FORMS}")
+                if parameter not in known:
+                    raise UsageError(f"{parameter!r} is unknown, fixed or set elsewhere{nearest(parameter, known)}")
+                space[parameter] = _space(parameter, values.strip(), contender, sensors)
+            except UsageError as error:
+                raise UsageError(f"--range {text}: {error}") from error
+    return space
+
+
+def _space(parameter: str, values: str, contender: Contender, sensors: tuple[str, ...]) -> Space:
+    alters_loss = getattr(contender.description.search_space.get(parameter), "alters_loss", True)
+
+    def read(text: str) -> JsonValue:
+        at = replace(contender.construction, texts={**contender.construction.texts, parameter: text.strip()})
+        return describe(at, sensors=sensors).values[parameter]
+
+    if "|" in values:
+        return Choice(tuple(cast("Value", read(text)) for text in values.split("|")), alters_loss)
+    low, _, rest = values.partition(":")
+    high, _, scale = rest.partition(":")
+    if not high.strip() or scale.strip() not in ("", "log"):
+        raise UsageError(f"expected {FORMS}, found {values!r}")
+    bounds = [read(low), read(high)]
+    if not all(isinstance(bound, int | float) and not isinstance(bound, bool) for bound in bounds):
+        raise UsageError(f"expected numbers as bounds, found {low!r} and {high!r}; choices are written A|B|...")
+    first, last = cast("list[float]", bounds)
+    return Tune(first, last, scale.strip() == "log", alters_loss)
