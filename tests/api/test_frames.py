@@ -137,8 +137,8 @@ def test_without_labels_it_can_be_fitted_and_scores_but_not_be_judged(tmp_path):
         tsadbench.run("t2", dataset_from_frames(TRAIN, name="mine"))
     model = tsadbench.fit_model("t2", mine, tmp_path / "t2.model")
     scored = tsadbench.load_model(tmp_path / "t2.model").score(TEST)
-    np.testing.assert_array_equal(scored.scores, model.score(TEST).scores)
-    assert len(scored.flagged) == len(TEST)
+    pd.testing.assert_frame_equal(scored, model.score(TEST))
+    assert len(scored) == len(TEST)
 
 
 def test_a_run_on_frames_is_the_run_on_the_card_of_the_same_files(tiny_plugin, tmp_path):

@@ -14,9 +14,7 @@ import pytest
 from tests.helpers.noise import PRIOR, SENSORS, noise
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.recording import Recording
-from tsadbench.serving import Model, Stream, fit_model
-from tsadbench.serving.follow import follow_input
-from tsadbench.serving.scoring import score_file, score_stream
+from tsadbench.serving import Model, Stream, fit_model, score_rows
 from tsadbench.utils.numerics import limit_threads
 from tsadbench_detectors.dprgm import DPRGM
 
@@ -51,9 +49,7 @@ def test_a_whole_file(benchmark, model, rows, tmp_path):
     file: Path = tmp_path / "rows.csv"
     file.write_text("\n".join([",".join(SENSORS), *rows]))
     start = time.process_time()
-    benchmark.pedantic(
-        score_file, args=(model, file, model.card.layout), kwargs={"contributions": False}, rounds=1, iterations=1
-    )
+    benchmark.pedantic(lambda: list(score_rows(model, file, model.card.layout)), rounds=1, iterations=1)
     told(benchmark, N_ROWS, time.process_time() - start)
 
 
@@ -87,8 +83,7 @@ def test_rows_in_a_pipe(benchmark, model, rows, rate):
 
     def run() -> None:
         reads, thread = piped(sent, rate)
-        answers = score_stream(model, follow_input(reads, None), "pipe", model.card.layout, contributions=False)
-        counts = [len(scored) for scored in answers]
+        counts = [len(answers) for answers in score_rows(model, reads, model.card.layout)]
         thread.join()
         os.close(reads)
         assert sum(counts) == len(sent)
@@ -107,6 +102,6 @@ def test_one_row_at_a_time(benchmark, model):
 
     def push() -> None:
         row = next(rest)
-        assert len(stream.push(values[row : row + 1]).scores) == 1
+        assert len(stream.push(values[row : row + 1])) == 1
 
     benchmark.pedantic(push, rounds=200)

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.helpers.data import make_data
@@ -52,7 +53,7 @@ def test_it_is_the_benchmarks_fit_with_its_threshold_and_scores(plant, t2_model,
     (recording,) = data.dataset.test
     for model in (t2_model, load_model(model_file)):
         assert model.card.threshold == outcome.record.thresholds[0].threshold
-        np.testing.assert_array_equal(model.score(recording).scores, outcome.scores["test/all/run"])
+        np.testing.assert_array_equal(model.score(recording)["score"], outcome.scores["test/all/run"])
         assert model.card.layout == data.dataset.layout
         assert (model.card.n_rows, model.card.sensors) == (200, data.dataset.sensors)
     assert outcome.scores["test/all/run"][42:50].min() > t2_model.card.threshold.value
@@ -75,8 +76,8 @@ def test_without_a_detector_it_is_multiview_with_its_settings(tsadbench, plant, 
     assert default.card.label == "multiview"
     (recording,) = load_card(card).dataset.test
     expected = fit_model("multiview", str(card), tmp_path / "y.model").score(recording)
-    np.testing.assert_array_equal(default.score(recording).scores, expected.scores)
-    assert expected.flagged[40:50].all()
+    pd.testing.assert_frame_equal(default.score(recording), expected)
+    assert expected["flagged"][40:50].all()
     assert tsadbench("fit", "--dataset", card, "--out", out, "--set", "multiview.accumulation=1").code == 0
     assert load_model(out).card.label == "multiview[accumulation=1]"
     assert load_model(out).card.threshold != default.card.threshold
@@ -92,7 +93,7 @@ def test_a_plant_that_nobody_has_labelled_gives_the_same_model(plant, tmp_path, 
         found = fit_model("t2[smoothing=3]", str(tmp_path / "card.toml"), tmp_path / "t2.model")
         assert found.card.threshold == t2_model.card.threshold
         recording = load_card(plant / "card.toml").dataset.test[0]
-        np.testing.assert_array_equal(found.score(recording).scores, t2_model.score(recording).scores)
+        pd.testing.assert_frame_equal(found.score(recording), t2_model.score(recording))
         refused = tsadbench("run", "--dataset", tmp_path / "card.toml", "-d", "t2", "--out", tmp_path / "runs")
         assert (refused.code, refused.out) == (2, "")
         assert "card.toml" in refused.err
@@ -111,7 +112,7 @@ class TestEntities:
         assert model.card.threshold == threshold
         assert (model.card.n_rows, model.card.manifest["entity"]) == (480, "beta")
         (recording,) = (one for one in data.dataset.test if one.id == "beta/1")
-        np.testing.assert_allclose(model.score(recording).scores, outcome.scores["test/beta/beta/1"])
+        np.testing.assert_allclose(model.score(recording)["score"], outcome.scores["test/beta/beta/1"])
 
     @pytest.mark.parametrize(("options", "name"), [({}, "--entity"), ({"entity": "beat"}, "beta")])
     def test_which_entity_is_asked(self, tmp_path, options, name):
@@ -127,7 +128,7 @@ class TestEntities:
         folds = task().folds()
         of_each = [{one.id.partition("/")[0] for one in (*fold.train, *fold.held_out)} for fold in folds]
         assert of_each == [{machine} for machine in MACHINES for _ in range(2)]
-        assert task(("alpha", "beta")).study != task(("beta", "alpha")).study
+        assert task(("alpha", "beta")).determinants() != task(("beta", "alpha")).determinants()
 
 
 REFUSED = (
@@ -207,8 +208,8 @@ def test_another_librarys_detector_is_kept_as_its_training_rows(tsadbench, plant
     model = fit_model("pyod:KNN[window=2]", str(plant / "card.toml"), out)
     recording = load_card(plant / "card.toml").dataset.test[0]
     answers = load_model(out).score(recording)
-    np.testing.assert_array_equal(answers.scores, model.score(recording).scores)
-    assert answers.flagged[40:50].all()
+    pd.testing.assert_frame_equal(answers, model.score(recording))
+    assert answers["flagged"][40:50].all()
     monkeypatch.setattr("tsadbench.serving.model.library_versions", lambda *_: {"pyod": "99.0"})
     other = tsadbench("score", out, run)
     assert other.code == 2

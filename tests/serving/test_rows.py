@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time as clock
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,24 +17,44 @@ from tests.helpers.german_plant import HEADER, lines
 from tsadbench import DataError
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.reader import load_card
-from tsadbench.serving.follow import Lines
-from tsadbench.serving.rows import RowReader, Rows
+from tsadbench.serving.reading import BREAK, RowReader, Rows
 
-SENSORS = ("Pressure [bar]", "Flow")
 PLAIN = FileFormat(time=("t",), time_formats=("seconds",))
 
 
-def read(text: str | bytes, layout: FileFormat, sensors=SENSORS, cuts=()):
-    data = text.encode() if isinstance(text, str) else text
-    cutter, reader = Lines("x.csv", layout.encoding), RowReader("x.csv", layout, sensors)
-    borders = [0, *sorted(cuts), len(data)]
-    parts = [part for start, stop in pairwise(borders) for part in reader.read(cutter.feed(data[start:stop]))]
-    parts += reader.read(cutter.end())
-    header, rows = reader.end(), Rows.joined(parts)
-    return rows.values, rows.time, header
+@pytest.fixture
+def read(t2_model, tmp_path):
+    """Reads a text through a pipe in pieces, as a model of some sensors would, with the notes of its header."""
+
+    def reading(text: str | bytes, form=PLAIN, sensors=("a", "b"), cuts=(), layout=None) -> tuple[Rows, list[str]]:
+        data = text.encode() if isinstance(text, str) else text
+        notes: list[str] = []
+        card = replace(t2_model.card, sensors=tuple(sensors), layout=layout or form)
+        return Rows.joined(list(RowReader("x.csv", form, card, notes.append).read(_piped(data, cuts)))), notes
+
+    return reading
 
 
-def test_the_cards_reader_and_this_one_agree_on_gaps_marks_and_times(plant, tmp_path):
+def _piped(data: bytes, cuts) -> int:
+    """Return a pipe into which a thread writes; between two pieces it waits until the first has been read."""
+    reads, writes = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writes, "wb", buffering=0) as pipe:
+            for start, stop in pairwise([0, *sorted(cuts), len(data)]):
+                pipe.write(data[start:stop])
+                if cuts:
+                    clock.sleep(0.002)
+
+    threading.Thread(target=write).start()
+    return reads
+
+
+def faults(rows: Rows) -> dict[int, str]:
+    return {row: text for row, text in enumerate(rows.places["reason"]) if text}
+
+
+def test_the_cards_reader_and_this_one_agree_on_gaps_marks_and_times(plant, read, tmp_path):
     rows = lines(5, 60)
     rows[7] = rows[7].replace(rows[7].split(";")[1], "Bad Input")
     rows[8] = rows[8].replace(rows[8].split(";")[1], "")
@@ -40,76 +64,100 @@ def test_the_cards_reader_and_this_one_agree_on_gaps_marks_and_times(plant, tmp_
         (tmp_path / name).write_bytes((plant / name).read_bytes())
     (tmp_path / "run.csv").write_bytes(text.encode())
     loaded = load_card(tmp_path / "card.toml").dataset
-    values, time, header = read(text, loaded.layout)
-    np.testing.assert_array_equal(values, loaded.test[0].values)
-    np.testing.assert_array_equal(time, loaded.test[0].time)
-    assert values[8, 0] == values[6, 0]
-    assert header.notes == ()
+    for cuts in ((), (700, 905, 911, 1500)):
+        found, notes = read(text, loaded.layout, loaded.sensors, cuts)
+        np.testing.assert_array_equal(found.values, loaded.test[0].values)
+        np.testing.assert_array_equal(found.seconds, loaded.test[0].time)
+        assert notes == []
 
 
-TEXT = "\r\n".join([HEADER, *lines(6, 12)]) + "\r\n"
+@given(st.lists(st.integers(0, 700), max_size=6))
+@settings(max_examples=25, deadline=None)
+def test_it_does_not_matter_where_the_bytes_are_cut(read_plant, cuts):
+    text = "\r\n".join([HEADER, *lines(6, 12)]) + "\r\n"
+    whole, found = read_plant(text), read_plant(text, cuts=[cut for cut in cuts if cut <= len(text)])
+    np.testing.assert_array_equal(found.values, whole.values)
+    np.testing.assert_array_equal(found.seconds, whole.seconds)
+    assert len(whole.values) == 12
 
 
-@given(st.lists(st.integers(0, len(TEXT)), max_size=12))
-@settings(max_examples=60, deadline=None)
-def test_it_does_not_matter_where_the_bytes_are_cut(plant_layout, cuts):
-    whole, time, _ = read(TEXT, plant_layout)
-    values, times, _ = read(TEXT, plant_layout, cuts=cuts)
-    np.testing.assert_array_equal(values, whole)
-    np.testing.assert_array_equal(times, time)
-    assert len(whole) == 12
+@pytest.fixture(scope="session")
+def read_plant(t2_model):
+    card = t2_model.card
+
+    def reading(text: str, cuts=()) -> Rows:
+        pieces = RowReader("x.csv", card.layout, card, lambda _: None).read(_piped(text.encode(), cuts))
+        return Rows.joined(list(pieces))
+
+    return reading
 
 
-@pytest.fixture(scope="module")
-def plant_layout(plant) -> FileFormat:
-    return load_card(plant / "card.toml").dataset.layout
+BAD = {
+    "1,2": "2 cells",
+    "1,2,3,4": "4 cells",
+    "5,oops,3": "'a': 'oops'",
+    "5,inf,1": "'a': 'inf'",
+    "-7,1,2": "earlier",
+    "not a time,1,2": "'not a time'",
+    "t,a,b": "'a': 'a'",
+    "5;1;2": "1 cells",
+    " , ,": "time",
+    "1001,,2": "no value of 'a'",
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("t,a,bb\n", "'b'.*'bb'"),
-        ("t,a,b\n1,2\n", "line 2"),
-        ("t,a,b\n1,2,3\n2,x,4\n", "line 3.*'a'.*'x'"),
-        ("t,a,b\n1,2,3\n2,3,inf\n", "line 3.*'b'.*inf"),
-        ("t,a,b\n5,2,3\n4,2,3\n", "line 3"),
-        (b"t,a,b\n1,2,\xe9\n", "line 2.*0xe9"),
-    ],
-)
-def test_what_is_wrong_is_told_with_its_line(text, names):
-    with pytest.raises(DataError, match=f"^x.csv.*{names}"):
-        read(text, PLAIN, ("a", "b"))
+def test_each_broken_line_has_a_reason_with_its_place_and_the_others_none(read):
+    text = ["t,a,b", "1000,1,2", *BAD, "", "1002,3,4"]
+    rows, _ = read("\n".join(text))
+    found = faults(rows)
+    assert list(found) == list(range(1, 1 + len(BAD)))
+    for row, reason in zip(found, BAD.values(), strict=True):
+        assert found[row].startswith(f"line {row + 2}: ")
+        assert reason in found[row]
+    assert rows.values[[0, -1]].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert len(rows.values) == 2 + len(BAD)  # an empty line is no row
 
 
-def test_other_orders_are_taken_by_name_and_said():
-    values, time, header = read("x,Flow,,Pressure [bar]\n9,1,8,2\n", FileFormat(time=("t",)))
-    assert values.tolist() == [[2.0, 1.0]]
-    assert time is None
-    assert len(header.notes) == 3  # another order, no times, and a column that is not used
-    assert "'t'" in header.notes[1]
-    assert "'x'" in header.notes[2]
+def test_bytes_that_are_no_text_spoil_their_cell_alone(read):
+    assert list(faults(read(b"t,a,b\n1,2,\xe9\n2,2,3\n")[0])) == [0]
 
 
-def test_rows_before_a_wrong_one_are_given():
-    reading = RowReader("x", PLAIN, ("a", "b")).read(["t,a,b", "1,2,3", "2,3,4", "3,x,5", "4,5,6"])
-    rows = next(reading)
-    assert rows.values.tolist() == [[2.0, 3.0], [3.0, 4.0]]
-    assert rows.time.tolist() == [1.0, 2.0]
-    with pytest.raises(DataError, match="line 4"):
-        next(reading)
+def test_values_are_carried_over_broken_rows_and_after_many_times_may_begin_anew(read):
+    form = FileFormat(time=("t",), time_formats=("seconds",), fill="forward-fill")
+    text = ["t,a,b", "50,1,1", *["oops"] * BREAK, "3,,7", "4,2,2", "5,,3", *["oops"] * (BREAK - 1), "4,5,5", "6,,4"]
+    for cuts in ((), (20, 60, 75, 90)):
+        rows, _ = read("\n".join(text), form, cuts=cuts)
+        good = [0, BREAK + 1, BREAK + 2, BREAK + 3, 2 * BREAK + 4]
+        assert rows.seconds[good].tolist() == [50, 3, 4, 5, 6]
+        np.testing.assert_array_equal(rows.values[good, 0], [1, 1, 2, 2, 2])
+        assert "earlier" in faults(rows)[2 * BREAK + 3]
 
 
-def test_a_header_can_be_searched_for():
-    values, _, header = read("report\nmade by Ann\na,b\n1,2\n", FileFormat(header_line="search"), ("a", "b"))
-    assert values.tolist() == [[1.0, 2.0]]
-    assert header.line == 3
+def test_a_column_of_times_that_an_option_names_must_be_there(read):
+    with pytest.raises(DataError, match="'t'"):
+        read("x,a,b\n1,2,3\n", layout=FileFormat(time=("x",)))
+
+
+def test_columns_are_taken_by_name_and_others_are_noted(read):
+    rows, notes = read("x,b,,a\n9,1,8,2\n", FileFormat(time=("t",)))
+    assert rows.values.tolist() == [[2.0, 1.0]]
+    assert rows.seconds is None
+    assert rows.places["row"].tolist() == [0]
+    assert len(notes) == 2  # no times, and a column that is not used
+    assert "'t'" in notes[0]
+    assert "'x'" in notes[1]
+
+
+def test_a_header_can_be_searched_for_and_units_are_left_out(read):
+    form = FileFormat(header_line="search", units_line=True)
+    rows, _ = read("report\nmade by Ann\na,b\nbar,m3/h\n1,2\n1,x\n", form, cuts=(20, 30))
+    assert rows.values[0].tolist() == [1.0, 2.0]
+    assert faults(rows)[1].startswith("line 6")
     with pytest.raises(DataError, match=r"x\.csv"):
-        read("report\n1,2\n", FileFormat(header_line="search"), ("a", "b"))
+        read("report\n1,2\n", form)
 
 
-def test_a_line_of_units_is_left_out():
-    layout = FileFormat(units_line=True)
-    values, _, _ = read("a,b\nbar,m3/h\n1,2\n", layout, ("a", "b"), cuts=[6])
-    assert values.tolist() == [[1.0, 2.0]]
-    with pytest.raises(DataError, match="line 4"):
-        read("a,b\nbar,m3/h\n1,2\n1,x\n", layout, ("a", "b"))
+@pytest.mark.parametrize("text", ["", "t,a,bb\n1,2,3\n", "t;a;b\n1;2;3\n"])
+def test_a_file_without_the_sensors_is_refused(read, text):
+    with pytest.raises(DataError, match=r"^x\.csv"):
+        read(text)

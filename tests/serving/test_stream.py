@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,15 +36,13 @@ def test_any_chunks_give_the_batchs_answers(t2_model, chunks, before, after, tim
         time = np.arange(seen, seen + count, dtype=float) if timed else None
         found.append(stream.push(rows[seen : seen + count], time))
         seen += count
-        assert sum(len(one.scores) for one in found) == max(0, seen - after)
+        assert sum(map(len, found)) == max(0, seen - after)
         assert len(stream._values) <= before + after
     found.append(stream.finish())
-    assert len(stream.finish().scores) == 0
-    if seen == 0:
-        return
-    expected = model.score(_recording(rows), contributions=True)
-    for name in ("scores", "flagged", "contributions"):
-        np.testing.assert_array_equal(np.concatenate([getattr(one, name) for one in found]), getattr(expected, name))
+    assert len(stream.finish()) == 0
+    if seen:
+        expected = model.score(_recording(rows), contributions=True)
+        pd.testing.assert_frame_equal(pd.concat([one for one in found if len(one)]), expected, check_exact=True)
 
 
 def _recording(rows):
@@ -52,7 +51,7 @@ def _recording(rows):
 
 def test_a_row_without_a_score_is_not_flagged(t2_model):
     answers = model_of(Around(before=2, after=0), t2_model.card).score(_recording(np.full((4, 2), 1.0)))
-    assert answers.flagged.tolist() == [False, False, True, True]
+    assert answers["flagged"].tolist() == [False, False, True, True]
 
 
 def test_where_scores_depend_on_all_rows_all_are_kept(t2_model):
@@ -67,16 +66,19 @@ def test_where_scores_depend_on_all_rows_all_are_kept(t2_model):
 
     model = model_of(Mean(), t2_model.card)
     stream = Stream(model)
-    assert stream.keeps_all
     rows = np.random.default_rng(1).normal(size=(30, 2))
-    found = [stream.push(rows[i : i + 1]).scores for i in range(30)]
-    np.testing.assert_array_equal(np.concatenate(found), model.score(_recording(rows)).scores)
+    found = pd.concat([stream.push(rows[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(found["score"], model.score(_recording(rows))["score"])
 
 
-def test_where_scores_depend_on_rows_to_come_there_is_no_stream(t2_model):
+def test_where_scores_depend_on_rows_to_come_only_whole_recordings_are_scored(t2_model):
     class Leaky(Around):
         def declared_traits(self):
             return Traits(leaky="the scored recording's mean")
 
+    model, rows = model_of(Leaky(), t2_model.card), np.random.default_rng(1).normal(size=(30, 2))
     with pytest.raises(UsageError, match="mean"):
-        Stream(model_of(Leaky(), t2_model.card))
+        Stream(model)
+    stream = Stream(model, whole=True)
+    assert len(stream.push(rows)) == 0
+    pd.testing.assert_frame_equal(stream.finish(), model.score(_recording(rows)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
-from tsadbench.tuning.folds import SMALLEST_GAP, Reach, make_folds
+from tsadbench.tuning.objective import SMALLEST_GAP, Reach, make_folds
 
 
 def numbered(*lengths: int) -> list[Recording]:
@@ -70,7 +70,7 @@ def test_a_short_recording_is_trained_on_whole():
 
 
 def test_too_short_recordings_are_told():
-    with pytest.raises(DataError, match="110.*300.*--folds"):
+    with pytest.raises(DataError, match="110.*300"):
         make_folds(numbered(300, 40), 3, Reach(60, 0))
     with pytest.raises(DataError, match="70"):
         make_folds(numbered(330), 3, Reach(60, 10))

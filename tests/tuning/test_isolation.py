@@ -18,6 +18,7 @@ from tests.helpers.trials import DISTANCE
 from tests.tuning.conftest import Listens
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.sandbox import Box
 from tsadbench.tuning import study
 from tsadbench.tuning.study import run_study
 from tsadbench.tuning.task import Settings, make_task
@@ -139,20 +140,18 @@ def test_the_command_has_dropped_the_test_recordings_and_labels_when_the_search_
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
-def test_no_test_row_is_in_the_memory_of_the_boxes(storage):
+def test_no_test_row_is_in_the_memory_of_the_boxes(storage, monkeypatch):
     data = marked_data()
     seen = {}
 
-    class Looks:
-        def step(self, number, done, of):
-            if not seen:  # in the middle of a point
-                for process in children():
-                    seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
+    class Looks(Box):
+        def fit(self, recordings):
+            super().fit(recordings)
+            for process in children() if not seen else ():
+                seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
 
-        def ended(self, number, result):
-            pass
-
-    run_study(tasked(data, trials=3), storage, Looks())
+    monkeypatch.setattr("tsadbench.tuning.objective.Box", Looks)
+    run_study(tasked(data, trials=1), storage, Listens())
     assert n_found(data.dataset.test[0].values.tobytes(), _TEST) == 300  # the method sees what is there
     assert len(seen) >= 2  # the boxes' server, a box
     assert sum(train >= 200 for train, _ in seen.values()) >= 1
@@ -168,7 +167,7 @@ def test_rows_that_recur_in_a_test_recording_are_not_tuned_on():
     data = LabelledDataset(
         Dataset("shares", (train,), (test,), splits), Labels({"test": np.zeros(40, dtype=bool)}, splits)
     )
-    (recording,) = tasked(data).train
+    ((recording,),) = tasked(data).parts
     assert recording.n_rows == 560
     np.testing.assert_array_equal(recording.values, values[:560])
 
@@ -198,5 +197,5 @@ def test_a_detector_that_reaches_for_the_data_is_invalid_and_the_study_goes_on(t
     (tmp_path / "reads.py").write_text(READS % f"open('{tmp_path}/data/labels.csv')")
     task = tasked(marked_data(tmp_path / "data"), f"{tmp_path}/reads.py:Reads")
     found = run_study(task, storage, Listens())
-    assert found.counts == {"invalid": 2}
-    assert "data" in found.points[0].reason
+    assert found["state"].tolist() == ["invalid"] * 2
+    assert "data" in found["reason"][0]

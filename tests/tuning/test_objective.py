@@ -10,10 +10,14 @@ from tests.helpers.tunable import Guess
 from tsadbench import Recording
 from tsadbench.sandbox import BoxFailure, Construction, Limits
 from tsadbench.tuning.faults import KINDS, Plant, with_faults
-from tsadbench.tuning.folds import Reach, make_folds
-from tsadbench.tuning.objective import HeldOut, Injection, auprc
+from tsadbench.tuning.objective import Objective, Reach, auprc, make_folds
 
 REACH = Reach(before=4, after=2)
+
+
+def measured(name: str, folds, parameters: dict[str, object], seed: int = 0) -> list[dict[str, float]]:
+    objective, limits = Objective(name, folds, seed=seed), Limits()
+    return [objective.fold(number, Construction.of(Guess, parameters), limits) for number in range(objective.n_folds)]
 
 
 def rows(n_rows: int = 400) -> Recording:
@@ -23,36 +27,27 @@ def rows(n_rows: int = 400) -> Recording:
 def test_the_held_out_loss_is_that_of_the_blocks_alone():
     recording = Recording("steps", np.repeat([1.0, 2.0, 4.0], 100)[:, None], ("a",))
     folds = make_folds([recording], 3, REACH)
-    steps = list(HeldOut(folds).steps(Construction.of(Guess, {"guess": 3.0}), Limits()))
-    assert [(step.name, step.fold, step.value) for step in steps] == [
-        ("loss", 0, 4.0),
-        ("loss", 1, 1.0),
-        ("loss", 2, 1.0),
-    ]
+    assert measured("heldout", folds, {"guess": 3.0}) == [{"loss": 4.0}, {"loss": 1.0}, {"loss": 1.0}]
 
 
 def test_injections_are_found_as_well_as_average_precision_says():
     recording = rows()
     folds = make_folds([recording], 2, REACH)
-    objective = Injection(folds, seed=5)
-    steps = list(objective.steps(Construction.of(Guess, {}), Limits()))
-    assert len(steps) == objective.n_steps == 2 * len(KINDS)
-    for step, (number, place) in zip(steps, [(n, k) for n in range(2) for k in range(len(KINDS))], strict=True):
-        kind, fold = KINDS[place], folds[number]
+    for number, (fold, found) in enumerate(zip(folds, measured("injection", folds, {}, seed=5), strict=True)):
         (held_out,) = fold.held_out
-        faulty = with_faults(held_out, 4, kind, Plant.of(fold.train), np.random.default_rng([5, number, place, 0]))
         mean = np.concatenate([one.values for one in fold.train]).mean(axis=0)
-        scores = np.abs(faulty.recording.values - mean).max(axis=1)
-        assert (step.name, step.fold) == (kind.name, number)
-        assert step.value == pytest.approx(average_precision_score(faulty.rows[4:], scores[4:]), abs=1e-12)
+        assert list(found) == [kind.name for kind in KINDS]
+        for place, kind in enumerate(KINDS):
+            generator = np.random.default_rng([5, number, place, 0])
+            recording, faulty = with_faults(held_out, 4, kind, Plant.of(fold.train), generator)
+            scores = np.abs(recording.values - mean).max(axis=1)
+            assert found[kind.name] == pytest.approx(average_precision_score(faulty[4:], scores[4:]), abs=1e-12)
 
 
 def test_a_detector_that_ranks_upside_down_is_worth_less():
     folds = make_folds([rows()], 2, REACH)
-    objective = Injection(folds, seed=0)
     values = {
-        sign: np.mean([step.value for step in objective.steps(Construction.of(Guess, {"sign": sign}), Limits())])
-        for sign in (1, -1)
+        sign: np.mean([[*fold.values()] for fold in measured("injection", folds, {"sign": sign})]) for sign in (1, -1)
     }
     assert values[1] > 3 * values[-1]
 
@@ -69,5 +64,5 @@ def test_average_precision_by_hand_rows_without_a_score_are_the_worst_case():
 def test_a_loss_that_is_not_finite_is_a_failure():
     folds = make_folds([rows()], 2, REACH)
     with pytest.raises(BoxFailure, match="held_out_loss") as caught:
-        list(HeldOut(folds).steps(Construction.of(Guess, {"guess": float("nan")}), Limits()))
+        measured("heldout", folds, {"guess": float("nan")})
     assert caught.value.status == "invalid"

@@ -20,7 +20,7 @@ from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, Tune
 from tsadbench.execution.plan import Contender
 from tsadbench.registry import entries, load_detector, package_of
-from tsadbench.tuning.folds import GAP_WITHOUT_END
+from tsadbench.tuning.objective import GAP_WITHOUT_END
 from tsadbench.tuning.task import reach_of, searched
 from tsadbench.utils.parameters import parse_arguments
 

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from optuna.trial import TrialState, create_trial
 
@@ -16,59 +17,58 @@ from tests.helpers.fits import NotingBox, fits
 from tests.helpers.processes import boxes
 from tests.tuning.conftest import Listens
 from tsadbench import UsageError
-from tsadbench.tuning.storage import open_storage
-from tsadbench.tuning.study import MeanPruner, run_study
-from tsadbench.tuning.study_result import Point, StudyResult
+from tsadbench.tuning.study import best_and_defaults, n_counted, run_study
 
 pytestmark = pytest.mark.slow
 
 
 def parameters(result):
-    return [dict(point.parameters) for point in result.points]
+    return [*result["parameters"]]
 
 
 def test_the_defaults_come_first_and_the_best_guess_is_near_the_mean(task, tmp_path):
     found = run_study(task("Guess", objective="heldout", trials=12), f"sqlite:///{tmp_path}/studies.sqlite3", Listens())
-    assert len(found.points) == 12
+    assert len(found) == 12
     assert parameters(found)[0] == {"guess": 0.5}
-    first = found.points[0]
-    rows = np.concatenate([one.values for one in task("Guess").train])
+    first, best = found.loc[0], best_and_defaults(found, task("Guess", objective="heldout")).loc["best"]
+    ((*train,),) = task("Guess").parts
+    rows = np.concatenate([one.values for one in train])
     assert first.value == pytest.approx(((rows - 0.5) ** 2).mean(), rel=0.05)
-    assert not found.maximise
-    assert abs(found.best.parameters["guess"]) < 0.3
-    assert found.best.value < first.value
+    assert abs(best["parameters"]["guess"]) < 0.3
+    assert best["value"] == found["value"].min() < first.value
 
 
 def test_injection_searches_what_heldout_may_not_and_reports_each_kind(task, storage):
     found = run_study(task("Guess", trials=5), storage, Listens())
-    assert set(found.points[0].parameters) == {"guess", "sign", "memory"}
-    assert found.maximise
-    assert found.storage == storage
-    assert found.best.parameters["sign"] == 1
-    assert found.best.value == pytest.approx(np.mean(list(found.best.parts.values())))
-    assert list(found.best.parts) == ["spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"]
+    assert set(parameters(found)[0]) == {"guess", "sign", "memory"}
+    shown = best_and_defaults(found, task("Guess"))
+    best = shown.loc["best"]
+    assert best["parameters"]["sign"] == 1
+    assert best["value"] == found["value"].max() == pytest.approx(np.mean([*best["parts"].values()]))
+    assert shown["value"]["defaults"] == found["value"][0]
+    assert list(best["parts"]) == ["spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"]
 
 
-def test_a_study_that_goes_on_is_the_study_that_was_not_interrupted(task, tmp_path):
-    at_once = run_study(task("Guess", trials=13, objective="heldout"), f"journal:{tmp_path}/once", Listens())
-    for trials in (3, 12, 13):
-        in_parts = run_study(
-            task("Guess", trials=trials, objective="heldout"), f"sqlite:///{tmp_path}/parts", Listens()
-        )
-        assert len(in_parts.points) == trials
-    assert in_parts == at_once
+def test_a_study_goes_on_without_repeating_its_first_draws(task, storage):
+    for trials in (3, 6, 9):
+        found = run_study(task("Guess", trials=trials, objective="heldout"), storage, Listens())
+        assert len(found) == trials
+    guesses = [point["guess"] for point in parameters(found)]
+    assert guesses[0] == 0.5
+    assert len(set(guesses)) == 9
     listens = Listens()
-    again = run_study(task("Guess", trials=13, objective="heldout"), f"sqlite:///{tmp_path}/parts", listens)
-    assert again == at_once
-    assert listens.steps == listens.results == []
+    again = run_study(task("Guess", trials=9, objective="heldout"), storage, listens)
+    pd.testing.assert_frame_equal(again, found)
+    assert listens.results == []
 
 
-def test_what_changes_values_changes_the_studys_name_and_nothing_else_does(task):
-    name = task("Guess").study
-    for other in ({"objective": "heldout"}, {"folds": 3}, {"seed": 1}, {"threads": 2}):
-        assert task("Guess", **other).study != name
-    for other in ({"trials": 9}, {"jobs": 2}, {"timeout": 5.0}, {"prune": False}):
-        assert task("Guess", **other).study == name
+@pytest.mark.parametrize("other", [{"folds": 3}, {"seed": 1}, {"ranges": ("tests.helpers.tunable:Guess.guess=0:1",)}])
+def test_points_that_cannot_be_compared_do_not_enter_one_study(task, storage, other):
+    run_study(task("Guess", trials=1, objective="injection"), storage, Listens())
+    with pytest.raises(UsageError, match=min(other).removesuffix("s")):
+        run_study(task("Guess", trials=2, objective="injection", **other), storage, Listens())
+    for name in ({"objective": "heldout"}, {"detector": "Guess[memory=2]"}):
+        assert task(**{"detector": "Guess", **name}).study != task("Guess").study
 
 
 def test_what_is_set_is_not_searched(task):
@@ -81,10 +81,11 @@ def test_a_point_is_measured_once(task, storage, tmp_path, monkeypatch):
     monkeypatch.setattr("tsadbench.tuning.objective.Box", NotingBox)
     diary = tmp_path / "diary"
     found = run_study(task(f"Counts[diary={diary}]", trials=6, objective="heldout"), storage, Listens())
-    assert len(found.points) == 6
-    assert {point.parameters["guess"] for point in found.points} == {0.5, -0.5}
+    assert len(found) == 6
+    guesses = [point["guess"] for point in parameters(found)]
+    assert set(guesses) == {0.5, -0.5}
     assert fits(diary) == 2 * 2  # points by folds
-    assert len({point.value for point in found.points if point.parameters["guess"] == 0.5}) == 1
+    assert found["value"].groupby(guesses).nunique().tolist() == [1, 1]
 
 
 def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, storage, tmp_path, monkeypatch):
@@ -102,51 +103,41 @@ def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, st
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         run_study(tuned, storage, Listens())
-    study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
+    study = optuna.load_study(study_name=tuned.study, storage=storage)
     assert 1 <= len(study.trials) <= 2
-    assert all(trial.state is TrialState.FAIL and "status" not in trial.user_attrs for trial in study.trials)
+    assert all(trial.state is TrialState.FAIL and "state" not in trial.user_attrs for trial in study.trials)
     assert seen, "no box had been open"
     assert not boxes(), "a box is left"
 
 
 def test_failures_are_counted_and_told_and_do_not_end_the_study(task, storage):
     found = run_study(task("Fails", trials=8, objective="heldout"), storage, Listens())
-    failed = [point for point in found.points if point.parameters["guess"] > 0]
+    failed = found[[point["guess"] > 0 for point in parameters(found)]]
     assert 1 < len(failed) < 8
-    ((state, reason),) = {(point.state, point.reason) for point in failed}
-    assert state == "error"
-    assert re.search(r"ValueError.*tunable\.py:\d+", reason)
-    assert found.counts["error"] == len(failed)
-    assert found.n_counted == 8
-    assert found.best.parameters["guess"] <= 0
+    assert set(failed["state"]) == {"error"}
+    assert (found["state"] == "error").sum() == len(failed)
+    assert all(re.search(r"ValueError.*tunable\.py:\d+", reason) for reason in failed["reason"])
+    assert n_counted(found) == 8
+    assert best_and_defaults(found, task("Fails", objective="heldout"))["parameters"]["best"]["guess"] <= 0
 
 
 def test_a_point_over_its_time_is_a_timeout(task, storage):
     found = run_study(task("Fails[how=sleep]", trials=1, timeout=1.0), storage, Listens())
-    assert [point.state for point in found.points] == ["timeout"]
-    assert "1 s" in found.points[0].reason
-    assert found.best is None
+    assert found["state"].tolist() == ["timeout"]
+    assert "1 s" in found["reason"][0]
+    assert best_and_defaults(found, task("Fails[how=sleep]")).empty
 
 
-def test_several_points_at_a_time_give_the_same_values(task, tmp_path):
-    results = [
-        run_study(
-            task("Guess", trials=5, jobs=jobs, prune=False, objective="heldout"),
-            f"journal:{tmp_path}/{jobs}",
-            Listens(),
-        )
-        for jobs in (1, 3)
-    ]
-    assert [len(result.points) for result in results] == [5, 5]
-    alone, together = ({str(p.parameters): p.value for p in result.points} for result in results)
-    assert alone == together  # random draws so far: by their number, not by who draws
+def test_several_points_at_a_time_are_all_counted(task, storage):
+    found = run_study(task("Guess", trials=5, jobs=3, objective="heldout"), storage, Listens())
+    assert found.index.tolist() == list(range(5))
+    assert n_counted(found) == 5
 
 
 def test_an_interrupted_trial_does_not_count(task, storage):
     tuned = task("Guess", trials=2)
     run_study(tuned, storage, Listens())
-    study = optuna.load_study(study_name=tuned.study, storage=open_storage(storage))
-    study.tell(study.ask(), state=TrialState.FAIL)  # what Optuna makes of a trial that nobody hears of
+    study = optuna.load_study(study_name=tuned.study, storage=storage)
     study.add_trial(
         create_trial(
             state=TrialState.FAIL,
@@ -155,36 +146,29 @@ def test_an_interrupted_trial_does_not_count(task, storage):
         )
     )
     found = run_study(task("Guess", trials=3), storage, Listens())
-    assert found.counts["interrupted"] == 1
-    assert found.n_counted == 3
+    assert found["state"].tolist().count("interrupted") == 1
+    assert n_counted(found) == 3
 
 
-@pytest.mark.parametrize(
-    ("numbers", "given_up"), [([0.1, 0.2], True), ([0.9, 0.1], False), ([0.4, 0.61], False), ([0.1], False)]
-)
-def test_a_point_is_given_up_by_its_mean_so_far(numbers, given_up):
-    study = optuna.create_study(direction="maximize")
-    for _ in range(5):
-        study.add_trial(create_trial(value=0.0, intermediate_values={0: 0.9, 1: 0.1, 2: 0.0}))
-    trial = create_trial(state=TrialState.PRUNED, intermediate_values=dict(enumerate(numbers)))
-    assert MeanPruner(2).prune(study, trial) is given_up
-    flipped = optuna.create_study(direction="minimize")
-    for _ in range(5):
-        flipped.add_trial(create_trial(value=0.0, intermediate_values={0: -0.9, 1: -0.1, 2: 0.0}))
-    mirrored = create_trial(state=TrialState.PRUNED, intermediate_values={k: -v for k, v in enumerate(numbers)})
-    assert MeanPruner(2).prune(flipped, mirrored) is given_up
+def test_points_that_are_worse_than_most_after_a_fold_are_given_up(task, storage):
+    found = run_study(task("Guess", trials=20, objective="heldout"), storage, Listens())
+    distance = pd.Series([abs(point["guess"]) for point in parameters(found)])  # the smaller, the smaller the loss
+    pruned, complete = (distance[found["state"] == state] for state in ("pruned", "complete"))
+    assert len(pruned) + len(complete) == 20
+    assert set(found["state"][:5]) == {"complete"}
+    assert pruned.min() > complete.min()
+    assert pruned.mean() > complete.mean()
 
 
-def test_the_best_of_equals_is_the_first():
-    points = tuple(Point(n, "complete", {}, value, {}) for n, value in enumerate([0.5, 0.7, 0.7]))
-    pruned = Point(3, "pruned", {}, None, {})
-    assert StudyResult((*points, pruned), maximise=True).best.number == 1
-    assert StudyResult((*points, pruned), maximise=False).best.number == 0
-    assert StudyResult((pruned,), maximise=True).best is None
+def test_the_best_of_equals_is_the_first(task):
+    columns = {"state": ["complete"] * 3 + ["pruned"], "value": [0.5, 0.7, 0.7, np.nan], "parameters": [{}] * 4}
+    points = pd.DataFrame(columns).rename_axis("number")
+    for objective, best in (("injection", 1), ("heldout", 0)):
+        assert best_and_defaults(points, task("Guess", objective=objective))["number"]["best"] == best
 
 
-@pytest.mark.parametrize("url", ["nonsense", "postgresql://me:secret@localhost:1/x", "journal:/no/such/folder/x"])
-def test_a_storage_that_cannot_be_had_is_told_without_its_password(url):
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://me:secret@localhost:1/x", "sqlite:////no/such/folder/x"])
+def test_a_storage_that_cannot_be_had_is_told_without_its_password(task, url):
     with pytest.raises(UsageError) as caught:
-        open_storage(url)
+        run_study(task("Guess"), url, Listens())
     assert "secret" not in str(caught.value)

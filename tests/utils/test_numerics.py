@@ -8,10 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
-
-from tsadbench.serving.model import _limited_threads
-from tsadbench.utils.numerics import limit_threads
+from threadpoolctl import threadpool_info
 
 
 def threads() -> set[int]:
@@ -19,23 +16,6 @@ def threads() -> set[int]:
 
     np.ones((2, 2)) @ np.ones((2, 2))
     return {pool["num_threads"] for pool in threadpool_info()} | {torch.get_num_threads()}
-
-
-def test_a_block_is_limited_and_what_was_comes_back():
-    import torch
-
-    before = torch.get_num_threads()
-    with threadpool_limits():
-        limit_threads(2)
-        with _limited_threads(1):
-            assert threads() == {1}
-        assert threads() == {2}
-        try:
-            with _limited_threads(1):
-                raise KeyError
-        except KeyError:
-            assert threads() == {2}
-    torch.set_num_threads(before)
 
 
 AFTER_AN_IMPORT = """

@@ -10,10 +10,7 @@ import typer
 from tsadbench.cli import complete
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import (
-    AllowChangedDataOption,
-    DataOption,
     MemoryOption,
-    RequireSealOption,
     SettingsOption,
     ThreadsOption,
     TimeoutOption,
@@ -45,9 +42,6 @@ def fit(
     threads: ThreadsOption = 1,
     timeout: TimeoutOption = None,
     memory: MemoryOption = None,
-    require_seal: RequireSealOption = False,
-    data: DataOption = None,
-    allow_changed_data: AllowChangedDataOption = False,
 ) -> None:
     """Fit a detector on a data set's training recordings and write it, with its threshold, to a file.
 
@@ -55,7 +49,6 @@ def fit(
     the one that `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the
     detector fails.
     """
-    from tsadbench.base.dataset import DataOptions
     from tsadbench.sandbox import BoxFailure
     from tsadbench.serving import fit_model
     from tsadbench.utils.progress import progress
@@ -71,10 +64,8 @@ def fit(
                 settings=settings or (),
                 seed=seed,
                 threads=threads,
-                data=DataOptions(directory=data, allow_changed=allow_changed_data),
                 timeout=timeout,
                 memory_mib=memory,
-                require_seal=require_seal,
                 listener=progress,
             )
     except BoxFailure as failure:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import numpy as np
+import pandas as pd
+from annotated_types import Interval
 from pydantic import TypeAdapter, ValidationError
 from threadpoolctl import threadpool_limits
 
@@ -29,18 +27,15 @@ from tsadbench.execution.identity import library_versions
 from tsadbench.registry import Source, is_registered, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, Description, Limits, describe
 from tsadbench.sandbox.description import described
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.files import read_bytes
-from tsadbench.utils.numerics import limit_threads
 from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.toml import fault_text
 
-SCHEMA = 1
 MAGIC = b"PK\x03\x04"
 _DIGEST_BYTES = 64
 _CARD = "model.json"
 _MOST_BYTES = 2**32
-_MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,122 +52,72 @@ class ModelCard:
     dataset: str
     n_rows: int  # of the training rows
     layout: FileFormat  # how files with rows of that data set are written
-    manifest: Mapping[str, JsonValue]  # seed, threads, versions, hash of the data, when and on what machine
-    schema: int = SCHEMA
+    threads: Annotated[int, Interval(ge=1, le=1024)]  # of the fit
+    manifest: Mapping[str, JsonValue]  # seed, versions, hash of the data, when and on what machine
+    schema: Literal[1] = 1
+
+    def __post_init__(self) -> None:
+        """Raise a ModelFileError if every score, or none, exceeds the threshold."""
+        if not math.isfinite(self.threshold.value):
+            raise ModelFileError(f"expected a finite threshold, found {self.threshold.value}: it tells no rows apart")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoredRows:
-    """Rows of one recording, scored.
-
-    Parameters
-    ----------
-    scores
-        [n_rows], NaN if a row cannot be scored.
-    flagged
-        [n_rows], True where the score exceeds the threshold.
-    contributions
-        [n_rows, n_sensors], of each sensor to the score; None unless asked for.
-    first_row
-        Number of the first of these rows in its recording, counted from 0.
-    time
-        [n_rows] seconds since 1970; None if no column holds times.
-    notes
-        What a user should know of the recording; given once per recording.
-    numbers
-        [n_rows] their numbers in the input, counted from 0, if rows of it were skipped; None if they are consecutive.
-    reasons
-        Why rows, counted from the first of these, were not scored, if a value is missing.
-    """
-
-    scores: FloatArray
-    flagged: BoolArray
-    contributions: FloatArray | None = None
-    first_row: int = 0
-    time: FloatArray | None = None
-    notes: tuple[str, ...] = ()
-    numbers: IntArray | None = None
-    reasons: Mapping[int, str] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.scores)
+_CARDS = TypeAdapter(ModelCard)
 
 
 @dataclass(frozen=True, slots=True)
 class BoxedDetector:
-    """A detector restored in a box, with the traits that say how far its scores reach."""
+    """A detector restored in a box; its methods are those of `Detector`, and raise a BoxFailure if it fails."""
 
     box: Box
     traits: Traits
 
     def declared_traits(self) -> Traits:
-        """Return its traits."""
+        """Return its traits, which say how far its scores reach."""
         return self.traits
 
     def score(self, rows: Series) -> FloatArray:
-        """Return scores [n_rows]; a BoxFailure if it fails."""
+        """Return scores [n_rows]."""
         with _refused("DataError", DataError):
             return self.box.score(as_recording(rows))
 
     def contributions(self, rows: Series) -> FloatArray:
-        """Return each sensor's contribution [n_rows, n_sensors]; a BoxFailure if it fails."""
+        """Return each sensor's contribution [n_rows, n_sensors]."""
         with _refused("UsageError", UsageError), _refused("DataError", DataError):
             return self.box.contributions(as_recording(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """A fitted detector with its threshold.
-
-    Parameters
-    ----------
-    detector
-        The fitted detector.
-    card
-        What its file says about it.
-    notes
-        What is different on this machine from where it was fitted.
-    """
+    """A fitted detector with its threshold."""
 
     detector: Detector | BoxedDetector
-    card: ModelCard
-    notes: tuple[str, ...] = ()
+    card: ModelCard  # what its file says about it
+    notes: tuple[str, ...] = ()  # what is different on this machine from where it was fitted
 
-    def score(self, rows: Series, *, contributions: bool = False) -> ScoredRows:
-        """Return scores and flags of one series.
+    def score(self, rows: Series, *, contributions: bool = False) -> pd.DataFrame:
+        """Score one series: a recording, a data frame or an array [n_rows, n_sensors].
 
-        Parameters
-        ----------
-        rows
-            A recording, a data frame or an array [n_rows, n_sensors].
-        contributions
-            Whether to ask for each sensor's contribution as well.
-
-        Raises
-        ------
-        DataError
-            If it does not have the model's sensors.
-        UsageError
-            If the detector has no contributions.
+        Returns
+        -------
+        pandas.DataFrame
+            For each row its ``score`` (NaN if it cannot be scored) and whether it is ``flagged``: the score exceeds the
+            threshold. With contributions, a column ``contribution_SENSOR`` for each sensor.
         """
         split = self.detector.contributions(rows) if contributions else None
-        return self.flag(self.detector.score(rows), split)
+        return self.answers(self.detector.score(rows), split)
 
-    def flag(self, scores: FloatArray, contributions: FloatArray | None) -> ScoredRows:
-        """Return scores with their flags; a row without a score is not flagged."""
-        return ScoredRows(scores, np.asarray(scores > self.card.threshold.value), contributions)
+    def answers(self, scores: FloatArray, contributions: FloatArray | None) -> pd.DataFrame:
+        """Return scores [n_rows], with contributions [n_rows, n_sensors] if there are any, as `score` does."""
+        columns: dict[str, object] = {"score": scores, "flagged": scores > self.card.threshold.value}
+        if contributions is not None:
+            columns |= {f"contribution_{name}": contributions[:, i] for i, name in enumerate(self.card.sensors)}
+        return pd.DataFrame(columns)
 
 
 def model_bytes(card: ModelCard, parts: Mapping[str, bytes]) -> bytes:
     """Return a model file's content."""
-    text = json.dumps(_adapter().dump_python(card, mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
-    return pack({_CARD: f"{text}\n".encode(), **parts})
-
-
-def is_model(file: Path) -> bool:
-    """Whether a file begins as models do."""
-    with file.open("rb") as stream:
-        return stream.read(len(MAGIC)) == MAGIC
+    return pack({_CARD: _CARDS.dump_json(card, indent=1), **parts})
 
 
 def load_model(
@@ -184,29 +129,21 @@ def load_model(
 
     Parameters
     ----------
-    path
-        The file.
+    path, device
+        The file; the device that a network computes on, if it differs.
     detector
-        The detector's class, as ``package.module:Class`` or ``path/file.py:Class``: needed if it is not
-        registered under a name, because a file must not choose which code is imported.
-    device
-        The device for its network; None for the one that it was fitted on.
+        Its class, as ``path/file.py:Class``, if it is not registered: a file must not choose what is imported.
     allow_changed_code
         Continue if the detector's code has changed since it was fitted.
 
     Raises
     ------
-    ModelFileError
-        If it is not a model, was cut off or changed, or if the detector's code has changed.
-    UsageError
-        If the detector must be named, is a different one, or has no such device.
-    PluginError, MissingExtraError
-        If the detector cannot be imported.
+    ModelFileError, UsageError, PluginError, MissingExtraError
+        If it is not a whole model, or its detector must be named, cannot be imported, or has changed.
     """
-    if not isinstance(path, str | Path):
-        raise UsageError(f"path: expected the path of a model file, found {path!r}")
     with _named(path):
-        return from_bytes(_content(path), detector=detector, device=device, allow_changed_code=allow_changed_code)
+        content = read_bytes(Path(path), _MOST_BYTES)
+        return from_bytes(content, detector=detector, device=device, allow_changed_code=allow_changed_code)
 
 
 @contextmanager
@@ -216,22 +153,19 @@ def boxed_model(
     detector: str | None = None,
     device: str | None = None,
     allow_changed_code: bool = False,
-    threads: int = 1,
     memory_mib: float | None = None,
 ) -> Iterator[Model]:
     """Give a model whose detector is in a box, which ends with the block; parameters and errors as `load_model`."""
-    with _named(path):
-        card, parts = _card_and_parts(unpack(_content(path)))
+    with _named(path), _refused("", ModelFileError):
+        card, parts = _card_and_parts(read_bytes(Path(path), _MOST_BYTES))
         source = _source(card, detector)
-        facts = describe(source)
-        notes, changed = _checked(card, facts, device, allow_changed_code=allow_changed_code)
+        notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
         # The box of a model on a GPU is to have one.
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
-        with _refused("", ModelFileError):
-            box = Box(Construction(source, {**kept, **changed}), threads=threads, limits=Limits(memory_mib=memory_mib))
+        box = Box(Construction(source, {**kept, **changed}), limits=Limits(memory_mib=memory_mib))
     with box:
         with _named(path), _refused("", ModelFileError):
-            traits = box.restore(parts, tuple(changed), _threads(card))
+            traits = box.restore(parts, tuple(changed), card.threads)
         yield Model(BoxedDetector(box, traits), card, notes)
 
 
@@ -239,36 +173,13 @@ def from_bytes(
     content: bytes, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
 ) -> Model:
     """Read a model file's content; as `load_model`."""
-    card, parts = _card_and_parts(unpack(content))
+    card, parts = _card_and_parts(content)
     source = _source(card, detector)
     facts = described(source, None, None, elsewhere=False)
     notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
     # Some are fitted again: the thread count decides the order of their sums, and they print their progress again.
-    with _limited_threads(_threads(card)), redirect_stderr(io.StringIO()):
+    with threadpool_limits(limits=card.threads), redirect_stderr(io.StringIO()):
         return Model(from_parts(source.load(), parts, changes), card, notes)
-
-
-@contextmanager
-def _limited_threads(threads: int) -> Iterator[None]:
-    """Set the number of threads inside a block, for libraries that are loaded when it begins."""
-    torch: Any = sys.modules.get("torch")
-    before = 0 if torch is None else torch.get_num_threads()
-    with threadpool_limits():  # restores what it finds
-        limit_threads(threads)
-        try:
-            yield
-        finally:
-            if torch is not None:
-                torch.set_num_threads(before)
-
-
-def _content(path: Path | str) -> bytes:
-    try:
-        return read_bytes(Path(path), _MOST_BYTES)
-    except FileNotFoundError as error:
-        raise ModelFileError("there is no such file; `tsadbench fit` writes one") from error
-    except OSError as error:
-        raise ModelFileError(f"cannot be read ({error.strerror or error})") from error
 
 
 @contextmanager
@@ -276,6 +187,8 @@ def _named(path: Path | str) -> Iterator[None]:
     """Name the file in the errors of the block."""
     try:
         yield
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ModelFileError, UsageError) as error:
         raise type(error)(f"{path}: {error}") from error
 
@@ -292,28 +205,14 @@ def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> 
         raise kind(text or found) from failure
 
 
-def _threads(card: ModelCard) -> int:
-    threads = card.manifest.get("threads")
-    return threads if isinstance(threads, int) and 1 <= threads <= _MOST_THREADS else 1
-
-
-def _card_and_parts(members: Mapping[str, bytes]) -> tuple[ModelCard, dict[str, bytes]]:
-    parts = {name: content for name, content in members.items() if name != _CARD}
+def _card_and_parts(content: bytes) -> tuple[ModelCard, dict[str, bytes]]:
+    parts = unpack(content)
     try:
-        content = json.loads(members[_CARD])
-        schema = content["schema"]
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"it is no model: its {_CARD} is missing or cannot be read") from error
-    if schema != SCHEMA:
-        raise ModelFileError(
-            f"expected a model of schema {SCHEMA}, found {schema!r}: another version of tsadbench wrote it; use that"
-        )
-    try:
-        card = _adapter().validate_python(content)
+        return _CARDS.validate_json(parts.pop(_CARD, b"")), parts
     except ValidationError as error:
-        raise ModelFileError(f"it is no model: {_CARD} is invalid ({_first_fault(error)})") from error
-    require_finite(card.threshold)
-    return card, parts
+        fault = error.errors()[0]
+        text = " ".join(f"{'.'.join(map(str, fault['loc']))}: {fault_text(fault)}".split())[:200]
+        raise ModelFileError(f"not a model, or another version of tsadbench wrote it: {_CARD}, {text}") from error
 
 
 def _source(card: ModelCard, reference: str | None) -> Source:
@@ -333,9 +232,16 @@ def _checked(
         raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
     if device is not None and "device" not in facts.defaults:
         raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
-    other, own = (_other_versions(card, facts, own=own) for own in (False, True))
-    notes = [f"fitted with {other}: scores may differ in their last digits"] if other else []
-    changed = f"{card.detector} was fitted with {own}" if own else ""
+    made: Any = card.manifest.get("versions")
+    made = made if isinstance(made, dict) else {}
+    other = {
+        name: f"{name} {made[name]} (here {found})"
+        for name, found in library_versions(facts.sources.packages, facts.libraries).items()
+        if made.get(name) is not None and made[name] != found
+    }
+    own = [other.pop(name) for name in facts.libraries if name in other]  # which the class says do its work
+    notes = [f"fitted with {', '.join(other.values())}: scores may differ in their last digits"] if other else []
+    changed = f"{card.detector} was fitted with {', '.join(own)}" if own else ""
     if facts.sources.digest != card.code_hash:
         changed = f"the code of {card.detector} has changed since it was fitted"
     if changed and not allow_changed_code:
@@ -345,33 +251,6 @@ def _checked(
         )
     notes += [f"{changed}: its scores may differ"] if changed else []
     return tuple(notes), {} if device is None else {"device": device}
-
-
-def _other_versions(card: ModelCard, facts: Description, *, own: bool) -> str:
-    """Return which libraries have other versions than the model's: those that the class declares, or all others."""
-    made: Any = card.manifest.get("versions")
-    made = made if isinstance(made, dict) else {}
-    return ", ".join(
-        f"{name} {made[name]} (here {found})"
-        for name, found in library_versions(facts.sources.packages, facts.libraries).items()
-        if made.get(name) is not None and made[name] != found and (name in facts.libraries) == own
-    )
-
-
-def require_finite(threshold: Threshold) -> None:
-    """Raise a ModelFileError if every score, or none, exceeds a threshold."""
-    if not math.isfinite(threshold.value):
-        raise ModelFileError(f"expected a finite threshold, found {threshold.value}: it tells no rows apart")
-
-
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    return " ".join(f"{'.'.join(map(str, fault['loc']))}: {fault_text(fault)}".split())[:200]
-
-
-@cache
-def _adapter() -> TypeAdapter[ModelCard]:
-    return TypeAdapter(ModelCard)
 
 
 def pack(parts: Mapping[str, bytes]) -> bytes:

@@ -1,10 +1,8 @@
-"""Score files, or rows as they arrive: what `tsadbench score` writes."""
+"""Score rows with a model, a whole file at once or rows as they arrive: what `tsadbench score` writes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,232 +10,152 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.boxed import ARRAYS
-from tsadbench.datasets.formats import PARQUET, Table, read_files
 from tsadbench.errors import DataError, UsageError
-from tsadbench.serving.follow import Lines, Piece, Restarted
-from tsadbench.serving.model import Model, ScoredRows
-from tsadbench.serving.resampled import read_resampled
-from tsadbench.serving.rows import OnSkip, RowReader, Rows, recordings
-from tsadbench.serving.stream import Stream
-from tsadbench.utils.arrays import IntArray
-from tsadbench.utils.issues import raise_if_any
-from tsadbench.utils.text import first_of
-
-_BYTES_AT_ONCE = 2**22
+from tsadbench.serving.model import Model
+from tsadbench.serving.reading import BREAK, RowReader, Rows
+from tsadbench.utils.arrays import FloatArray
 
 
-def score_file(
-    model: Model,
-    path: Path,
-    file_format: FileFormat,
-    *,
-    contributions: bool,
-    on_skip: OnSkip | None = None,
-    needs_time: bool = False,
-) -> ScoredRows:
-    """Score a whole file: CSV, Parquet, or one with an array.
+class Stream:
+    """One recording whose rows arrive bit by bit; their scores are those that `Model.score` gives for all at once.
 
-    A row with a missing value that may not be filled has no score, and the reason. ``on_skip`` receives each malformed
-    line, which is skipped then; None: such a line is a DataError that names it. With ``needs_time`` a file without its
-    column of times is malformed; otherwise its rows are numbered. A UsageError if lines are to be skipped of a file
-    whose rows are resampled.
+    It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if the
+    detector says so. With ``whole`` nothing is scored before the recording has ended; without, a UsageError if a score
+    depends on rows that are still to come, however many.
     """
-    if file_format.resample_every is None:
-        reader = RowReader(str(path), file_format, model.card.sensors, needs_time=needs_time, on_skip=on_skip)
-        parts = _read_rows(reader, path, file_format, model.card.sensors, tolerant=on_skip is not None)
-        header = reader.end()
-        has_times, notes = bool(header.time), header.notes
-    elif on_skip is not None:
-        raise UsageError(
-            f"{model.card.label} was fitted on resampled rows: its grid is made of all lines of a file, so that none "
-            "can be skipped; correct the lines, or leave --on-error skip out"
-        )
-    else:
-        parts, has_times, notes = [read_resampled(path, file_format, model.card.sensors)], bool(file_format.time), ()
-    if not any(map(len, parts)):
-        raise DataError(f"{path}: it has no rows that can be used; expected some below the sensors' names")
-    rows = Rows.joined(parts)
-    scored = []
-    for index in filter(len, recordings(rows)):
-        time = None if rows.time is None else rows.time[index] - rows.time[index[0]]
-        recording = Recording(path.stem, rows.values[index], model.card.sensors, time)
-        scored.append((index, model.score(recording, contributions=contributions)))
-    return _spread(model, rows, scored, has_times=has_times, contributions=contributions, notes=notes)
+
+    def __init__(self, model: Model, *, contributions: bool = False, whole: bool = False) -> None:
+        traits = model.detector.declared_traits()
+        if not whole and (traits.leaky or traits.adaptive):
+            raise UsageError(
+                f"{model.card.label} uses {traits.leaky or 'what it has scored before'}: its scores are known only "
+                "when the recording has ended; score whole files"
+            )
+        self._model, self._contributions, self._whole = model, contributions, whole
+        self._look_ahead, self._memory = traits.look_ahead, traits.memory
+        self._values = np.empty((0, len(model.card.sensors)))
+        self._time: FloatArray | None = None
+        self._start = 0.0
+        self._n_dropped = self._n_scored = 0
+
+    def push(self, values: FloatArray, time: FloatArray | None = None) -> pd.DataFrame:
+        """Take the next rows, and score the rows that need to wait no longer.
+
+        ``values`` [n_rows, n_sensors] are finite, in the order of the model's sensors; ``time`` [n_rows] are seconds,
+        for all rows of a stream or for none. Returns what `Model.score` returns.
+        """
+        if time is not None and len(time):
+            if self._time is None:
+                self._start, self._time = float(time[0]), np.empty(0)
+            self._time = np.concatenate([self._time, time - self._start])
+        self._values = np.concatenate([self._values, values])
+        return self._score_until(0 if self._whole else self._n_dropped + len(self._values) - self._look_ahead)
+
+    def finish(self) -> pd.DataFrame:
+        """Score the last rows, whose look-ahead goes beyond the end."""
+        return self._score_until(self._n_dropped + len(self._values))
+
+    def _score_until(self, end: int) -> pd.DataFrame:
+        """Score the rows before row ``end`` that have not been scored."""
+        if end <= self._n_scored:
+            return self._model.answers(np.empty(0), self._values[:0] if self._contributions else None)
+        recording = Recording("stream", self._values, self._model.card.sensors, self._time)
+        scored = self._model.score(recording, contributions=self._contributions)
+        scored.index += self._n_dropped
+        scored = scored.loc[self._n_scored : end - 1]
+        self._n_scored = end
+        if self._memory is not None:
+            outdated = max(0, end - self._memory - self._n_dropped)
+            # Copy, so that the slice does not keep dropped rows alive.
+            self._values = self._values[outdated:].copy()
+            self._time = None if self._time is None else self._time[outdated:].copy()
+            self._n_dropped += outdated
+        return scored
 
 
-def _spread(
+def score_rows(
     model: Model,
-    rows: Rows,
-    scored: Sequence[tuple[IntArray, ScoredRows]],
+    source: Path | int,
+    form: FileFormat,
     *,
-    has_times: bool,
-    contributions: bool,
-    notes: tuple[str, ...],
-) -> ScoredRows:
-    """Return all rows, with the scores of those that were scored, and the reasons of those that cannot be."""
-    scores = np.full(len(rows), np.nan)
-    split = np.full(rows.values.shape, np.nan) if contributions else None
-    for index, part in scored:
-        scores[index] = part.scores
-        if split is not None and part.contributions is not None:
-            split[index] = part.contributions
-    missing = np.isnan(rows.values)
-    reasons = {
-        row: f"no value of {first_of([repr(model.card.sensors[i]) for i in np.flatnonzero(missing[row])])}"
-        for row in np.flatnonzero(missing.any(axis=1)).tolist()
-    }
-    return replace(
-        model.flag(scores, split),
-        first_row=int(rows.numbers[0]) if len(rows) else 0,
-        time=rows.time if has_times else None,
-        notes=notes,
-        numbers=rows.numbers,
-        reasons=reasons,
-    )
+    contributions: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+) -> Iterator[pd.DataFrame]:
+    """Yield answers to all rows of a file in one frame, or to those of an open descriptor as they arrive.
 
+    Parameters
+    ----------
+    model, contributions
+        As for `Model.score`.
+    source, form
+        The file (CSV, Parquet, or one with an array) or descriptor; how it is written: ``card.layout``, or a variant.
+    note
+        Receives what a user should know of the input.
 
-def _read_rows(
-    reader: RowReader, path: Path, file_format: FileFormat, sensors: Sequence[str], *, tolerant: bool
-) -> list[Rows]:
-    try:
-        if path.suffix.lower() in (*PARQUET, *ARRAYS):
-            return list(reader.read_table(_only_table(path, file_format, sensors)))
-        lines, parts = Lines(str(path), file_format.encoding, tolerant=tolerant), list[Rows]()
-        with path.open("rb") as file:
-            while data := file.read(_BYTES_AT_ONCE):
-                parts += reader.read(lines.feed(data))
-        return [*parts, *reader.read(lines.end())]
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: there is no such file; correct the name") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    Yields
+    ------
+    pandas.DataFrame
+        ``time`` (UTC) or ``row`` number from 0, ``score``, ``flagged``, contributions, and ``reason``: why a row has no
+        score, if it has a broken cell or lacks a value; else an empty text.
 
-
-def _only_table(path: Path, file_format: FileFormat, sensors: Sequence[str]) -> Table:
-    """Return the table of a file that holds one; columns without names are the sensors in the model's order."""
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file; correct the name")
-    tables, issues = read_files({str(path): path}, lambda _: file_format)
-    raise_if_any(str(path), issues)
-    arrays = tables[str(path)]
-    if len(arrays) != 1:
-        raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; write one to a file alone")
-    table = next(iter(arrays.values()))
-    if isinstance(table.frame.columns, pd.RangeIndex):
-        if table.frame.shape[1] != len(sensors):
-            found = f"{table.frame.shape[1]} columns without names"
-            raise DataError(f"{path}: expected the model's {len(sensors)} sensors in order, found {found}")
-        table.frame = table.frame.set_axis(list(sensors), axis=1)
-    return table
-
-
-def score_stream(
-    model: Model,
-    pieces: Iterable[Piece],
-    name: str,
-    file_format: FileFormat,
-    *,
-    contributions: bool,
-    on_skip: OnSkip | None = None,
-    needs_time: bool = False,
-) -> Iterator[ScoredRows]:
-    """Score rows as they arrive; those that arrive together are scored together.
-
-    ``name`` is the input's, for messages; ``on_skip`` and ``needs_time`` are as for `score_file`. A DataError if a line
-    is malformed, after the answers for the rows before it; a UsageError if rows of this model cannot be streamed.
+    Raises
+    ------
+    DataError, UsageError
+        If the input cannot be read, none of its rows can be scored, or this model's not before the end.
     """
-    if file_format.resample_every is not None:
-        raise UsageError(
-            f"{model.card.label} was fitted on resampled rows, one every {file_format.resample_every:g} s: rows that "
-            "arrive one by one cannot be resampled; score whole files, without --follow and -"
-        )
-    return _scored(
-        pieces,
-        partial(_Source, model, name, file_format, on_skip, contributions=contributions, needs_time=needs_time),
-    )
+    whole, name = isinstance(source, Path), str(source) if isinstance(source, Path) else "standard input"
+    pieces: Iterable[Rows] = RowReader(name, form, model.card, note).read(source)
+    if whole and (parts := list(pieces)):
+        pieces = [Rows.joined(parts)]
+    recordings = _Recordings(model, contributions=contributions, whole=whole)
+    first, n_scorable = "it has no rows", 0
+    for rows in pieces:
+        n_scorable += int((rows.places["reason"] == "").sum())
+        first = rows.places["reason"].iloc[0] or first
+        yield from filter(len, recordings.take(rows))
+    yield from filter(len, [recordings.finish()])
+    if not n_scorable:
+        raise DataError(f"{name}: no row can be scored; {first}")
 
 
-def _scored(pieces: Iterable[Piece], begun: Callable[[], _Source]) -> Iterator[ScoredRows]:
-    source = begun()
-    for piece in pieces:
-        if isinstance(piece, Restarted):
-            yield source.restarted(piece)
-            source = begun()
-        else:
-            yield from source.take(piece)
-    yield from source.end()
+class _Recordings:
+    """The recordings of one input: a new one begins after `BREAK` rows in a row that cannot be scored."""
 
+    def __init__(self, model: Model, *, contributions: bool, whole: bool) -> None:
+        self._model, self._contributions, self._whole = model, contributions, whole
+        self.stream = Stream(model, contributions=contributions, whole=whole)
+        self._waiting: pd.DataFrame | None = None  # the places of rows without an answer
+        self._n_rows = 0
+        self._last: int | None = None  # number of the last row that can be scored
 
-class _Source:
-    """One input that is still growing: a recording, or several if many rows in a row cannot be scored."""
+    def take(self, rows: Rows) -> Iterator[pd.DataFrame]:
+        """Yield the answers that are due."""
+        self._waiting = pd.concat([self._waiting, rows.places], ignore_index=True)  # which drops None
+        usable = np.flatnonzero(rows.places["reason"] == "")
+        numbers = self._n_rows + usable
+        last = numbers[:1] if self._last is None else [self._last]
+        borders = np.flatnonzero(np.diff(numbers, prepend=last) > BREAK)
+        for number, part in enumerate(np.split(usable, borders)):
+            if number:
+                yield self.finish()
+                self.stream = Stream(self._model, contributions=self._contributions, whole=self._whole)
+            if len(part):
+                time = None if rows.seconds is None else rows.seconds[part]
+                yield self._answered(self.stream.push(rows.values[part], time))
+        self._n_rows += len(rows.values)
+        self._last = int(numbers[-1]) if len(numbers) else self._last
 
-    def __init__(
-        self,
-        model: Model,
-        name: str,
-        file_format: FileFormat,
-        on_skip: OnSkip | None,
-        *,
-        contributions: bool,
-        needs_time: bool,
-    ) -> None:
-        self._model, self._contributions = model, contributions
-        self._lines = Lines(name, file_format.encoding, tolerant=on_skip is not None)
-        self._reader = RowReader(name, file_format, model.card.sensors, needs_time=needs_time, on_skip=on_skip)
-        self._stream = Stream(model, contributions=contributions)
-        # Rows without an answer; number of the last row that could be scored; time of the recording's first.
-        self._waiting: Rows | None = None
-        self._last: int | None = None
-        self._start: float | None = None
-        self._noted = False
+    def finish(self) -> pd.DataFrame:
+        """End the recording: answer all its rows."""
+        return self._answered(self.stream.finish())
 
-    def take(self, data: bytes) -> Iterator[ScoredRows]:
-        """Score what the next bytes complete."""
-        yield from self._score(self._lines.feed(data))
-
-    def end(self) -> Iterator[ScoredRows]:
-        """Score the rest; a last line without an end counts."""
-        yield from self._score(self._lines.end())
-        self._reader.end()
-        yield self._answered(self._stream.finish())
-
-    def restarted(self, restarted: Restarted) -> ScoredRows:
-        """Score the rest of a recording after which the file has begun anew; a last line without an end is lost."""
-        lost = "; its last line had no end and is left out" if self._lines.unfinished else ""
-        note = f"{restarted.reason}{lost}: what follows is read as a new recording, from its header on"
-        rest = self._answered(self._stream.finish())
-        return replace(rest, notes=(*rest.notes, note))
-
-    def _score(self, lines: Sequence[str]) -> Iterator[ScoredRows]:
-        for rows in self._reader.read(lines):
-            self._waiting = rows if self._waiting is None else Rows.joined([self._waiting, rows])
-            for number, index in enumerate(recordings(rows, self._last)):
-                if number:
-                    yield self._answered(self._stream.finish())
-                    self._stream, self._start = Stream(self._model, contributions=self._contributions), None
-                time = rows.time
-                if time is not None and len(index):
-                    self._start = float(time[index[0]]) if self._start is None else self._start
-                    time = time[index] - self._start
-                if len(index):
-                    self._last = int(rows.numbers[index[-1]])
-                yield self._answered(self._stream.push(rows.values[index], time if len(index) else None))
-
-    def _answered(self, scored: ScoredRows) -> ScoredRows:
-        """Return scored rows with those between them that cannot be scored, and with the notes on the header once."""
-        header, waiting = self._reader.header, self._waiting
-        if header is None or waiting is None:
+    def _answered(self, scored: pd.DataFrame) -> pd.DataFrame:
+        """Return scored rows, in order with those that cannot be scored up to the next one that waits."""
+        if self._waiting is None:
             return scored
-        whole = waiting.whole
-        end = int(whole[len(scored)]) if len(scored) < len(whole) else len(waiting)
-        self._waiting = waiting[end:]
-        notes, self._noted = () if self._noted else header.notes, True
-        return _spread(
-            self._model,
-            waiting[:end],
-            [(whole[: len(scored)], scored)],
-            has_times=bool(header.time),
-            contributions=self._contributions,
-            notes=notes,
-        )
+        usable = np.flatnonzero(self._waiting["reason"] == "")
+        end = int(usable[len(scored)]) if len(scored) < len(usable) else len(self._waiting)
+        places, self._waiting = self._waiting[:end], self._waiting[end:].reset_index(drop=True)
+        numbers = scored.drop(columns="flagged").set_axis(usable[: len(scored)]).reindex(places.index)
+        numbers.insert(1, "flagged", numbers["score"] > self._model.card.threshold.value)
+        return pd.concat([places.drop(columns="reason"), numbers, places["reason"]], axis=1)

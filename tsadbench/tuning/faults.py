@@ -12,63 +12,37 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
-# One fault per slot of so many rows, somewhere within it; a fault takes at most a fifth of its slot.
+# Each slot of so many rows holds one fault, which takes at most a fifth of it.
 SLOT = 200
 _LARGEST_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of fault in some rows of one sensor.
-
-    Parameters
-    ----------
-    name, meaning
-        Its name in tables, and what it does to the sensor's values in these rows.
-    rows
-        Smallest and largest number of rows.
-    size
-        Smallest and largest size, in standard deviations of the sensor over the rows trained on; None if the fault has
-        no size.
-    """
+    """A kind of fault in some rows of one sensor; docs/tuning.md says what each kind does."""
 
     name: str
-    meaning: str
-    rows: tuple[int, int]
-    size: tuple[float, float] | None
+    rows: tuple[int, int]  # smallest and largest number of rows
+    size: tuple[float, float] | None = None  # range of sizes, in the sensor's standard deviations over training rows
 
 
 KINDS = (
-    Kind("spike", "a jump up or down, and back", (1, 3), (3.0, 8.0)),
-    Kind("level-shift", "a constant is added or taken away", (10, 40), (1.0, 3.0)),
-    Kind("drift", "a ramp from nothing up or down to the size", (20, 40), (1.0, 4.0)),
-    Kind("stuck", "the value of the row before is repeated", (10, 40), None),
-    Kind("noise-burst", "normal noise is added whose standard deviation is the size", (10, 40), (1.0, 3.0)),
-    Kind(
-        "broken-coupling",
-        "the sensor shows what it showed at another time of the recording; a sensor that correlates with another one "
-        "is drawn",
-        (20, 40),
-        None,
-    ),
+    Kind("spike", (1, 3), (3.0, 8.0)),
+    Kind("level-shift", (10, 40), (1.0, 3.0)),
+    Kind("drift", (20, 40), (1.0, 4.0)),
+    Kind("stuck", (10, 40)),
+    Kind("noise-burst", (10, 40), (1.0, 3.0)),
+    Kind("broken-coupling", (20, 40)),
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plant:
-    """Statistics of the rows trained on, from which faults are drawn.
+    """Statistics of the training rows, from which faults are drawn."""
 
-    Parameters
-    ----------
-    scale
-        [n_sensors] standard deviations.
-    varying, coupled
-        Indices of the sensors that vary, and of the half of these that correlates most with another sensor.
-    """
-
-    scale: FloatArray
-    varying: IntArray
-    coupled: IntArray
+    scale: FloatArray  # [n_sensors] standard deviations
+    varying: IntArray  # indices of the sensors that vary
+    coupled: IntArray  # indices of the half of these that correlates most with another sensor
 
     @classmethod
     def of(cls, train: Sequence[Recording]) -> Plant:
@@ -86,32 +60,17 @@ class Plant:
         return cls(scale, varying, varying[strongest >= np.median(strongest)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Faulty:
-    """A recording with faults of one kind.
-
-    Parameters
-    ----------
-    recording
-        The recording with the faults.
-    rows
-        [n_rows], True in the rows of a fault.
-    """
-
-    recording: Recording
-    rows: BoolArray
-
-
-def with_faults(recording: Recording, first: int, kind: Kind, plant: Plant, generator: np.random.Generator) -> Faulty:
-    """Return a recording with faults of a kind in its rows from ``first`` on, and unchanged elsewhere."""
-    values = recording.values.copy()
-    faulty = np.zeros(recording.n_rows, dtype=np.bool_)
+def with_faults(
+    recording: Recording, first: int, kind: Kind, plant: Plant, generator: np.random.Generator
+) -> tuple[Recording, BoolArray]:
+    """Return a recording with faults of a kind in its rows from ``first`` on, and which rows [n_rows] are faulty."""
+    values, faulty = recording.values.copy(), np.zeros(recording.n_rows, dtype=np.bool_)
     for start, stop in _segments(first, recording.n_rows, kind, generator):
         sensor = int(generator.choice(plant.coupled if kind.name == "broken-coupling" else plant.varying))
         size = 0.0 if kind.size is None else float(generator.uniform(*kind.size) * plant.scale[sensor])
         values[start:stop, sensor] = _effect(kind.name, recording.values[:, sensor], start, stop, size, generator)
         faulty[start:stop] = True
-    return Faulty(Recording(recording.id, values, recording.sensors, recording.time), faulty)
+    return Recording(recording.id, values, recording.sensors, recording.time), faulty
 
 
 def _segments(first: int, stop: int, kind: Kind, generator: np.random.Generator) -> list[tuple[int, int]]:
@@ -133,10 +92,9 @@ def _effect(
     """Return what a fault makes of rows ``start`` to ``stop - 1`` of a sensor's values [n_rows]."""
     rows = values[start:stop]
     match kind:
-        case "spike" | "level-shift":
-            return rows + size * _sign(generator)
-        case "drift":
-            return rows + size * _sign(generator) * (np.arange(1, len(rows) + 1) / len(rows))
+        case "spike" | "level-shift" | "drift":
+            sign = 1.0 if generator.random() < 0.5 else -1.0
+            return rows + size * sign * (np.arange(1, len(rows) + 1) / len(rows) if kind == "drift" else 1.0)
         case "stuck":
             return np.full_like(rows, values[start - 1])
         case "noise-burst":
@@ -154,7 +112,3 @@ def _elsewhere(values: FloatArray, start: int, stop: int, generator: np.random.G
     drawn = int(generator.integers(before + after))
     begin = drawn if drawn < before else stop + drawn - before
     return values[begin : begin + length]
-
-
-def _sign(generator: np.random.Generator) -> float:
-    return 1.0 if generator.random() < 0.5 else -1.0

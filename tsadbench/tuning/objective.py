@@ -1,130 +1,143 @@
-"""What a point of the search is worth, judged by training rows alone: a series of numbers that can be cut short.
+"""The value of a point of the search, measured on training rows alone, fold by fold.
 
+Each recording is cut into blocks. A fold holds out one of them and trains on the others, with a gap between them.
 ``heldout``: the loss of a forecaster or reconstructor on the held-out block of each fold. ``injection``: for each fold
 and each kind of fault, the AUPRC with which the scores find such faults in the held-out block.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from tsadbench.analysis.curves import average_precision
+from tsadbench.base.recording import Recording
+from tsadbench.errors import DataError
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Limits
-from tsadbench.tuning.faults import KINDS, Faulty, Plant, with_faults
-from tsadbench.tuning.folds import Fold
+from tsadbench.tuning.faults import KINDS, Plant, with_faults
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-Objective: TypeAlias = Literal["injection", "heldout"]
-OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+ObjectiveName: TypeAlias = Literal["injection", "heldout"]
+# Neighbouring rows are nearly equal, so even a detector that sees one row at a time needs a gap.
+SMALLEST_GAP = 30
+# Gap for detectors with unbounded memory.
+GAP_WITHOUT_END = 100
+# The value of a held-out block with fewer evaluated rows is mostly noise.
+_FEWEST_ROWS = 50
+_ADVICE = "give longer recordings, or fix the window: --detector NAME[window=...]"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One of the numbers whose mean is a point's value.
+class Reach:
+    """The largest number of rows before and after a row that its score may depend on, over all points of a search."""
 
-    Parameters
-    ----------
-    name
-        "loss", or the kind of fault.
-    fold
-        Number of the fold.
-    value
-        The number.
+    before: int
+    after: int
+
+    @property
+    def gap(self) -> int:
+        """Number of rows between rows trained on and rows held out."""
+        return max(self.before + self.after, SMALLEST_GAP)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """One division of the training recordings; ``train`` are recordings of their own, none of which crosses a gap."""
+
+    train: tuple[Recording, ...]
+    held_out: tuple[Recording, ...]
+    context: int  # rows at the start of each held-out recording that are not evaluated; they lie in the gap before it
+
+
+def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> tuple[Fold, ...]:
+    """Return the folds; fold k holds out the k-th of ``n_folds`` equal blocks of each recording.
+
+    ``reach.gap`` rows between a held-out block and the rows trained on are neither. A recording with short blocks is
+    trained on whole. A DataError if none is long enough, or a fold would leave too little to train on.
+    """
+    shortest = reach.before + _FEWEST_ROWS
+    long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}
+    if not long_enough:
+        raise DataError(
+            f"expected a training recording whose {n_folds} blocks have at least {shortest} rows each (a score sees "
+            f"{reach.before} rows before its own), the longest recording has "
+            f"{max(recording.n_rows for recording in recordings)} rows in all; {_ADVICE}"
+        )
+    folds = tuple(_fold(recordings, number, n_folds, reach, long_enough) for number in range(n_folds))
+    longest = min(max((recording.n_rows for recording in fold.train), default=0) for fold in folds)
+    if longest <= reach.gap:
+        raise DataError(
+            f"one of {n_folds} folds leaves at most {longest} rows in a row to train on, expected more than "
+            f"{reach.gap}; {_ADVICE}"
+        )
+    return folds
+
+
+def _fold(recordings: Sequence[Recording], number: int, n_folds: int, reach: Reach, long_enough: set[str]) -> Fold:
+    train: list[Recording] = []
+    held_out: list[Recording] = []
+    for recording in recordings:
+        if recording.id not in long_enough:
+            train.append(recording)
+            continue
+        start, stop = (recording.n_rows * border // n_folds for border in (number, number + 1))
+        # The context comes from the gap before the block; the first block has none and gives up its own first rows.
+        held_out.append(_part(recording, max(0, start - reach.before), stop))
+        before, after = start - reach.gap, stop + reach.gap
+        train += [_part(recording, 0, before)] if before > 0 else []
+        train += [_part(recording, after, recording.n_rows)] if after < recording.n_rows else []
+    return Fold(tuple(train), tuple(held_out), reach.before)
+
+
+def _part(of: Recording, start: int, stop: int) -> Recording:
+    return of.rows(start, stop, id=f"{of.id}[{start}:{stop}]")
+
+
+class Objective:
+    """Measures detectors in boxes.
+
+    The faults of ``injection`` are drawn once by ``seed``, so that all points of a search meet the same ones. In
+    ``forbidden`` folders a detector may open nothing.
     """
 
-    name: str
-    fold: int
-    value: float
+    def __init__(
+        self, name: ObjectiveName, folds: Sequence[Fold], *, seed: int, forbidden: Sequence[Path] = ()
+    ) -> None:
+        self.maximise, self.n_folds = name == "injection", len(folds)
+        self._folds, self._forbidden = tuple(folds), tuple(forbidden)
+        plants = [Plant.of(fold.train) for fold in folds] if self.maximise else []
+        self._planted = [
+            {
+                kind.name: [
+                    with_faults(recording, fold.context, kind, plant, np.random.default_rng([seed, number, k, i]))
+                    for i, recording in enumerate(fold.held_out)
+                ]
+                for k, kind in enumerate(KINDS)
+            }
+            for number, (fold, plant) in enumerate(zip(folds, plants, strict=self.maximise))
+        ]
 
-
-class SearchObjective(ABC):
-    """Measures detectors in boxes, fold by fold.
-
-    Parameters
-    ----------
-    folds
-        The folds.
-    threads
-        Number of threads of a detector's libraries.
-    forbidden
-        Folders of which nothing may be opened inside a box.
-    """
-
-    maximise: ClassVar[bool]
-    steps_per_fold: ClassVar[int]
-
-    def __init__(self, folds: Sequence[Fold], *, threads: int = 1, forbidden: Sequence[Path] = ()) -> None:
-        self._folds = tuple(folds)
-        self._threads = threads
-        self._forbidden = tuple(forbidden)
-        self.n_steps = len(self._folds) * self.steps_per_fold
-
-    def steps(self, construction: Construction, limits: Limits) -> Generator[Step, None, None]:
-        """Yield the numbers of a point, `steps_per_fold` per fold.
+    def fold(self, number: int, construction: Construction, limits: Limits) -> dict[str, float]:
+        """Return what a detector reaches on a fold: its "loss", or its AUPRC for each kind of fault.
 
         A BoxFailure if the detector fails, or exceeds a limit.
         """
-        for number, fold in enumerate(self._folds):
-            box = Box(
-                construction,
-                threads=self._threads,
-                crossing=Crossing(fold.train[0].sensors),
-                limits=limits,
-                forbidden=self._forbidden,
-            )
-            with box:
-                box.fit(fold.train)
-                for name, value in self._measured(box, number):
-                    yield Step(name, number, value)
-
-    @abstractmethod
-    def _measured(self, box: Box, number: int) -> Iterator[tuple[str, float]]:
-        """Yield name and value of each number that a fitted detector gives on a fold."""
-
-
-class HeldOut(SearchObjective):
-    """The mean over folds of the loss on held-out blocks; smaller is better. Parameters as `SearchObjective`'s."""
-
-    maximise = False
-    steps_per_fold = 1
-
-    def _measured(self, box: Box, number: int) -> Iterator[tuple[str, float]]:
         fold = self._folds[number]
-        yield "loss", box.held_out_loss(fold.held_out, fold.context)
-
-
-class Injection(SearchObjective):
-    """The mean over folds and kinds of fault of the AUPRC; larger is better.
-
-    The faults are drawn once, so that all points of a search are measured on the same ones.
-
-    Parameters
-    ----------
-    folds, threads, forbidden
-        As `SearchObjective`'s.
-    seed
-        Seed of the faults.
-    """
-
-    maximise = True
-    steps_per_fold = len(KINDS)
-
-    def __init__(self, folds: Sequence[Fold], *, seed: int, threads: int = 1, forbidden: Sequence[Path] = ()) -> None:
-        super().__init__(folds, threads=threads, forbidden=forbidden)
-        self._planted = tuple(_planted(fold, number, seed) for number, fold in enumerate(folds))
-
-    def _measured(self, box: Box, number: int) -> Iterator[tuple[str, float]]:
-        context = self._folds[number].context
-        for kind, recordings in zip(KINDS, self._planted[number], strict=True):
-            scores = [box.score(faulty.recording)[context:] for faulty in recordings]
-            rows = [faulty.rows[context:] for faulty in recordings]
-            yield kind.name, auprc(np.concatenate(scores), np.concatenate(rows))
+        crossing = Crossing(fold.train[0].sensors)
+        with Box(construction, crossing=crossing, limits=limits, forbidden=self._forbidden) as box:
+            box.fit(fold.train)
+            if not self.maximise:
+                return {"loss": box.held_out_loss(fold.held_out, fold.context)}
+            found = {}
+            for kind, recordings in self._planted[number].items():
+                scores = [box.score(recording)[fold.context :] for recording, _ in recordings]
+                faulty = [rows[fold.context :] for _, rows in recordings]
+                found[kind] = auprc(np.concatenate(scores), np.concatenate(faulty))
+            return found
 
 
 def auprc(scores: FloatArray, faulty: BoolArray) -> float:
@@ -135,15 +148,3 @@ def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")
     return average_precision(scores, faulty) or 0.0
-
-
-def _planted(fold: Fold, number: int, seed: int) -> tuple[tuple[Faulty, ...], ...]:
-    """Return for each kind of fault the fold's held-out recordings with such faults."""
-    plant = Plant.of(fold.train)
-    return tuple(
-        tuple(
-            with_faults(recording, fold.context, kind, plant, np.random.default_rng([seed, number, k, i]))
-            for i, recording in enumerate(fold.held_out)
-        )
-        for k, kind in enumerate(KINDS)
-    )

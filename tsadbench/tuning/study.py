@@ -1,224 +1,128 @@
-"""One search: Optuna proposes points, boxes measure them, a storage keeps them."""
+"""One search: Optuna proposes points and keeps them, boxes measure them, and the best is written as a configuration."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any
-from zlib import crc32
 
+import pandas as pd
+
+from tsadbench._version import __version__
+from tsadbench.base.prior import Prior
 from tsadbench.base.search_space import Choice, Space
+from tsadbench.datasets.loading import CARD_ENDING
+from tsadbench.errors import UsageError
 from tsadbench.sandbox import BoxFailure, Limits
 from tsadbench.sandbox.limits import Interrupted
-from tsadbench.tuning.objective import HeldOut, Injection, SearchObjective
-from tsadbench.tuning.storage import open_storage, shown_url
-from tsadbench.tuning.study_result import Point, StudyObserver, StudyResult
+from tsadbench.tuning.objective import Objective
 from tsadbench.tuning.task import Task
 from tsadbench.utils.extras import extra
+from tsadbench.utils.files import write_file
+from tsadbench.utils.parameters import Label, as_json, format_value, parse_label
+from tsadbench.utils.toml import toml_value
 
 with extra("tsadbench tune", "tune"):
     import optuna
-    from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-    from optuna.pruners import BasePruner, NopPruner
-    from optuna.samplers import BaseSampler, TPESampler
+    from optuna.storages import RDBStorage
     from optuna.trial import FrozenTrial, TrialState
-
-# No point is given up before so many are complete.
-_FEWEST_COMPLETE = 5
-_FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    from sqlalchemy.exc import SQLAlchemyError
 
 
-class _TrialFailedError(Exception):
-    """A point whose detector failed; the study goes on."""
+def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], None]) -> pd.DataFrame:
+    """Search until the study holds as many points as asked for, and return all of them.
 
+    A point is a row, by its number: its ``state`` ("complete", "pruned", "interrupted", or the status of a failure),
+    the objective's ``value`` (NaN unless complete), its ``parameters``, ``parts`` of the value (means over the folds
+    measured: of the loss, or of each kind of fault), and the ``reason`` why it failed. ``ended`` receives the number of
+    each point that has ended, and all points, from any thread.
 
-class NumberedSampler(BaseSampler):
-    """TPE whose draws depend only on the seed, the trial's number and the earlier trials.
-
-    So a study that is resumed does not repeat its draws, and machines that share a study draw different points.
-
-    Parameters
-    ----------
-    seed
-        Seed of all draws.
-    distributions
-        Of all parameters.
-    first
-        Values of all parameters for trial 0, and for the next trial as long as all earlier ones were interrupted; None
-        to draw trial 0 as well. (A trial in Optuna's queue would be measured twice if two machines began at once.)
-    """
-
-    def __init__(
-        self, seed: int, distributions: Mapping[str, BaseDistribution], first: Mapping[str, Any] | None = None
-    ) -> None:
-        self._seed = seed
-        self._distributions = dict(distributions)
-        self._first = first
-
-    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
-        """Return all parameters."""
-        return self._distributions
-
-    def sample_relative(
-        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """Draw all parameters together; none while there are too few trials for that."""
-        if self._first is not None and all(
-            _is_interrupted(earlier) for earlier in study.get_trials(deepcopy=False) if earlier.number < trial.number
-        ):
-            return dict(self._first)
-        return self._sampler(trial, "").sample_relative(study, trial, search_space)
-
-    def sample_independent(
-        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
-        """Draw one parameter."""
-        return self._sampler(trial, param_name).sample_independent(study, trial, param_name, param_distribution)
-
-    def _sampler(self, trial: FrozenTrial, name: str) -> TPESampler:
-        return TPESampler(seed=crc32(f"{self._seed}/{trial.number}/{name}".encode()))
-
-
-def _is_interrupted(trial: FrozenTrial) -> bool:
-    return trial.state is TrialState.FAIL and "status" not in trial.user_attrs
-
-
-class MeanPruner(BasePruner):
-    """Prunes a point whose running mean is worse than the median running mean of the complete points.
-
-    Optuna's `MedianPruner` compares the best number of a point with the last one of others, which suits a learning
-    curve but not folds and kinds of fault, some of which are easy. Its test of pairs (`WilcoxonPruner`) takes seconds
-    if numbers are equal.
-
-    Parameters
-    ----------
-    n_first
-        Number of steps, a whole fold, that every point takes.
-    """
-
-    def __init__(self, n_first: int) -> None:
-        self._n_first = n_first
-
-    def prune(self, study: optuna.Study, trial: FrozenTrial) -> bool:
-        """Return whether to give up the point now."""
-        steps = trial.intermediate_values
-        if len(steps) < self._n_first:
-            return False
-        complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if len(complete) < _FEWEST_COMPLETE:
-            return False
-        means = [statistics.fmean(other.intermediate_values[step] for step in steps) for other in complete]
-        ahead = statistics.fmean(steps.values()) - statistics.median(means)
-        return ahead < 0 if study.direction is optuna.study.StudyDirection.MAXIMIZE else ahead > 0
-
-
-def run_study(task: Task, storage: str, observer: StudyObserver) -> StudyResult:
-    """Search until the study holds as many points as asked for, and return what it found.
-
-    A UsageError if the storage cannot be opened. A KeyboardInterrupt if the user interrupts: points in progress are
-    ended and do not count, all others are kept.
+    A UsageError if the storage cannot be opened, or its study was begun with other settings. A KeyboardInterrupt if the
+    user interrupts: points in progress end and do not count, all others are kept.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    search = _Search(task, shown_url(storage), observer)
-    defaults = {name: task.defaults[name] for name in task.space}
-    first = defaults if all(space.holds(defaults[name]) for name, space in task.space.items()) else None
+    settings, stop = task.settings, threading.Event()
+    objective = Objective(settings.objective, task.folds(), seed=settings.seed, forbidden=task.forbidden)
     study = optuna.create_study(
-        storage=open_storage(storage),
+        storage=_opened(storage),
         study_name=task.study,
-        sampler=NumberedSampler(task.settings.seed, search.distributions, first),
-        pruner=MeanPruner(search.objective.steps_per_fold) if task.settings.prune else NopPruner(),
-        direction="maximize" if search.objective.maximise else "minimize",
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=5),
+        direction="maximize" if objective.maximise else "minimize",
         load_if_exists=True,
     )
-    search.run(study)
-    return search.result(study)
+    now = task.determinants()
+    if (begun := study.user_attrs.get("task", now)) != now:
+        other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
+        raise UsageError(f"study {task.study} was begun with another {other}; begin a new one in another --out")
+    study.set_user_attr("task", now)
+    # A resumed study must not repeat its first draws.
+    study.sampler = optuna.samplers.TPESampler(seed=settings.seed + len(study.trials))
+    done = n_counted(_points(study))
+    if all(space.holds(task.defaults[name]) for name, space in task.space.items()):
+        study.enqueue_trial(dict(task.defaults), skip_if_exists=done > 0)  # interrupted defaults come again
 
+    def one_more(study: optuna.Study, trial: FrozenTrial) -> None:
+        points = _points(study)
+        ended(trial.number, points)
+        if n_counted(points) >= settings.trials:  # other machines may have helped
+            study.stop()
 
-class _Search:
-    """Measures what Optuna proposes."""
-
-    def __init__(self, task: Task, storage: str, observer: StudyObserver) -> None:
-        self._task = task
-        self._storage = storage
-        self._observer = observer
-        self._stop = threading.Event()
-        folds, threads = task.folds(), task.settings.threads
-        self.objective: SearchObjective = (
-            Injection(folds, seed=task.settings.seed, threads=threads, forbidden=task.forbidden)
-            if task.settings.objective == "injection"
-            else HeldOut(folds, threads=threads, forbidden=task.forbidden)
-        )
-        self.distributions = {name: _distribution(space) for name, space in task.space.items()}
-
-    def result(self, study: optuna.Study) -> StudyResult:
-        """Return what the study holds."""
-        trials = study.get_trials(deepcopy=False, states=_FINISHED)
-        points = tuple(_point(trial, self._task.space) for trial in trials if trial.params)
-        return StudyResult(points, self.objective.maximise, self._storage)
-
-    def run(self, study: optuna.Study) -> None:
-        """Measure the missing points.
-
-        Not by Optuna's own ``n_jobs``: on Ctrl-C it would wait until the points in progress have ended by themselves.
-        """
-        missing = self._task.settings.trials - self.result(study).n_counted
-        with ThreadPoolExecutor(self._task.settings.jobs, thread_name_prefix="point") as workers:
-            futures = [workers.submit(self._next_point, study) for _ in range(missing)]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                self._stop.set()
-                workers.shutdown(wait=True, cancel_futures=True)
-                raise
-
-    def _next_point(self, study: optuna.Study) -> None:
-        if self.result(study).n_counted < self._task.settings.trials:  # other machines may have helped
-            study.optimize(self._measure, n_trials=1, catch=(_TrialFailedError,), callbacks=[self._ended])
-
-    def _ended(self, study: optuna.Study, trial: FrozenTrial) -> None:
-        self._observer.ended(trial.number, self.result(study))
-
-    def _measure(self, trial: optuna.Trial) -> float:
-        point = {name: _suggested(trial, name, space) for name, space in self._task.space.items()}
-        same = _measured_before(trial, self._task.space, point)
-        if same is not None:
-            return _copied(trial, same)
-        values: dict[str, list[float]] = {}
-        numbers: list[float] = []
-        settings = self._task.settings
-        limits = Limits(settings.timeout, settings.memory_mib, self._stop, settings.require_seal)
-        n_steps = self.objective.n_steps
+    search = partial(
+        study.optimize,
+        lambda trial: _measure(trial, task, objective, Limits(settings.timeout, stop=stop)),
+        catch=(BoxFailure,),
+        callbacks=[one_more],
+    )
+    # The first point alone: several threads could take the same one from SQLite's queue.
+    stages = ((1, 1), (settings.trials - done - 1, settings.jobs))
+    with ThreadPoolExecutor(1) as worker:  # Optuna itself would answer Ctrl-C by waiting for the points in progress
         try:
-            with closing(self.objective.steps(self._task.at(point), limits)) as steps:
-                for done, step in enumerate(steps, start=1):
-                    numbers.append(step.value)
-                    values.setdefault(step.name, []).append(step.value)
-                    trial.report(step.value, done - 1)
-                    self._observer.step(trial.number, done, n_steps)
-                    if done < n_steps and trial.should_prune():
-                        raise optuna.TrialPruned
-        except BoxFailure as failure:
-            trial.set_user_attr("status", failure.status)
-            trial.set_user_attr("reason", failure.reason)
-            raise _TrialFailedError(failure.reason) from failure
-        except Interrupted as interrupted:
-            # Optuna records this one as failed; having no status, it will count as interrupted.
-            raise KeyboardInterrupt from interrupted
-        finally:
-            trial.set_user_attr("values", values)
-        return statistics.fmean(numbers)
+            for n_trials, n_jobs in stages if done < settings.trials else ():
+                worker.submit(search, n_trials=n_trials, n_jobs=n_jobs).result()
+        except BaseException:
+            stop.set()
+            raise
+    return _points(study)
 
 
-def _distribution(space: Space) -> BaseDistribution:
-    if isinstance(space, Choice):
-        return CategoricalDistribution(space.values)
-    if space.integer:
-        return IntDistribution(int(space.low), int(space.high), log=space.log)
-    return FloatDistribution(space.low, space.high, log=space.log)
+def _opened(url: str) -> RDBStorage:
+    try:
+        return RDBStorage(url)
+    except (ImportError, SQLAlchemyError, RuntimeError, ValueError) as error:
+        reason = str(error.__cause__ or error).splitlines()[0]
+        raise UsageError(f"--storage: expected the URL of a database, found one that fails: {reason}") from error
+
+
+def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limits) -> float:
+    """Return the mean over folds and kinds of fault; Optuna may end the trial after each fold."""
+    point = {name: _suggested(trial, name, space) for name, space in task.space.items()}
+    trial.set_user_attr("parameters", point)
+    for earlier in trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        if earlier.user_attrs["parameters"] == point and earlier.value is not None:
+            trial.set_user_attr("parts", earlier.user_attrs["parts"])
+            return earlier.value  # the faults and the seed are the same, so is the value
+    folds: list[dict[str, float]] = []
+    try:
+        for number in range(objective.n_folds):
+            folds.append(objective.fold(number, task.at(point), limits))
+            parts = {name: statistics.fmean(fold[name] for fold in folds) for name in folds[0]}
+            trial.set_user_attr("parts", parts)
+            trial.report(statistics.fmean(parts.values()), number)
+            if number + 1 < objective.n_folds and trial.should_prune():
+                raise optuna.TrialPruned
+    except BoxFailure as failure:
+        trial.set_user_attr("state", failure.status)
+        trial.set_user_attr("reason", failure.reason)
+        raise
+    except Interrupted as interrupted:
+        raise KeyboardInterrupt from interrupted  # which Optuna records as a failure, here without its reason
+    return statistics.fmean(value for fold in folds for value in fold.values())
 
 
 def _suggested(trial: optuna.Trial, name: str, space: Space) -> object:
@@ -229,40 +133,88 @@ def _suggested(trial: optuna.Trial, name: str, space: Space) -> object:
     return space.rounded(trial.suggest_float(name, space.low, space.high, log=space.log))
 
 
-def _parameters(trial: FrozenTrial, space: Mapping[str, Space]) -> dict[str, object]:
-    """Return the parameters that were measured: what Optuna drew, rounded."""
-    return {
-        name: value if isinstance(one := space[name], Choice) else one.rounded(value)
-        for name, value in trial.params.items()
+def _points(study: optuna.Study) -> pd.DataFrame:
+    points = [
+        {
+            "number": trial.number,
+            "state": "interrupted" if trial.state is TrialState.FAIL else trial.state.name.lower(),
+            "value": trial.value if trial.state is TrialState.COMPLETE else math.nan,
+            "reason": "",
+            **trial.user_attrs,  # of a failure, its state and reason
+        }
+        for trial in study.get_trials(deepcopy=False)
+        if trial.state.is_finished()
+    ]
+    columns = ["number", "state", "value", "parameters", "parts", "reason"]
+    return pd.DataFrame(points, columns=columns).set_index("number")
+
+
+def n_counted(points: pd.DataFrame) -> int:
+    """Return how many points count as done: all but the interrupted ones."""
+    return int((points["state"] != "interrupted").sum())
+
+
+def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
+    """Return the complete point with the best value, the first of equals, and the first with the defaults, by name."""
+    complete = points[points["state"] == "complete"].reset_index()
+    best = complete.sort_values("value", ascending=task.settings.objective == "heldout", kind="stable")
+    of_defaults = complete[[parameters == task.defaults for parameters in complete["parameters"]]]
+    found = {"defaults": of_defaults.head(1), "best": best.head(1)}
+    return pd.concat([one.set_axis([name][: len(one)]) for name, one in found.items()])
+
+
+def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = False) -> str:
+    """Return the label of the task's detector at a point, as ``run --detector`` takes it.
+
+    A configuration's paths are relative to its folder, so it takes them ``absolute``.
+    """
+    contender = task.contender
+    defaults, name = contender.description.defaults, contender.name
+    given = dict(parse_label(contender.label).arguments)
+    if absolute:
+        for key, value in contender.construction.arguments.items():
+            if key in given and isinstance(value, Prior) and Path(value.origin).is_file():
+                given[key] = str(Path(value.origin).resolve())
+        file, colon, cls = name.rpartition(":")
+        name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else name
+    given |= {key: format_value(value) for key, value in parameters.items() if value != defaults[key]}
+    return str(Label(name, dict(sorted(given.items()))))
+
+
+def write_tuned(task: Task, points: pd.DataFrame, out: Path) -> Path:
+    """Write the best point of a study as a run's configuration, and return the file.
+
+    A UsageError if the file cannot be written, or no point is complete.
+    """
+    file, found, source = out / f"{task.study}.toml", best_and_defaults(points, task), task.source
+    if "best" not in found.index:
+        raise UsageError(f"study {task.study} has no complete point: there is nothing to write to {file}")
+    best: Any = found.loc["best"]
+    plan = {
+        "detectors": [label_at(task, best["parameters"], absolute=True)],
+        "datasets": [str(Path(source).resolve()) if source.endswith(CARD_ENDING) else source],
     }
+    tuned = {
+        "label": label_at(task, best["parameters"]),
+        "value": best["value"],
+        "value_of_defaults": found["value"].get("defaults"),
+        "study": task.study,
+        "trial": int(best["number"]),
+        "gap": task.reach.gap,
+        "training_hash": task.training_hash(),
+        "tsadbench": __version__,
+        **asdict(task.settings),
+        "trials": n_counted(points),
+    }
+    tables: dict[str, Any] = {name: best[name] for name in ("parameters", "parts")}
+    tables["states"] = points["state"].value_counts().to_dict()
+    lines = ["# Written by tsadbench tune. To use it:  tsadbench run --config THIS_FILE", *_toml(plan)]
+    lines += ["", "[tuned]", *_toml(tuned)]
+    for name, table in tables.items():
+        lines += ["", f"[tuned.{name}]", *_toml(table)]
+    return write_file(file, "\n".join(lines) + "\n")
 
 
-def _measured_before(
-    trial: optuna.Trial, space: Mapping[str, Space], point: Mapping[str, object]
-) -> FrozenTrial | None:
-    """Return a trial that has measured this point: with the same faults and seed, its value is the same."""
-    complete = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return next((earlier for earlier in complete if _parameters(earlier, space) == point), None)
-
-
-def _copied(trial: optuna.Trial, same: FrozenTrial) -> float:
-    trial.set_user_attr("values", same.user_attrs["values"])
-    trial.set_user_attr("same_as", same.number)
-    for step, value in same.intermediate_values.items():
-        trial.report(value, step)
-    if same.value is None:
-        raise RuntimeError(f"trial {same.number} is complete without a value")
-    return same.value
-
-
-def _point(trial: FrozenTrial, space: Mapping[str, Space]) -> Point:
-    state = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned"}.get(trial.state)
-    failure = "interrupted" if _is_interrupted(trial) else str(trial.user_attrs.get("status"))
-    return Point(
-        number=trial.number,
-        state=state or failure,
-        parameters=_parameters(trial, space),
-        value=trial.value if trial.state is TrialState.COMPLETE else None,
-        parts={name: statistics.fmean(numbers) for name, numbers in trial.user_attrs.get("values", {}).items()},
-        reason=str(trial.user_attrs.get("reason", "")),
-    )
+def _toml(table: Mapping[str, object]) -> list[str]:
+    """Return a line for each key with a value: TOML has no null."""
+    return [f"{key} = {toml_value(as_json(value))}" for key, value in table.items() if value is not None]
