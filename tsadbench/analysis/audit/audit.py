@@ -19,7 +19,7 @@ from tsadbench.utils.text import first_of
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
 # A page shows so many rows of a table; JSON and the terminal have all of them.
-MOST_ROWS = 100
+_MOST_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,12 +46,12 @@ class Audit:
             return render([every, *self.tables], form="json")
         verdicts = [f"- {MARKS[one.grade]} **{one.about}**: {plain(one.sentence)}" for one in self.findings]
         legend = f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less."
-        tables = [replace(table, frame=table.frame.head(MOST_ROWS)) for table in self.tables]
-        long = [f"{table.title}: the first {MOST_ROWS} of {len(table.frame):,} rows; "
-                f"`tsadbench data audit {self.dataset} --format json` has all."
-                for table in self.tables if len(table.frame) > MOST_ROWS]  # fmt: skip
         page = [f"# Audit of the data set {plain(self.dataset)}", "", *verdicts, "", legend, "", "## Tables", ""]
-        return "\n".join(page) + "\n" + render(tables, long, "markdown")
+        tables = [replace(table, frame=table.frame.head(_MOST_ROWS)) for table in self.tables]
+        long = [table for table in self.tables if len(table.frame) > _MOST_ROWS]
+        note = "{}: the first {} of {:,} rows; --format json has all."
+        cut = [note.format(table.title, _MOST_ROWS, len(table.frame)) for table in long]
+        return "\n".join(page) + "\n" + render(tables, cut, "markdown")
 
 
 def audit(data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: Finding | None = None) -> Audit:

@@ -90,8 +90,8 @@ def _found(part: Part) -> tuple[BoolArray, IntArray]:
     And the places of the first and the last of the highest values among the normal rows, [2, 3 n_sensors].
     """
     rows, borders = part.test_rows, np.cumsum([0, *(recording.n_rows for recording in part.test)])
-    runs = [(start + at, stop + at) for one, at in zip(part.test, borders, strict=False)
-            for start, stop in mask_runs(part.labels[one.id])]  # fmt: skip
+    begins = dict(zip(part.labels, borders.tolist(), strict=False))
+    runs = [(at + first, at + stop) for one, at in begins.items() for first, stop in mask_runs(part.labels[one])]
     events = np.array(runs)
     jumps = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
     # Nothing jumps to the first row of a recording. What jumps to the row after an event only jumps back.

@@ -10,15 +10,15 @@ protocol's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from tsadbench.analysis.diagnostics.affiliation import Zone, affiliation, zones_of
-from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, blamed_events, root_cause
+from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
+from tsadbench.analysis.diagnostics.root_cause import blamed_events, root_cause
 from tsadbench.analysis.diagnostics.vus import vus_pr
-from tsadbench.analysis.events import Delay, Event, delays_of, false_alarms_of, recording_events, row_seconds
+from tsadbench.analysis.events import delays_of, false_alarms_of, recording_events, row_seconds
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
@@ -58,62 +58,49 @@ def of_splits(
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OfRecording:
-    """What one recording adds to the numbers of its splits."""
-
-    complete: bool
-    n_normal: int
-    n_flagged_normal: int
-    n_false_alarms: int
-    row_seconds: float | None
-    events: tuple[Event, ...]
-    delays: list[Delay]
-    vus_pr: float | None
-    zones: list[Zone]
-    blamed: list[BlamedEvent]
-
-
-def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collection[str]) -> _OfRecording:
+def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collection[str]) -> dict[str, Any]:
     evaluated, flagged, recording = scored.evaluated, scored.flagged, scored.recording
     events = recording_events(scored)
     delays = delays_of(events, recording.n_rows, recording.time, result.record.look_ahead)
     causes = result.data.labels.causes.get(recording.id, ()) if "root-cause" in groups else ()
     normal, truth = evaluated & ~scored.anomalous, scored.anomalous[evaluated]
-    return _OfRecording(
-        complete=not np.isnan(scored.scores[evaluated]).any(),
-        n_normal=int(np.count_nonzero(normal)),
-        n_flagged_normal=int(np.count_nonzero(flagged & normal)),
-        n_false_alarms=len(false_alarms_of(scored.anomalous, evaluated, flagged)),
-        row_seconds=row_seconds(recording.time),
-        events=events,
-        delays=[delay for delay in delays if delay is not None],
-        vus_pr=vus_pr(scored.scores[evaluated], truth) if "vus" in groups and len(truth) else None,
-        zones=zones_of(flagged[evaluated], truth) if "affiliation" in groups else [],
-        blamed=list(blamed_events(scored, causes, result.data.dataset.entities.get(recording.id, ""))),
-    )
+    return {
+        "complete": not np.isnan(scored.scores[evaluated]).any(),
+        "n_normal": int(np.count_nonzero(normal)),
+        "n_flagged_normal": int(np.count_nonzero(flagged & normal)),
+        "n_false_alarms": len(false_alarms_of(scored.anomalous, evaluated, flagged)),
+        "row_seconds": row_seconds(recording.time),
+        "events": events,
+        "delays": [delay for delay in delays if delay is not None],
+        "vus_pr": vus_pr(scored.scores[evaluated], truth) if "vus" in groups and len(truth) else None,
+        "zones": zones_of(flagged[evaluated], truth) if "affiliation" in groups else [],
+        "blamed": list(blamed_events(scored, causes, result.data.dataset.entities.get(recording.id, ""))),
+    }
 
 
-def _pooled(parts: Sequence[_OfRecording], speed: float | None, groups: Collection[str]) -> dict[str, float | None]:
-    events = [event for part in parts for event in part.events]
-    blamed = [event for part in parts for event in part.blamed]
+def _pooled(
+    parts: Sequence[Mapping[str, Any]], speed: float | None, groups: Collection[str]
+) -> dict[str, float | None]:
+    """Return the values of a split from what each of its recordings adds to them."""
+    pooled = {name: [one for part in parts for one in part[name]] for name in ("events", "delays", "zones", "blamed")}
+    events, delays = pooled["events"], pooled["delays"]
     names = [one.name for one in DIAGNOSTICS if one.group in groups]
     values: dict[str, float | None] = {
-        "n_recordings": sum(bool(part.n_normal or part.events) for part in parts),
+        "n_recordings": sum(bool(part["n_normal"] or part["events"]) for part in parts),
         "n_events": len(events),
-        "n_causes": len(blamed) if "root-cause" in groups else None,
+        "n_causes": len(pooled["blamed"]) if "root-cause" in groups else None,
         **dict.fromkeys(("n_found", "n_delays", "n_false_alarms", *names)),
         "rows_per_second": speed,
     }
-    if not all(part.complete for part in parts):
+    if not all(part["complete"] for part in parts):
         return values
-    delays = [delay for part in parts for delay in part.delays]
-    seconds = [delay.seconds for delay in delays]
-    n_found, n_normal = sum(event.found for event in events), sum(part.n_normal for part in parts)
-    n_false_alarms = sum(part.n_false_alarms for part in parts)
-    timed = all(part.row_seconds is not None for part in parts if part.n_normal)
-    hours = sum(part.n_normal * (part.row_seconds or 0.0) for part in parts) / 3600
-    precision, recall, f1 = affiliation([zone for part in parts for zone in part.zones])
+    n_normal, n_flagged, n_false_alarms = (
+        sum(part[name] for part in parts) for name in ("n_normal", "n_flagged_normal", "n_false_alarms")
+    )
+    n_found, seconds = sum(event.found for event in events), [delay.seconds for delay in delays]
+    timed = all(part["row_seconds"] is not None for part in parts if part["n_normal"])
+    hours = sum(part["n_normal"] * (part["row_seconds"] or 0.0) for part in parts) / 3600
+    precision, recall, f1 = affiliation(pooled["zones"])
     found = {
         "found": _ratio(n_found, len(events)),
         "already_on": _ratio(sum(event.already_on for event in events), sum(event.onset_seen for event in events)),
@@ -121,12 +108,12 @@ def _pooled(parts: Sequence[_OfRecording], speed: float | None, groups: Collecti
         "delay_seconds": None if None in seconds else mean_defined(seconds),
         "false_alarms_per_hour": _ratio(n_false_alarms, hours) if timed else None,
         "false_alarms_per_1000_rows": _ratio(1000 * n_false_alarms, n_normal),
-        "false_alarm_share": _ratio(sum(part.n_flagged_normal for part in parts), n_normal),
-        "vus_pr": mean_defined(part.vus_pr for part in parts),
+        "false_alarm_share": _ratio(n_flagged, n_normal),
+        "vus_pr": mean_defined(part["vus_pr"] for part in parts),
         "affiliation_precision": precision,
         "affiliation_recall": recall,
         "affiliation_f1": f1,
-        **root_cause(blamed),
+        **root_cause(pooled["blamed"]),
     }
     values |= {"n_found": n_found, "n_delays": len(delays), "n_false_alarms": n_false_alarms}
     return values | {name: found[name] for name in names if name in found}
