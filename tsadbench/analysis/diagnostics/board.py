@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from tsadbench.analysis.diagnostics.compute import Diagnostics, of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
@@ -13,7 +12,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.notes import Note
-from tsadbench.leaderboard.ranking import Row, Summary, summaries
+from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import protocol_of, readable_result
@@ -42,6 +41,7 @@ def with_diagnostics(
     for name in dict.fromkeys(record.dataset for record, _ in trials.values()):
         judge.data(name)
     diagnostics: dict[str, dict[str, Diagnostics]] = {}
+    numbers: dict[tuple[str, str], Mapping[str, float | None]] = {}
     for done, (trial, (record, splits)) in enumerate(trials.items()):
         progress(done, len(trials), record.label)
         result = readable_result(
@@ -50,13 +50,12 @@ def with_diagnostics(
         if result is None:
             continue
         diagnostics[trial] = of_splits(result, splits, groups)
+        numbers |= {(trial, split): one.values(groups) for split, one in diagnostics[trial].items()}
     shown = [row for row in shown if all(record.trial in diagnostics for record in row.records)]
-    found = {id(row): replace(row, diagnostics=_averaged(row, diagnostics, groups)) for row in shown}
-    rows = [found.get(id(row), row) for row in board.rows]
-    notes = [*board.notes, *_notes(shown, diagnostics, groups)]
+    notes = list(_notes(shown, diagnostics, groups))
     if "root-cause" in groups:
         notes += _contribution_notes(shown, diagnostics, store)
-    return Leaderboard(rows, notes, board.columns)
+    return board.with_diagnostics(numbers, notes)
 
 
 def _notes(
@@ -109,12 +108,6 @@ def _with_scores(rows: Sequence[Row]) -> list[Row]:
     kept = [row for row in rows if row.ok and not row.stored]
     versions = {name: protocol_of(one).version for name, one in {row.protocol: row.first for row in kept}.items()}
     return [row for row in kept if row.first.protocol_version == versions[row.protocol]]
-
-
-def _averaged(
-    row: Row, by_trial: Mapping[str, Mapping[str, Diagnostics]], groups: Collection[str]
-) -> dict[str, Summary]:
-    return summaries([by_trial[record.trial][row.split].values(groups) for record in row.records])
 
 
 def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:
