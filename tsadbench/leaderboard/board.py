@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
@@ -25,7 +25,6 @@ from tsadbench.leaderboard.frame import (
     DIAGNOSTIC,
     ROW,
     TABLE,
-    entities,
     records_of,
     rows,
     trial_key,
@@ -134,9 +133,7 @@ class Leaderboard:
         """Return the leaderboard with the rows of ``frame`` for which a boolean series is true; ranks stay."""
         frame = self.frame[kept].reset_index(drop=True)
         left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = set(notes_on([*dict.fromkeys(self.trials["record"])])) - set(
-            notes_on([*dict.fromkeys(left["record"])])
-        )
+        hidden = {*notes_on(records_of(self.trials))} - {*notes_on(records_of(left))}
         return self._of(left, [note for note in self.notes if note not in hidden], frame)
 
     def _of(self, trials: pd.DataFrame, notes: Sequence[Note], frame: pd.DataFrame) -> Leaderboard:
@@ -237,14 +234,6 @@ class Leaderboard:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
         words = [of_row for table in self.frames().values() for of_row in remarks(table)]
         found = [_json_row(row, said) for row, said in zip(lines_of(self.frame), words, strict=True)]
-        if "auprc_entity_std" in self.frame:
-            by = entities(self.trials[self.trials["n_entities"] > 0]).reset_index("entity").groupby(level=ROW)
-            means = {
-                key: {str(name): _defined(one) for name, one in of_row.set_index("entity").to_dict("index").items()}
-                for key, of_row in by
-            }
-            for row, key in zip(found, self.frame[ROW].itertuples(index=False), strict=True):
-                row["entities"] = cast("JsonValue", means.get(tuple(key), {}))
         return json.dumps({"schema": SCHEMA, "rows": found}, indent=1, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
@@ -409,6 +398,22 @@ def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
         "seconds": {"fit": _number(row["fit_seconds"]), "score": _number(row["score_seconds"])},
         "replay": None if replay is None else {**_defined(asdict(replay)), "marks": list(replay.marks)},
         "remarks": list(words),
+        **(_json_entities(row) if row["ok"] and row["n_entities"] else {}),
+    }
+
+
+def _json_entities(row: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Return each entity's metrics over seeds, and their deviations over entities."""
+    judged = [record.splits[row["split"]].entities for record in row["records"]]
+    found: dict[str, JsonValue] = {}
+    for entity, metrics in judged[0].items():
+        seeds = pd.DataFrame([one.get(entity, {}) for one in judged], columns=[*metrics], dtype=float)
+        mean, std = seeds.mean(skipna=False), seeds.std(skipna=False)
+        found[entity] = {name: {"mean": _number(mean[name]), "std": _number(std[name])} for name in metrics}
+    end = "_entity_std"
+    return {
+        "entities": found,
+        "metrics_spread": {n.removesuffix(end): _number(v) for n, v in row.items() if n.endswith(end)},
     }
 
 

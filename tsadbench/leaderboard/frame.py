@@ -26,6 +26,10 @@ FLOOR_METRICS = ("auroc", "auprc", "mcc")
 METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 # Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
+_OF_RECORD = (
+    "dataset", "protocol", "rules", "protocol_version", "dataset_version", "family", "floor", "seed", "threads",
+    "status", "look_ahead", "leaky", "smoothing", "seal", "seal_reason", "replay", "pretrained_on", *COST_COLUMNS,
+)  # fmt: skip
 # What all trials of a row have in common, so that the one of the lowest seed tells it.
 _OF_FIRST = (
     "protocol", "protocol_version", "dataset_version", "name", "family", "floor", "look_ahead", "leaky", "smoothing",
@@ -84,18 +88,15 @@ def trials(
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with every column that is needed, numbers as floats."""
     numbers = ["coverage", "far", "n_rows", "n_anomalous", *COST_COLUMNS]
-    frame = frame.reindex(columns=list(dict.fromkeys([*ROW, *_OF_FIRST, "seed", "record", *frame, *numbers])))
+    needed = [*ROW, *_OF_RECORD, "name", "stored", "record", "reports", "n_entities", *numbers]
+    frame = frame.reindex(columns=list(dict.fromkeys([*needed, *frame])))
     numbers += [name for name in map(str, frame) if name.startswith((METRIC, DIAGNOSTIC))]
     return frame.astype(dict.fromkeys(numbers, float))
 
 
 def _of_record(record: Record, known: CheckReports, *, stored: bool) -> dict[str, object]:
-    names = (
-        "dataset", "protocol", "rules", "protocol_version", "dataset_version", "family", "floor", "seed", "threads",
-        "status", "look_ahead", "leaky", "smoothing", "seal", "seal_reason", "replay", "pretrained_on", *COST_COLUMNS,
-    )  # fmt: skip
     own = {"detector": record.label, "name": record.detector, "stored": stored, "record": record, "n_entities": 0}
-    return {**{name: getattr(record, name) for name in names}, **own, "reports": known.of(record)}
+    return {**{name: getattr(record, name) for name in _OF_RECORD}, **own, "reports": known.of(record)}
 
 
 def _of_split(judged: SplitJudgement) -> dict[str, object]:

@@ -63,17 +63,17 @@ def shown(
     titles = {**{metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}, **_TITLES}
     if "f1" in cells:  # the protocol's own, beside the usual one
         titles["prac_f1"] = "Prac-F1"
-    titles |= {f"{DIAGNOSTIC}{one.name}": one.title for one in DIAGNOSTICS}
-    main = [name for name in _MAIN if name in cells and (name != "remarks" or any(cells[name]))]
-    chosen = [*_keys(columns, titles, cells)] or main
-    if wide and not columns:
-        chosen = [name for name in cells if name != "remarks"] + ["remarks"] * ("remarks" in main)
-    elif not columns:
-        chosen = [
-            *chosen[: len(chosen) - ("remarks" in main)],
-            *(one for one in cells if one.startswith(DIAGNOSTIC)),
-            *["remarks"] * ("remarks" in main),
-        ]
+    for one in DIAGNOSTICS:
+        key = f"{DIAGNOSTIC}{one.chance}_mean"
+        level = table[key].max() if key in table else math.nan
+        titles[f"{DIAGNOSTIC}{one.name}"] = (
+            one.title if math.isnan(level) else f"{one.title} (chance {number(level, 2)})"
+        )
+    last = ["remarks"] if any(cells["remarks"]) else []
+    everything = [name for name in cells if name != "remarks"]
+    main = [name for name in everything if name in _MAIN or name.startswith(DIAGNOSTIC)]
+    main.sort(key=lambda name: _MAIN.index(name) if name in _MAIN else len(_MAIN))
+    chosen = _keys(columns, titles, cells) or [*(everything if wide else main), *last]
     cells["rank"] = [
         f"▶ {text}" if label in own else text for text, label in zip(cells["rank"], table["detector"], strict=True)
     ]
@@ -132,7 +132,7 @@ def _cells(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Sequence
     found["coverage"] = ["-" if math.isnan(value) else f"{value:.1%}" for value in table["coverage"]]
     found["seeds"] = [str(len(seeds)) for seeds in table["seeds"]]
     found["fit_seconds"] = [_seconds(value) for value in table["fit_seconds"].where(table["ok"])]
-    found["rows_per_second"] = [compact(value) for value in table["rows_per_second"]]
+    found["rows_per_second"] = [compact(value) for value in table["rows_per_second"].where(table["ok"])]
     found["peak_memory_mib"] = [
         "-" if math.isnan(value) else f"{value:,.0f}" for value in table["peak_memory_mib"].where(table["ok"])
     ]
