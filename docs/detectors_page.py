@@ -16,7 +16,6 @@ from tables import ROOT, rows
 from tsadbench.api import Row, number, table_lines
 from tsadbench.base import Traits
 from tsadbench.leaderboard.formatting import plain
-from tsadbench.leaderboard.marks import ALL_BELOW
 from tsadbench.leaderboard.presentation import KINDS
 from tsadbench.registry import entries, locate, package_of
 from tsadbench.sandbox import Construction, Description, asking, describe
@@ -28,6 +27,7 @@ TABLES = ("skab/strict/overall", "skab/published/overall", "tep/strict/detectabl
 # Its seconds are in the table of all detectors.
 TIMED = TABLES[0]
 NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "mcc": "MCC"}
+ALL_BELOW = "⇊"
 BELOW = "↓"
 INTRODUCTION = f"""# Detectors
 

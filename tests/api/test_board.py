@@ -37,7 +37,7 @@ def test_print_shows_the_tables_in_the_width_of_the_terminal_and_repr_is_short(b
             assert any(line.startswith(f"small, split {split}, protocol strict") for line in lines)
         assert "\x1b" not in str(board)
     assert len(repr(board).splitlines()) == 1
-    assert str(package.Leaderboard([])) == "no rows"
+    assert str(package.Leaderboard.from_records([])) == "no rows"
 
 
 def test_a_store_is_read_as_the_command_reads_it(board, folder, tsadbench):

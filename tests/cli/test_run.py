@@ -42,9 +42,9 @@ def test_json_goes_to_standard_output_alone_and_everything_else_to_standard_erro
     done = tsadbench("run", "-d", "t2", "--protocol", "published", "--out", published, "--format", "json")
     assert done.code == 0
     content = json.loads(done.out)
-    assert content["schema"] == 1
+    assert content["schema"] == 2
     overall = [row for row in content["rows"] if row["split"] == "overall"]
-    assert overall[0]["detector"] == "t2"
+    assert overall[0]["metrics"]["auprc"]["mean"] == max(row["metrics"]["auprc"]["mean"] for row in overall)
     assert {row["label"] for row in overall} == {"t2", *floor_labels()}
     assert (overall[0]["n_rows"], overall[0]["n_anomalous"]) == (37362, 13067)
     assert {row["split"]: row["n_rows"] for row in content["rows"]} == {
@@ -57,23 +57,8 @@ def test_the_table_shows_floors_marks_and_shares(skab, tsadbench, published):
     done = tsadbench("run", "-d", "t2", "--split", "overall", "--protocol", "published", "--out", published)
     assert done.code == 0
     assert re.search(r"\b37,362 .*\b35\.0%", done.out)
-    assert "the paper's: " in done.out
-    shown = (
-        "t2",
-        "sensor-range[mean=10]",
-        "all-positive",
-        "AUROC",
-        "Flagged",
-        "look-ahead",
-        "coverage",
-        "does not beat",
-    )
-    assert [name for name in shown if name not in done.out] == []
-    # Of the floors, only the best in a metric is in sight.
-    assert "12 floors" in done.out
-    assert "nearest-neighbour" not in done.out
-    every = tsadbench("leaderboard", published, "--split", "overall", "--all-floors")
-    assert [name for name in floor_labels() if name not in every.out] == []
+    assert "(the paper's)" in done.out
+    assert [name for name in ("t2", "AUPRC", "AUROC", "MCC", *floor_labels()) if name not in done.out] == []
 
 
 def test_a_stored_run_gives_the_same_leaderboard_again(skab, tsadbench, tmp_path):

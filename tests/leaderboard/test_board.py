@@ -29,7 +29,7 @@ def test_mean_and_standard_deviation_over_seeds():
     assert alone["metrics"]["auroc"] == {"mean": 0.6, "std": None}
 
 
-def test_order_is_by_auprc_then_floors_then_failures():
+def test_order_is_by_auprc_with_floors_in_their_places_and_failures_last():
     ranked = rows(
         record("low", auprc=0.4),
         record("floor-high", floor=True, auprc=0.99),
@@ -38,7 +38,7 @@ def test_order_is_by_auprc_then_floors_then_failures():
         record("high", auprc=0.9),
         record("floor-low", floor=True, auprc=0.1),
     )
-    assert [row["label"] for row in ranked] == ["high", "low", "undefined", "floor-high", "floor-low", "bad"]
+    assert [row["label"] for row in ranked] == ["floor-high", "high", "low", "floor-low", "undefined", "bad"]
 
 
 def test_one_failed_seed_takes_the_numbers_away_and_is_named():
@@ -95,9 +95,10 @@ def test_the_csv_has_the_columns_of_the_design_at_full_precision():
         "auprc_mean,auprc_std,protocol_version,seal,replay,checked,pretrained_on,"
         "rows_per_second,fit_seconds,score_seconds,peak_memory_mib"
     )
-    assert float(table[0]["auroc_mean"]) == (0.1 + 0.2 + 0.1) / 2
-    assert table[0]["below_floor"] == "auroc auprc"
-    assert table[1]["auroc_std"] == ""
+    assert float(next(row["auroc_mean"] for row in table if row["detector"] == "x")) == (0.1 + 0.2 + 0.1) / 2
+    by_label = {row["detector"]: row for row in table}
+    assert by_label["x"]["below_floor"] == "auroc auprc"
+    assert by_label["f"]["auroc_std"] == ""
     assert (table[2]["status"], table[2]["auroc_mean"]) == ("error", "")
 
 
@@ -132,30 +133,21 @@ def test_a_row_has_what_its_fits_stated():
     assert rows(record("x"))[0]["training"] == []
 
 
-def test_a_leaky_row_says_so_and_takes_no_place_among_the_best():
-    leaky = replace(record("cheat", auroc=0.9), leaky="statistics of the scored rows")
-    board = Leaderboard.from_records([leaky, record("x", auroc=0.8), record("y", auroc=0.7)])
-    text = board.to_markdown()
-    assert "| ⚠ cheat |" in text
-    assert "**.8000**" in text
-    assert "**.9000**" not in text
-    assert "⚠" not in Leaderboard.from_records([record("x")]).to_markdown()
-    by_label = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
-    assert "leaky" not in by_label["x"]
+def test_stored_rows_stand_beside_unless_made_anew():
+    stored = [record(label, auroc=0.9) for label in ("old", "mine")]
+    found = rows(replace(record("mine", auroc=0.7), trial="new"), stored=stored)
+    by_label = {row["label"]: row for row in found}
+    assert (by_label["old"]["stored"], by_label["old"]["remarks"]) == (True, ["stored"])
+    assert (by_label["mine"]["stored"], by_label["mine"]["metrics"]["auroc"]["mean"]) == (False, 0.7)
 
 
-def test_stored_rows_stand_beside_marked_with_their_manifest_unless_made_anew():
-    made = {"started": "2026-11-20T10:00:00+00:00", "versions": {"tsadbench": "0.1.0"}}
-    stored = [replace(record(label, auroc=0.9), manifest=made) for label in ("old", "mine")]
-    board = Leaderboard.from_records([replace(record("mine", auroc=0.7), trial="new", manifest=made)], stored=stored)
-    by_label = {row["label"]: row for row in json.loads(board.to_json())["rows"]}
-    assert by_label["old"]["stored"] is True
-    assert by_label["old"]["manifest"] == made
-    assert "stored" not in by_label["mine"]
-    assert by_label["mine"]["metrics"]["auroc"]["mean"] == 0.7
-    text = board.to_markdown()
-    assert "| ° old |" in text
-    assert "| mine |" in text
+def test_of_a_row_in_two_boards_the_last_counts_and_ranks_are_of_all_rows():
+    first = Leaderboard.from_records([record("x", auprc=0.3), record("y", auprc=0.5)])
+    second = Leaderboard.from_records([record("x", auprc=0.9), record("z", auprc=0.1)])
+    frame = Leaderboard.joined([first, second]).frame
+    assert list(zip(frame["detector"], frame["rank"], frame["auprc_mean"], strict=True)) == [
+        ("x", 1, 0.9), ("y", 2, 0.5), ("z", 3, 0.1),
+    ]  # fmt: skip
 
 
 def test_rows_and_columns_are_chosen_and_the_best_floor_stays():
@@ -167,13 +159,11 @@ def test_rows_and_columns_are_chosen_and_the_best_floor_stays():
             record("g", floor=True, auroc=0.4, auprc=0.4, mcc=0.4),
         ]
     )
-    chosen = board.chosen(["y[b=2, a=1]"], ["AUROC"])
-    assert [row.label for row in chosen.rows] == ["y[a=1,b=2]", "f"]
-    assert chosen.rows[0] == board.rows[1]
-    (line, _) = csv.DictReader(io.StringIO(chosen.to_csv()))
-    assert [name for name in line if name.endswith("_mean")] == ["auroc_mean"]
-    (header, *_) = [row for row in chosen.to_markdown().splitlines() if row.startswith("| detector")]
-    assert header == "| detector | AUROC |"
-    for wrong in ({"detectors": ["z"]}, {"columns": ["aurocc"]}):
-        with pytest.raises(UsageError, match="'(z|aurocc)'"):
-            board.chosen(**wrong).to_csv()
+    chosen = board.chosen(["y[b=2, a=1]"])
+    assert list(chosen.frame["detector"]) == ["f", "y[a=1,b=2]"]
+    (table,) = chosen.shown(columns=["AUROC,mcc"])
+    assert table.header == ["detector", "AUROC", "MCC"]
+    with pytest.raises(UsageError, match="'z'"):
+        board.chosen(["z"])
+    with pytest.raises(UsageError, match="'aurocc'"):
+        board.shown(columns=["aurocc"])

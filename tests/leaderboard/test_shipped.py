@@ -83,9 +83,8 @@ def test_the_command_line_shows_stored_rows(skab_directory, monkeypatch, tsadben
     )  # fmt: skip
     assert done.code == 0, done.err
     rows = {row["label"]: row for row in json.loads(done.out)["rows"]}
-    assert "stored" not in rows["distance[power=3.0]"]
+    assert rows["distance[power=3.0]"]["stored"] is False
     assert rows["dprgm"]["stored"] is True
-    assert rows["dprgm"]["manifest"]["versions"]["tsadbench"]
     assert rows["distance[power=3.0]"]["protocol"] == "published"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,20 +13,8 @@ from hypothesis import strategies as st
 from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.base.protocol import Metric
-from tsadbench.leaderboard.cells import grids, legend
-from tsadbench.leaderboard.throughput import compact, front_of, pareto_front
-
-
-def row_of(*records):
-    (row,) = Leaderboard.from_records(records).rows
-    return row
-
-
-def cells_of(row):
-    (grid,) = grids([row])
-    (cells,) = (cells for block in grid.blocks for cells in block)
-    return {name: cell.text for name, cell in zip(grid.header, cells, strict=True)}
-
+from tsadbench.leaderboard.table import compact
+from tsadbench.leaderboard.throughput import front_of, pareto_front
 
 SEEDS = (
     replace(record("x", 0), rows_scored=3_000_000, score_seconds=2.0, fit_seconds=40.0, peak_memory_mib=500.0),
@@ -34,19 +23,10 @@ SEEDS = (
 
 
 def test_rows_per_second_is_the_mean_over_seeds():
-    row = row_of(*SEEDS)
-    assert row.rows_per_second == (1_500_000 + 500_000) / 2
-    assert row.to_json()["throughput"] == {
-        "fit_seconds": 50.0, "score_seconds": 4.0, "rows_per_second": 1e6, "peak_memory_mib": 1500.5, "threads": [1],
-    }  # fmt: skip
-    assert row.to_json()["seconds"] == {"fit": 50.0, "score": 4.0}
-
-
-def test_another_number_of_threads_is_said_and_not_hidden():
-    row = row_of(*(replace(one, threads=4) for one in SEEDS))
-    assert cells_of(row)["Rows/s"] == "1M (4 threads)"
-    assert row.to_json()["throughput"]["threads"] == [4]
-    assert "one thread" not in legend([row])
+    (row,) = json.loads(Leaderboard.from_records(SEEDS).to_json())["rows"]
+    assert row["rows_per_second"] == (1_500_000 + 500_000) / 2
+    assert row["seconds"] == {"fit": 50.0, "score": 4.0}
+    assert (row["peak_memory_mib"], row["threads"]) == (1500.5, [1])
 
 
 @pytest.mark.parametrize(("n_rows", "seconds"), [(0, 1.0), (100, 0.0), (100, None), (None, 1.0)])
@@ -55,9 +35,9 @@ def test_without_rows_or_seconds_there_is_no_rate(n_rows, seconds):
 
 
 def test_a_failed_row_has_no_throughput_in_tables():
-    shown = cells_of(row_of(SEEDS[0], record("x", 1, status="timeout")))
-    assert (shown["Fit, s"], shown["Rows/s"], shown["MiB"]) == ("-", "-", "-")
-    assert shown["seeds"] == "timeout in 1 of 2"
+    (table,) = Leaderboard.from_records([SEEDS[0], record("x", 1, status="timeout")]).shown(wide=True)
+    (shown,) = table.frame.to_dict("records")
+    assert (shown["fit, s"], shown["rows/s"], shown["MiB"]) == ("-", "-", "-")
 
 
 @settings(deadline=None)

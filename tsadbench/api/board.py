@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tsadbench.analysis.significance.compare import PRIMARY, Comparison
@@ -17,7 +17,6 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
 from tsadbench.reporting.html.build import write_report
@@ -41,8 +40,6 @@ class Board(Leaderboard):
         Data sets in memory, by name.
     directory
         Folder with the data sets' folders, if one was named.
-    named
-        Labels of the floors that `print` shows beside the best ones.
     """
 
     def __init__(
@@ -53,17 +50,12 @@ class Board(Leaderboard):
         load: Callable[[str], LabelledDataset],
         data: Mapping[str, LabelledDataset],
         directory: Path | None = None,
-        named: Collection[str] = (),
     ) -> None:
-        super().__init__(board.rows, board.notes, board.columns)
+        super().__init__(board.trials, board.notes, board.frame, board.sessions)
         self.store = store
         self._load = load
         self._data = dict(data)
         self._directory = directory
-        self._named = frozenset(named)
-
-    def __str__(self) -> str:
-        return text_of(self.rows, self.notes, self.columns, floors=self._named)
 
     def compare(
         self,
@@ -174,7 +166,7 @@ class Board(Leaderboard):
 
     def _one(self, argument: str, name: str | None) -> str:
         """Return the data set or protocol of this name, or the only one."""
-        names = tuple(dict.fromkeys(str(getattr(row, argument)) for row in self.rows))
+        names = tuple(dict.fromkeys(self.frame[argument]))
         if name is not None and name not in names:
             raise UsageError(f"{argument}: the board has no {name!r}{nearest(name, names)}")
         if name is None and len(names) != 1:
@@ -242,7 +234,7 @@ def load_board(
     records = _chosen(records, "protocol", _texts("protocol", protocol), store)
     judged, n_left = judge_outdated(records, store, load)
     with naming_arguments("splits"):
-        board = Leaderboard.from_records(judged, _texts("splits", splits), checked_in=store.path)
+        board = Leaderboard.of_store(store, judged, _texts("splits", splits))
     if n_left:
         warnings.warn(
             f"{n_left} trials were judged by other rules than today's and are shown as recorded: `tsadbench judge "

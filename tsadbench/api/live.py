@@ -8,7 +8,8 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
 
 from tsadbench.execution.runner import Observer
 
@@ -19,13 +20,28 @@ if TYPE_CHECKING:
     from tsadbench.execution.record import Record
 
 
+# Before this share of the work is done, the time that it took says little about the rest.
+_TOLD_FROM = 0.1
+
+
+class _TimeLeft(ProgressColumn):
+    """The time left, if the rest takes as long a unit as what this run has done; ``kept`` was done before."""
+
+    def render(self, task: Task) -> Text:
+        done, total = task.completed - task.fields.get("kept", 0), (task.total or 0) - task.fields.get("kept", 0)
+        if not task.elapsed or not total or not _TOLD_FROM <= done / total < 1:
+            return Text()
+        seconds = task.elapsed * (total - done) / done
+        return Text(f"about {seconds:.0f} s left" if seconds < 90 else f"about {seconds / 60:.0f} min left")
+
+
 def bars(console: Console) -> Progress:
     """Return progress bars whose tasks have a ``note``; nothing is shown if the console is not a terminal."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        _TimeLeft(),
         TextColumn("{task.fields[note]}", markup=False),
         console=console,
         transient=True,
@@ -100,7 +116,7 @@ class RunProgress(Live, Observer):
         with self._lock:
             self.n_kept += 1
             self.n_done += 1
-            self._bars.update(self._all, completed=self.n_done)
+            self._bars.update(self._all, completed=self.n_done, kept=self.n_kept)
 
     def started(self, trial: Trial) -> None:
         """Add a bar for the trial."""

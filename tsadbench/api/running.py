@@ -12,6 +12,7 @@ from tsadbench.api.live import RunProgress, watched
 from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
+from tsadbench.datasets.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
@@ -137,18 +138,10 @@ def run(
     with naming_arguments("out"):
         store = None if out is None else Store.create(request.out)
     with naming_arguments("against"):
-        tables = [(plan.data.dataset.name, plan.protocol_label, plan.data) for plan in plans]
-        stored = [() if against is None else stored_records(*table) for table in tables]
+        stored = stored_beside(plans, against)
     with naming_arguments("cluster"):
         records = _records(plans, store, request, progress)
-    board = Leaderboard.joined(
-        [
-            Leaderboard.from_records(
-                of_plan, plan.splits, stored=beside, checked_in=None if store is None else store.path
-            )
-            for plan, of_plan, beside in zip(plans, records, stored, strict=True)
-        ]
-    )
+    board = ranked(plans, records, stored, store)
     own = {plan.data.dataset.name: plan.data for plan in plans}
     return Board(
         board,
@@ -156,7 +149,49 @@ def run(
         load=loader((), request.data, own),
         data=own,
         directory=request.data,
-        named={label for plan in plans for label in plan.named},
+    )
+
+
+def stored_beside(plans: Sequence[Plan], against: str | None) -> list[tuple[Record, ...]]:
+    """Return the shipped records to show beside each plan's. A UsageError or a DataError as for `stored_records`."""
+    return [
+        () if against is None else stored_records(plan.data.dataset.name, plan.protocol_label, plan.data)
+        for plan in plans
+    ]
+
+
+def ranked(
+    plans: Sequence[Plan],
+    records: Sequence[Sequence[Record]],
+    stored: Sequence[Sequence[Record]],
+    store: Store | None,
+    splits: Sequence[str] = (),
+) -> Leaderboard:
+    """Rank the records of plans beside stored ones; the store keeps what it was shown against.
+
+    ``splits`` are those to show, by default each plan's.
+    """
+    sessions: dict[str, dict[str, int]] = {}
+    against: dict[str, str] = {}
+    for plan, beside in zip(plans, stored, strict=True):
+        session_of = sessions_of(plan.data.dataset)
+        splits_of = plan.data.dataset.splits.items()
+        sessions[plan.data.dataset.name] = {name: len({session_of[one] for one in ids}) for name, ids in splits_of}
+        against |= {plan.data.dataset.name: plan.protocol_label} if beside else {}
+    if store is not None:
+        store.remember(sessions=sessions, against=against)
+    checked_in = None if store is None else store.path
+    return Leaderboard.joined(
+        [
+            Leaderboard.from_records(
+                of_plan,
+                [one for one in splits if one in plan.splits] or plan.splits,
+                stored=beside,
+                checked_in=checked_in,
+                sessions=sessions,
+            )
+            for plan, of_plan, beside in zip(plans, records, stored, strict=True)
+        ]
     )
 
 

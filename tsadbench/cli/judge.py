@@ -115,5 +115,5 @@ def _show_judged_by(
         typer.echo(f"cannot be judged: {trials}{more}: {one_line(reason)}", err=True)
     if not records:
         raise UsageError(f"{source.path}: none of its {len(judged)} trials can be judged by {label}")
-    show(Leaderboard.from_records(records, splits, checked_in=source.path), form or "table", 0, None)
+    show(Leaderboard.from_records(records, splits, checked_in=source.path), form or "table", wide=True)
     return not failed

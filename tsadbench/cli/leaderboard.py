@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,13 +10,12 @@ import typer
 
 from tsadbench.cli.live import progress_bar
 from tsadbench.cli.options import (
-    AllFloorsOption,
     ColumnsOption,
     DataOption,
     DiagnosticsOption,
-    RunsArgument,
     ShownOption,
     SplitsOption,
+    WideOption,
     format_option,
 )
 from tsadbench.cli.output import BoardFormat, wide_console
@@ -33,11 +31,15 @@ if TYPE_CHECKING:
 
 
 def leaderboard(
-    runs: RunsArgument,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUNS...", help="Run stores: folders that `tsadbench run --out` has written."),
+    ],
     split: SplitsOption = None,
     detector: ShownOption = None,
     columns: ColumnsOption = None,
     form: Annotated[BoardFormat, format_option] = "table",
+    wide: WideOption = False,
     write: Annotated[
         Path | None,
         typer.Option(
@@ -45,14 +47,11 @@ def leaderboard(
             "and their metrics by recording."
         ),
     ] = None,
-    rows: Annotated[
-        int, typer.Option(min=0, help="How many detectors each table of --format table shows, the best first; 0: all.")
-    ] = 50,
-    all_floors: AllFloorsOption = False,
     smoothing: Annotated[
         int,
         typer.Option(
             metavar="ROWS",
+            min=1,
             help="Smooth all scores with a moving average of ROWS rows before judging.",
         ),
     ] = 1,
@@ -63,31 +62,37 @@ def leaderboard(
     ] = None,
     data: DataOption = None,
 ) -> None:
-    """Rank the trials of a run store; --diagnostics also compares their scores with the data."""
+    """Rank the trials of run stores; of a row that several have, the last store's counts.
+
+    --diagnostics also compares their scores with the data.
+    """
     from tsadbench.datasets.loading import loader
     from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.columns import groups_of
 
     groups = groups_of(diagnostics or ())
-    if smoothing < 1:
-        raise UsageError(f"--smoothing {smoothing}: expected a number of rows, at least 1")
     if write is not None and (detector or columns or smoothing > 1):
         raise UsageError("--write is for whole tables: leave out --detector, --columns and --smoothing")
-    store = Store.open(runs)
+    stores = [Store.open(folder) for folder in runs]
     if write is not None:
         require_outside_stores(write)
     load = loader(dataset or [], data)
-    records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
-    board = Leaderboard.from_records(records, split or (), checked_in=store.path)
-    if detector or columns:
-        board = board.chosen(detector or (), columns or ())
-    board = add_diagnostics(board, groups, store, load)
-    if write is None:
-        show(board, form, rows, None if all_floors else ())
-    else:
-        for file in [*board.write(write), *_write_unit_values(board, store, load, write)]:
+    boards = []
+    for store in stores:
+        records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
+        boards.append(add_diagnostics(Leaderboard.of_store(store, records, split or ()), groups, store, load))
+    board = Leaderboard.joined(boards)
+    if write is not None:
+        for file in board.write(write):
             typer.echo(file, err=True)
+        for one, store in zip(boards, stores, strict=True):
+            for file in _write_unit_values(one, store, load, write):
+                typer.echo(file, err=True)
+        return
+    of_store = board.frame.loc[~board.frame["stored"] & ~board.frame["floor"], "detector"]
+    own = {*detector} if detector else {*of_store} if board.frame["stored"].any() else set()
+    show(board.chosen(detector) if detector else board, form, wide=wide, columns=columns or (), own=own)
 
 
 def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Record, ...]:
@@ -118,28 +123,14 @@ def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -
     return records
 
 
-def show(board: Leaderboard, form: BoardFormat, rows: int | None = None, floors: Collection[str] | None = ()) -> None:
-    """Print a leaderboard on standard output.
-
-    As tables, with the first ``rows`` detectors of each (None: as on screens, 0: all), the best floor in each metric,
-    and the floors of these labels (None: all).
-    """
-    from tsadbench.leaderboard.screen import ROWS, on_screen
-
-    texts = {
-        "json": board.to_json,
-        "csv": board.to_csv,
-        "markdown": board.to_markdown,
-        "latex": board.to_latex,
-        "html": board.to_html,
-    }
-    if form != "table":
-        sys.stdout.write(texts[form]())
-        return
-    console = wide_console()
-    most = (ROWS if rows is None else rows) or None
-    for part in on_screen(board.rows, board.notes, console.width, most, floors, board.columns):
-        console.print(part)
+def show(
+    board: Leaderboard, form: BoardFormat, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
+) -> None:
+    """Print a leaderboard on standard output; ``own`` are labels of rows to mark."""
+    if form == "table":
+        board.print(wide_console(), wide=wide, columns=columns, own=own)
+    else:
+        typer.echo(board.to(form, columns=columns, wide=wide or form == "markdown"), nl=False)
 
 
 def _write_unit_values(
@@ -147,24 +138,23 @@ def _write_unit_values(
 ) -> list[Path]:
     """Write the metrics of a leaderboard's trials by recording and session beside their records; return the files.
 
-    Those of other committed trials stay.
-
-    Where data or scores are missing, a line on standard error says so.
+    Those of other committed trials stay. Where data or scores are missing, a line on standard error says so.
     """
     from tsadbench.leaderboard.board import inside
+    from tsadbench.leaderboard.frame import records_of
     from tsadbench.leaderboard.shipped import RECORDINGS, write_values
     from tsadbench.results.trial_result import protocol_of
     from tsadbench.utils.grouping import grouped
 
-    tables = grouped(board.rows, lambda row: (row.dataset, row.protocol))
     written = []
-    for (dataset, protocol), rows in tables.items():
-        records = {record.trial: record for row in rows for record in row.records if record.status == "ok"}
+    own = records_of(board.trials[~board.trials["stored"]])
+    for (dataset, protocol), of_table in grouped(own, lambda record: (record.dataset, record.protocol)).items():
+        records = [record for record in of_table if record.status == "ok"]
         try:
             data = load(dataset)
-            episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
+            episodes = tuple(protocol_of(of_table[0]).episodes(data.dataset))
             with progress_bar("Judging by recording"):
-                results = _results([*records.values()], store, data, episodes)
+                results = _results(records, store, data, episodes)
                 written.append(write_values(inside(folder, dataset, protocol, RECORDINGS), results, data))
         except TsadbenchError as error:
             typer.echo(f"note: no metrics by recording are written for {dataset}, {protocol}: {error}", err=True)

@@ -97,12 +97,8 @@ SplitsOption: TypeAlias = Annotated[
         autocompletion=complete.splits,
     ),
 ]
-AllFloorsOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--all-floors",
-        help="Show every floor in --format table, not only the best one in each metric; other formats have all.",
-    ),
+WideOption: TypeAlias = Annotated[
+    bool, typer.Option("--wide", help="Show all columns, rows and notes, not only the most important ones.")
 ]
 DiagnosticsOption: TypeAlias = Annotated[
     list[str] | None,

@@ -13,7 +13,6 @@ from tsadbench.api.live import RunProgress
 from tsadbench.cli import complete
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import (
-    AllFloorsOption,
     AllowChangedDataOption,
     DataOption,
     DiagnosticsOption,
@@ -22,6 +21,7 @@ from tsadbench.cli.options import (
     SettingsOption,
     SplitsOption,
     TimeoutOption,
+    WideOption,
     detectors_option,
     format_option,
     seeds_of,
@@ -148,7 +148,7 @@ def run(
         ),
     ] = None,
     form: Annotated[BoardFormat, format_option] = "table",
-    all_floors: AllFloorsOption = False,
+    wide: WideOption = False,
     diagnostics: DiagnosticsOption = None,
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables with the floors.
@@ -186,7 +186,7 @@ def run(
     }
     groups = groups_of(diagnostics or ())
     request = requested(config, {name: value for name, value in options.items() if value not in (None, [])})
-    _run_request(request, rerun or (), form, groups, all_floors=all_floors)
+    _run_request(request, rerun or (), form, groups, wide=wide)
 
 
 def _run_request(
@@ -195,17 +195,16 @@ def _run_request(
     form: BoardFormat,
     diagnostics: Sequence[str],
     *,
-    all_floors: bool,
+    wide: bool,
 ) -> None:
     """Run every trial that is not stored yet, and print the tables; exit code 1 if a trial failed.
 
-    Tables show the floors that were asked for by name, and the best one in each metric, unless they show all.
+    Tables mark the rows of detectors that were asked for.
     """
+    from tsadbench.api.running import ranked, stored_beside
     from tsadbench.cli.leaderboard import add_diagnostics, show
     from tsadbench.execution.plan import make_plans
     from tsadbench.execution.store import Store, require_outside_stores
-    from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.leaderboard.shipped import stored_records
 
     request = given
     if not request.contributions and "no-contributions" in rerun:
@@ -221,8 +220,7 @@ def _run_request(
                 raise
             typer.echo(f"SKAB is not available ({error}).\nThis table is over simulated data instead.", err=True)
             plans = make_plans(request.model_copy(update={"datasets": ["pumploop"]}))
-    tables = [(plan.data.dataset.name, plan.protocol_label, plan.data) for plan in plans]
-    stored = [() if request.against is None else stored_records(*table) for table in tables]
+    stored = stored_beside(plans, request.against)
     store = Store.create(request.out)
     if request.write is not None:
         require_outside_stores(request.write)
@@ -235,17 +233,16 @@ def _run_request(
         # Diagnostics need scores, which a committed table does not hold.
         committed=None if diagnostics else request.write,
     )
-    board = Leaderboard.joined(
-        [
-            Leaderboard.from_records(records_of_plan, plan.splits, stored=stored_rows, checked_in=store.path)
-            for plan, records_of_plan, stored_rows in zip(plans, records, stored, strict=True)
-        ]
-    )
+    splits = request.splits or [] if wide or form != "table" else request.splits or ["overall"]
+    board = ranked(plans, records, stored, store, splits)
     data = {plan.data.dataset.name: plan.data for plan in plans}
     named = {label for plan in plans for label in plan.named}
-    show(add_diagnostics(board, diagnostics, store, data.__getitem__), form, floors=None if all_floors else named)
+    own = named if {*board.frame.loc[~board.frame["floor"], "detector"]} - named else set()
+    show(add_diagnostics(board, diagnostics, store, data.__getitem__), form, wide=wide, own=own)
+    for line in _changes(store, [record for of_plan in records for record in of_plan if record.label in named]):
+        typer.echo(line, err=True)
     if request.write is not None:
-        board.write(request.write)
+        ranked(plans, records, stored, store).write(request.write)
     n_trials = sum(map(len, records))
     n_committed = sum(store.find(record.trial) is None for of_plan in records for record in of_plan)
     earlier = f", {n_earlier - n_committed} of them from an earlier run" if n_earlier > n_committed else ""
@@ -263,6 +260,29 @@ def _run_request(
         )
     if failed:
         raise typer.Exit(1)
+
+
+def _changes(store: Store, records: Sequence[Record]) -> list[str]:
+    """Return how the AUPRC of rows differs from that of the same row by older code, which the store still has."""
+    from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.leaderboard.formatting import number
+    from tsadbench.leaderboard.table import lines_of
+
+    now = {record.trial for record in records}
+    rows = {(record.dataset, record.protocol, record.label) for record in records}
+    older = [one for one in store.records() if (one.dataset, one.protocol, one.label) in rows and one.trial not in now]
+    if not older:
+        return []
+    keys = ["dataset", "rules", "split", "detector"]
+    before, after = (Leaderboard.from_records(some).frame.set_index(keys) for some in (older, records))
+    both = after.join(before["auprc_mean"].rename("was"), how="inner").reset_index()
+    first = both.sort_values("split", key=lambda split: split != "overall").drop_duplicates(
+        ["dataset", "rules", "detector"]
+    )
+    return [
+        f"{row['detector']}: AUPRC {number(row['auprc_mean'])} (was {number(row['was'])})"
+        for row in lines_of(first.dropna(subset=["auprc_mean", "was"]))
+    ]
 
 
 def _with_defaults(request: RunRequest) -> tuple[RunRequest, list[MissingExtraError]]:

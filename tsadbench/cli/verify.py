@@ -30,7 +30,8 @@ def verify(
         str | None,
         typer.Option(
             metavar="N",
-            help="Instead, run N trials again, drawn at random, or all of them (all), and compare their scores.",
+            help="Instead, run N trials again, drawn at random, detectors before floors, or all of them (all), and "
+            "compare their scores.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -63,9 +64,10 @@ def verify(
     their scores with the stored ones. --table FILE compares a table that `tsadbench leaderboard` has written with what
     the store's trials give, at the precision that the table prints.
 
-    Exit code 1 if something differs or was edited, if data or labels are not those that the trial was run on, or if a
-    trial cannot be checked. A detector's code that has changed since is reported, but does not count. A trial that
-    other rules than today's have judged is judged again, and its record written anew.
+    Exit code 1 if something differs or was edited, if data or labels are not those that the trial was run on, if a
+    trial cannot be checked, or if one that was planned is not here. A detector's code that has changed since is
+    reported, but does not count. A trial that other rules than today's have judged is judged again, and its record
+    written anew.
     """
     from tsadbench.datasets.loading import loader
     from tsadbench.execution.store import Store
@@ -112,6 +114,11 @@ def _print_checked(store: Store, load: Callable[[str], LabelledDataset], named: 
     for remark, count in remarks.items():
         typer.echo(f"note: {one_line(remark)} ({count} trials)")
     total = sum(counts.values())
+    trials, planned = set(store.trials()), store.about().planned
+    absent = [words for words, trial in planned.items() if trial not in trials]
+    for fault in _first([f"planned, but not here: {words}" for words in absent]):
+        typer.echo(fault)
+    typer.echo(f"{len(planned) - len(absent)} of {counted(len(planned), 'planned trial')} are here")
     typer.echo(
         f"{total} trials: {counts['same']} as recorded, {counts['differs']} differ, "
         f"{counts['cannot be checked']} cannot be checked"
@@ -121,7 +128,7 @@ def _print_checked(store: Store, load: Callable[[str], LabelledDataset], named: 
         "not verifiable at all: seconds, memory and seal; not verifiable without running: that the detectors made "
         f"these scores (tsadbench verify {store.path} --redo N)"
     )
-    return counts["same"] == total
+    return counts["same"] == total and not absent
 
 
 def _first(faults: Sequence[str]) -> list[str]:

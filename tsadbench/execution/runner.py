@@ -75,6 +75,9 @@ def run_plan(
     records = {one.trial: one for one in ok if Identity(one.trial, one.scoring, one.judging) in known}
     if store is not None:
         records |= {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
+        store.remember(
+            planned={_words(trial, plan): names.trial for trial, names in zip(plan.trials, identities, strict=True)}
+        )
     missing = []
     for trial, names in zip(plan.trials, identities, strict=True):
         if names.trial in records:
@@ -90,6 +93,12 @@ def run_plan(
                 records[outcome.record.trial] = outcome.record
                 watching.finished(trial, outcome.record)
     return tuple(records[names.trial] for names in identities)
+
+
+def _words(trial: Trial, plan: Plan) -> str:
+    """Return what a trial is of, whatever its code: of two with the same the newer counts."""
+    threads = f", {trial.threads} threads" if trial.threads > 1 else ""
+    return f"{trial.contender.label}, seed {trial.seed}, {plan.data.dataset.name}, {plan.protocol_label}{threads}"
 
 
 def n_kept(plans: Iterable[Plan], store: Store) -> int:

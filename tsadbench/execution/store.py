@@ -2,7 +2,7 @@
 
 | file | holds |
 |---|---|
-| `store.json` | the version of this layout |
+| `store.json` | the version of this layout, which trials were planned, beside which tables they were shown (`About`) |
 | `records/<trial>.json` | a trial's record; written last, so a trial is complete or absent |
 | `scores/<scoring identity>.npz` | its scores, which trials that differ in judging alone share |
 | `contributions/<scoring identity>.npz` | its contributions, if they were asked for |
@@ -26,6 +26,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +34,8 @@ from typing import IO, Any
 import numpy as np
 import psutil
 from numpy.lib import format as npy
+from pydantic import ConfigDict, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
 from tsadbench.execution.judging import Shapes
@@ -40,7 +43,7 @@ from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.files import UNFINISHED, require_own_folder
-from tsadbench.utils.text import label_fault, name_fault, printable
+from tsadbench.utils.text import label_fault, name_fault, one_line, printable
 
 CHECKS = "checks"
 _MARKER = "store.json"
@@ -49,6 +52,28 @@ _FOLDERS = (_RECORDS, _SCORES, _CONTRIBUTIONS, _LOGS) = ("records", "scores", "c
 _MOST_RECORD_BYTES, _MOST_LOG_BYTES, _MOST_ARRAY_BYTES = 2**24, 2**26, 2**31
 # The header of an array of floats has 128 bytes.
 _LONGEST_HEADER = 1000
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
+class About:
+    """What a store knows of the runs that filled it.
+
+    Parameters
+    ----------
+    schema
+        The version of the layout.
+    planned
+        The newest trial that was planned for each detector, seed, data set and protocol, by these in words.
+    against
+        The protocol whose shipped leaderboard stood beside the trials, by data set.
+    sessions
+        How many independent sessions a split has, by data set and split.
+    """
+
+    schema: int
+    planned: dict[str, str] = field(default_factory=dict)
+    against: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 class Store:
@@ -103,6 +128,24 @@ class Store:
             else:
                 log.unlink(missing_ok=True)
         self.put(record)
+
+    def about(self) -> About:
+        """Return what the store knows of its runs; a StoreError if its file cannot be read."""
+        marker = self.path / _MARKER
+        try:
+            with open_regular(marker, _MOST_RECORD_BYTES) as stream:
+                return TypeAdapter(About).validate_json(stream.read())
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{marker}: cannot be read ({one_line(str(error), 200)})") from error
+
+    def remember(self, **facts: dict[str, Any]) -> None:
+        """Add to fields of `About`. Of two processes that do so at the same moment, one may be forgotten."""
+        about = self.about()
+        merged: dict[str, Any] = {name: {**getattr(about, name), **found} for name, found in facts.items()}
+        now = replace(about, **merged)
+        if now != about:
+            with self._reported("the plan of a run cannot be kept"):
+                self._write(self.path / _MARKER, lambda stream: stream.write(json.dumps(asdict(now)).encode()))
 
     def put(self, record: Record) -> None:
         """Write a record, for instance of scores that were judged again. A StoreError if it cannot be written."""
@@ -249,13 +292,7 @@ class Store:
                 file.unlink(missing_ok=True)
 
     def _check(self) -> None:
-        marker = self.path / _MARKER
-        try:
-            with open_regular(marker, _MOST_RECORD_BYTES) as stream:
-                schema = json.loads(stream.read())["schema"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise StoreError(f"{marker}: cannot be read ({error}); choose another --out") from error
-        if schema != SCHEMA:
+        if (schema := self.about().schema) != SCHEMA:
             raise StoreError(
                 f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r:.40}; choose another --out"
             )

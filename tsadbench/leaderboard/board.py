@@ -1,64 +1,75 @@
-"""From records to ranked tables, as JSON, CSV, Markdown, LaTeX, HTML and data frames."""
+"""From records to ranked tables, as terminal text, JSON, CSV, Markdown, LaTeX, HTML and data frames."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import math
+import shutil
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from rich.console import Console
 
+from tsadbench.base.replay import Replay
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
-from tsadbench.leaderboard.cells import best_floors, columns_of, metrics_of
-from tsadbench.leaderboard.checks import (
-    FILE,
-    CheckReport,
-    CheckReports,
-    read_reports,
-    shipped_reports,
-    write_reports,
-)
+from tsadbench.execution.store import Store
+from tsadbench.leaderboard.checks import FILE, CheckReport, CheckReports, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.html import html
-from tsadbench.leaderboard.latex import latex
-from tsadbench.leaderboard.markdown import markdown
+from tsadbench.leaderboard.frame import (
+    COST_COLUMNS,
+    DIAGNOSTIC,
+    ROW,
+    TABLE,
+    records_of,
+    rows,
+    trial_key,
+    trials,
+)
 from tsadbench.leaderboard.notes import Note, notes_on
-from tsadbench.leaderboard.presentation import column_key, places_of_columns
-from tsadbench.leaderboard.ranking import Row, by_table, check_split, ranked_rows, splits_of
-from tsadbench.leaderboard.screen import text_of
-from tsadbench.leaderboard.throughput import core_minutes
-from tsadbench.utils.files import write_file
+from tsadbench.leaderboard.ranking import Row, by_table
+from tsadbench.leaderboard.render import SCHEMA, Form, Table, print_tables, render
+from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, remarks, short_notes, shown
+from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import JsonValue, nearest, normal_label
 from tsadbench.utils.text import name_fault
 
-SCHEMA = 1
-_TABLE = ["dataset", "protocol", "split"]
-# Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
-COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
+_WIDTH = 120  # characters, where nothing says how many a line has
 
 
 class Leaderboard:
-    """Ranked rows: by mean AUPRC, floors after the detectors, failures last; one table per data set, protocol, split.
+    """Ranked rows: best AUPRC first, floors in their places, failures last; a table per data set, protocol and split.
 
     Trials that were judged by two versions of a protocol stand in two tables.
 
     Parameters
     ----------
-    rows
-        In that order.
+    trials
+        As `tsadbench.leaderboard.frame.trials` returns them.
     notes
         What readers of the tables must know about their data or trials.
-    columns
-        Keys of the columns that tables show, in order (`tsadbench.leaderboard.cells.columns_of`); none: all.
+    frame
+        The rows; None: those of the trials.
+    sessions
+        How many independent sessions a split has, by data set and split, where that is known.
     """
 
-    def __init__(self, rows: Sequence[Row], notes: Sequence[Note] = (), columns: Sequence[str] = ()) -> None:
-        self.rows = tuple(rows)
+    def __init__(
+        self,
+        trials: pd.DataFrame,
+        notes: Sequence[Note] = (),
+        frame: pd.DataFrame | None = None,
+        sessions: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> None:
+        self.trials = trials
         self.notes = tuple(notes)
-        self.columns = tuple(columns)
+        self.frame = rows(trials) if frame is None else frame
+        self.sessions = dict(sessions or {})
 
     @classmethod
     def from_records(
@@ -69,6 +80,7 @@ class Leaderboard:
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
         reports: Iterable[CheckReport] = (),
+        sessions: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Leaderboard:
         """Rank records.
 
@@ -84,105 +96,167 @@ class Leaderboard:
             A run store, or a folder of tables, that holds reports of checks besides those that ship.
         reports
             More of them.
+        sessions
+            How many independent sessions a split has, by data set and split.
 
         Raises
         ------
         UsageError
             If no record has one of these splits.
         """
-        own = {(*_row_key(record), record.seed): record for record in records}
-        labels = {key[:3] for key in own}
-        beside = {(*_row_key(record), record.seed): record for record in stored if _row_key(record) not in labels}
-        newest = [*own.values(), *beside.values()]
-        for split in splits:
-            check_split(split, newest)
-        newest = _with_failures_beside(newest)
-        earlier = {record.trial for record in beside.values()}
-        known = CheckReports.beside(checked_in, reports)
-        rows = [
-            row
-            for table in grouped(newest, lambda record: (record.dataset, record.rules)).values()
-            for split in _shown(splits, table)
-            for row in ranked_rows(table, split, earlier, known)
+        found = trials(records, splits, stored=stored, reports=CheckReports.beside(checked_in, reports))
+        return cls(found, notes_on(records_of(found)), sessions=sessions)
+
+    @classmethod
+    def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
+        """Rank records of a store, beside the shipped rows that they were shown against. A UsageError as above."""
+        about, datasets = store.about(), {record.dataset for record in records}
+        stored = [
+            record
+            for dataset, protocol in about.against.items()
+            if dataset in datasets
+            for record in committed_records(LEADERBOARDS, dataset, protocol)
         ]
-        return cls(rows, notes_on(newest))
+        return cls.from_records(records, splits, stored=stored, checked_in=store.path, sessions=about.sessions)
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
-        """Return the tables of several leaderboards as one, in their order."""
+        """Return the tables of several leaderboards as one; of a row that several have, the last counts."""
+        every = pd.concat([board.trials for board in boards], ignore_index=True)
+        origin = pd.Series([place for place, board in enumerate(boards) for _ in range(len(board.trials))], every.index)
+        newest = origin.groupby([every[key] for key in ROW]).transform("max")
         notes = dict.fromkeys(note for board in boards for note in board.notes)
-        return cls([row for board in boards for row in board.rows], tuple(notes))
+        sessions = {key: n for board in boards for key, n in board.sessions.items()}
+        return cls(every[origin == newest].reset_index(drop=True), tuple(notes), sessions=sessions)
 
-    def chosen(self, detectors: Sequence[str] = (), columns: Sequence[str] = ()) -> Leaderboard:
-        """Return the leaderboard with some rows and columns; marks are those of all rows.
+    def where(self, kept: pd.Series) -> Leaderboard:
+        """Return the leaderboard with the rows of ``frame`` for which a boolean series is true; ranks stay."""
+        frame = self.frame[kept].reset_index(drop=True)
+        left = self.trials.merge(frame[ROW], on=ROW)
+        hidden = {*notes_on(records_of(self.trials))} - {*notes_on(records_of(left))}
+        return self._of(left, [note for note in self.notes if note not in hidden], frame)
 
-        The best floor in each metric is always shown, because detectors are marked by it.
+    def _of(self, trials: pd.DataFrame, notes: Sequence[Note], frame: pd.DataFrame) -> Leaderboard:
+        return Leaderboard(trials, notes, frame, self.sessions)
 
-        Parameters
-        ----------
-        detectors
-            Labels; none: all.
-        columns
-            Names, or several separated by commas; none: all.
-        """
+    def chosen(self, detectors: Sequence[str]) -> Leaderboard:
+        """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
+        known = dict.fromkeys(self.frame["detector"])
         labels = {normal_label(one) for one in detectors}
-        known = dict.fromkeys(row.label for row in self.rows)
         for label in labels:
             if label not in known:
                 raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
-        keys = dict.fromkeys(column_key(part) for text in columns for part in text.split(",") if part.strip())
-        rows: list[Row] = []
-        notes: list[Note] = []
-        for table in self.tables().values():
-            kept = labels | best_floors(table, metrics_of(table))
-            shown = [row for row in table if not labels or row.label in kept]
-            rows += shown
-            if len(shown) < len(table):
-                said = (
-                    f"{len(shown)} of {len(table)} rows are shown. Bold and underlined are the best of the shown rows."
-                )
-                notes.append(Note(table[0].dataset, said, table[0].protocol))
-        hidden = set(notes_on([record for row in self.rows for record in row.records]))
-        hidden -= set(notes_on([record for row in rows for record in row.records]))
-        kept_notes = [note for note in self.notes if note not in hidden]
-        return Leaderboard(rows, tuple(dict.fromkeys([*kept_notes, *notes])), tuple(keys))
+        floors = self.frame[self.frame["ok"] & self.frame["floor"]]
+        best = self.frame.index.isin(floors.drop_duplicates(TABLE).index)
+        return self.where(self.frame["detector"].isin(labels) | best)
 
-    def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
+    def with_diagnostics(
+        self, found: Mapping[tuple[str, str], Mapping[str, float | None]], notes: Sequence[Note] = ()
+    ) -> Leaderboard:
+        """Return the leaderboard with more numbers of trials, by trial and split; they take no part in the ranking."""
+        keys = zip((record.trial for record in self.trials["record"]), self.trials["split"], strict=True)
+        numbers = pd.DataFrame([found.get(key, {}) for key in keys], self.trials.index, dtype=float)
+        joined = self.trials.join(numbers.add_prefix(DIAGNOSTIC))
+        return Leaderboard(joined, [*self.notes, *notes], sessions=self.sessions)
+
+    def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
-        return by_table(self.rows)
+        by = self.frame.groupby(TABLE, sort=False)
+        return {(str(a), str(b), str(c)): table.reset_index(drop=True) for (a, b, c), table in by}
 
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
         """Return each table as a leaderboard of its own, with the notes that concern it."""
         return {
-            key: Leaderboard(
-                rows, [note for note in self.notes if note.concerns(rows[0].dataset, rows[0].protocol)], self.columns
+            key: self._of(
+                self.trials.merge(table[TABLE].head(1), on=TABLE),
+                [note for note in self.notes if note.concerns(key[0], table["protocol"].iloc[0])],
+                table,
             )
-            for key, rows in self.tables().items()
+            for key, table in self.frames().items()
         }
 
+    def shown(self, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> list[Table]:
+        """Return the tables as readers see them; parameters as `tsadbench.leaderboard.table.shown` has them."""
+        return [
+            shown(table, wide=wide, columns=columns, own=own, sessions=self.sessions.get(key[0], {}).get(key[2]))
+            for key, table in self.frames().items()
+        ]
+
+    def print(
+        self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
+    ) -> None:
+        """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
+        if self.frame.empty:
+            console.print("no rows")
+            return
+        n_left_out, parts = 0, []
+        for key, whole in self.frames().items():
+            table = whole if wide else in_sight(whole, own)
+            n_left_out += len(whole) - len(table)
+            sessions = self.sessions.get(key[0], {}).get(key[2])
+            parts.append(shown(whole, wide=wide, columns=columns, own=own, sessions=sessions).only([*table.index]))
+        notes = [*self._failures(), *map(str, self.notes)]
+        notes = notes if wide else short_notes(notes, n_left_out)
+        print_tables(console, parts, [*notes, f"Columns and remarks: {PAGE}"])
+
+    def _failures(self) -> list[str]:
+        """Return a line with the first reason for each detector that failed."""
+        failed = self.frame[~self.frame["ok"]].drop_duplicates(["dataset", "rules", "detector"])
+        several = len(self.frame.drop_duplicates(["dataset", "rules"])) > 1
+        return [
+            (f"{row['dataset']}, protocol {row['rules']}: " if several else "")
+            + f"{row['detector']}: {next(one.reason for one in row['records'] if one.status != 'ok')}"
+            for row in lines_of(failed)
+        ]
+
+    def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
+        """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown, LaTeX or HTML."""
+        if form == "json":
+            return self.to_json()
+        if form == "csv":
+            return self.to_csv()
+        notes = [*self._failures(), *map(str, self.notes), f"Columns and remarks: {PAGE}"]
+        return render(self.shown(wide=wide, columns=columns), notes, form)
+
+    def to_markdown(self) -> str:
+        """Return one Markdown table with all columns per data set, protocol and split, with notes below."""
+        return self.to("markdown")
+
+    def to_latex(self) -> str:
+        """Return one LaTeX table (booktabs) with the most important columns per data set, protocol and split."""
+        return self.to("latex", wide=False)
+
+    def to_html(self) -> str:
+        """Return one HTML table with the most important columns per data set, protocol and split."""
+        return self.to("html", wide=False)
+
     def to_json(self) -> str:
-        """Return ``{"schema": 1, "core_minutes": ..., "rows": [...]}``, each row as `Row.to_json` returns it."""
-        minutes = core_minutes(record for row in self.rows for record in row.records)
-        content = {"schema": SCHEMA, "core_minutes": minutes, "rows": [row.to_json() for row in self.rows]}
-        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+        """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
+        words = [of_row for table in self.frames().values() for of_row in remarks(table)]
+        found = [_json_row(row, said) for row, said in zip(lines_of(self.frame), words, strict=True)]
+        return json.dumps({"schema": SCHEMA, "rows": found}, indent=1, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
-        """Return the rows as CSV, full precision, empty where undefined.
-
-        Over several tables the columns data set, protocol and split come first.
-        """
-        frame = self.to_frame()
-        several = len(self.tables()) > 1
-        columns = [str(column) for column in frame if several or column not in _TABLE]
-        if self.columns:
-            return csv_text(frame.reindex(columns=self._chosen(columns)))
-        tail = [*COST_COLUMNS, *(column for column in columns if column.startswith("diagnostic_"))]
-        frame = frame.reindex(columns=[*(column for column in columns if column not in tail), *tail])
-        return csv_text(frame)
+        """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
+        names = _csv_columns(self.frame)
+        return csv_text(self.to_frame()[names if len(self.frames()) > 1 else names[3:]])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per detector and split, columns as in the CSV."""
-        return pd.DataFrame.from_records([_flat(row) for row in self.rows])
+        """Return a data frame with one row per detector and split: the columns of the CSV, and what tables need more.
+
+        That is ``rules``, ``rank``, ``to_floor``, ``far``, ``n_rows``, ``n_anomalous``, ``leaky``, ``remarks``, and the
+        booleans ``floor``, ``ok``, ``complete``, ``forgets``, ``calibrated``, ``sound``, ``above_floor``, ``stored``.
+        """
+        frame = self.frame.assign(
+            seeds=self.frame["seeds"].map(len),
+            below_floor=[" ".join(names or ()) for names in self.frame["below_floor"]],
+            replay=["" if one is None else " ".join(one.marks) or "ok" for one in self.frame["replay"]],
+            pretrained_on=self.frame["pretrained_on"].map("; ".join),
+            remarks=[", ".join(words) for table in self.frames().values() for words in remarks(table)],
+        )
+        more = ["rules", "rank", "to_floor", "far", "n_rows", "n_anomalous", "floor", "ok", "complete", "forgets",
+                "calibrated", "sound", "above_floor", "stored", "leaky", "remarks"]  # fmt: skip
+        return frame[[*_csv_columns(frame), *more]]
 
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
@@ -200,146 +274,167 @@ class Leaderboard:
             write_file(inside(folder, dataset, protocol, RECORDS), "".join(f"{line}\n" for line in lines))
             for (dataset, protocol), lines in board.record_lines().items()
         ]
-        used = (report for row in self.rows for report in row.verdict.reports)
-        own = [report for report in used if report not in shipped_reports()]
+        own = [one for one in self._reports() if one not in shipped_reports()]
         return written + ([write_reports([*read_reports(folder / FILE), *own], folder / FILE)] if own else [])
+
+    def _reports(self) -> list[CheckReport]:
+        return [one for found in self.trials["reports"] for one in found]
 
     def _joined_with(self, folder: Path) -> Leaderboard:
         """Return the leaderboard with the trials of a folder that it does not have."""
-        if any(row.smoothing > 1 for row in self.rows):
+        if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
-        own = {record.trial: record for row in self.rows for record in row.records}
-        known = {(*_row_key(record), record.seed) for record in own.values()}
+        own = {trial_key(record): record for record in self.trials["record"]}
         committed = [
             record
-            for dataset, protocol in dict.fromkeys((row.dataset, row.protocol) for row in self.rows)
+            for dataset, protocol in dict.fromkeys(key[:2] for key in own)
             for record in committed_records(folder, dataset, protocol)
-            if (*_row_key(record), record.seed) not in known
+            if trial_key(record) not in own
         ]
         if not committed:
             return self
-        reports = [report for row in self.rows for report in row.verdict.reports]
-        splits = tuple(dict.fromkeys(row.split for row in self.rows))
-        return Leaderboard.from_records([*committed, *own.values()], splits, checked_in=folder, reports=reports)
+        splits = tuple(dict.fromkeys(self.frame["split"]))
+        every = [*committed, *own.values()]
+        return Leaderboard.from_records(every, splits, checked_in=folder, reports=self._reports())
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
-        for (dataset, protocol), rows in grouped(self.rows, lambda row: (row.dataset, row.protocol)).items():
-            if len({row.rules for row in rows}) > 1:
-                raise UsageError(
-                    f"{dataset}: the trials were judged by {' and '.join(sorted({row.rules for row in rows}))}, and a "
-                    f"folder holds tables of one version of {protocol}; run those of the older one again, or remove "
-                    "them (`tsadbench runs`)"
-                )
-            if len(versions := {record.dataset_version for row in rows for record in row.records}) > 1:
-                found = " and ".join(map(str, sorted(versions)))
-                raise UsageError(
-                    f"{dataset}: the trials were run on versions {found} of the data set, and a folder holds tables of "
-                    "one; run those of the older one again, or remove them (`tsadbench runs`)"
-                )
-        written = []
-        for (dataset, _, split), table in self.alone().items():
-            protocol = table.rows[0].protocol
-            texts = {"csv": table.to_csv(), "md": table.to_markdown()}
-            written += [
-                write_file(inside(folder, dataset, protocol, f"{split}.{end}"), text) for end, text in texts.items()
-            ]
-        return written
+        for (dataset, protocol), table in self.trials.groupby(["dataset", "protocol"]):
+            for name, what in (("rules", "judged by"), ("dataset_version", "run on versions of the data set:")):
+                if table[name].nunique() > 1:
+                    found = " and ".join(map(str, sorted(table[name].unique())))
+                    raise UsageError(
+                        f"{dataset}, {protocol}: the trials were {what} {found}, and a folder holds tables of one; run "
+                        "those of the older one again, or remove them (`tsadbench runs`)"
+                    )
+        return [
+            write_file(inside(folder, dataset, board.frame["protocol"].iloc[0], f"{split}.{end}"), text)
+            for (dataset, _, split), board in self.alone().items()
+            for end, text in (("csv", board.to_csv()), ("md", board.to_markdown()))
+        ]
 
     def record_lines(self) -> dict[tuple[str, str], list[str]]:
         """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
-        trials = {(*_row_key(record), record.seed): record for row in self.rows for record in row.records}
-        tables = grouped(trials, lambda key: key[:2])
-        return {table: [trials[key].to_json(indent=None) for key in sorted(keys)] for table, keys in tables.items()}
-
-    def to_markdown(self) -> str:
-        """Return one Markdown table per data set, protocol and split, with the marks explained below."""
-        return markdown(self.rows, self.notes, self.columns)
-
-    def to_latex(self) -> str:
-        """Return one LaTeX table (booktabs) per data set, protocol and split, with the marks explained below."""
-        return latex(self.rows, self.notes, self.columns)
-
-    def to_html(self) -> str:
-        """Return one HTML table per data set, protocol and split, with the marks explained below."""
-        return html(self.rows, self.notes, self.columns)
-
-    def _chosen(self, flat: Sequence[str]) -> list[str]:
-        """Return the columns of the CSV that belong to the chosen ones."""
-        tables = [columns_of(table) for table in self.tables().values()]
-        places_of_columns(self.columns, tables)
-        chosen = [column for column in flat if column in (*_TABLE, "detector", "status")]
-        for key in self.columns:
-            endings = ("_mean", "_std", "_entity_std")
-            names = (key, *(f"{start}{key}{end}" for start in ("", "diagnostic_") for end in endings))
-            chosen += [name for name in names if name in flat]
-        return chosen
+        found = {trial_key(record): record for record in self.trials["record"]}
+        tables = grouped(found, lambda key: key[:2])
+        return {table: [found[key].to_json(indent=None) for key in sorted(keys)] for table, keys in tables.items()}
 
     def __str__(self) -> str:
-        """Return the tables as plain text that fits the terminal, with the best floor in each metric."""
-        return text_of(self.rows, self.notes, self.columns)
+        """Return the tables as plain text that fits the terminal."""
+        width = shutil.get_terminal_size((_WIDTH, 0)).columns
+        console = Console(width=width, color_system=None, force_terminal=False, force_jupyter=False)
+        with console.capture() as captured:
+            self.print(console)
+        return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
     def __repr__(self) -> str:
-        tables = [f"{dataset}, {rules}, {split}" for dataset, rules, split in self.tables()]
+        tables = [", ".join(key) for key in self.frames()]
         more = f" and {len(tables) - 3} more tables" if len(tables) > 3 else ""
-        return f"<{type(self).__name__}: {len(self.rows)} rows of {'; '.join(tables[:3]) or 'no table'}{more}>"
+        return f"<{type(self).__name__}: {len(self.frame)} rows of {'; '.join(tables[:3]) or 'no table'}{more}>"
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows as objects."""
+        return tuple(map(Row.of_frame, lines_of(self.frame)))
 
-def _flat(row: Row) -> dict[str, str | int | float]:
-    flat: dict[str, str | int | float | None] = {
-        **dict(zip(_TABLE, (row.dataset, row.protocol, row.split), strict=True)),
-        "detector": row.label,
-        "family": row.first.family,
-        "seeds": len(row.seeds),
-        "status": row.status,
-        "coverage": row.coverage,
-        "look_ahead": row.first.look_ahead,
-        **({"smoothing": row.smoothing} if row.smoothing > 1 else {}),
-        "below_floor": " ".join(row.below_floor or ()),
-    }
-    for name, summary in row.metrics.items():
-        flat[f"{name}_mean"] = summary.mean
-        flat[f"{name}_std"] = summary.std
-    flat["protocol_version"] = row.first.protocol_version
-    flat["seal"] = row.seal
-    flat["replay"] = None if row.replay is None else " ".join(row.replay.marks) or "ok"
-    flat |= {f"{name}_entity_std": spread for name, spread in row.entity_spread.items()}
-    flat["checked"] = row.verdict.checked
-    flat["pretrained_on"] = "; ".join(row.pretrained_on)
-    flat |= {name: getattr(row, name) for name in COST_COLUMNS}
-    for name, summary in row.diagnostics.items():
-        flat[f"diagnostic_{name}_mean"] = summary.mean
-        flat[f"diagnostic_{name}_std"] = summary.std
-    return {name: "" if value is None else value for name, value in flat.items()}
+    def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
+        """Return the rows of each (data set, protocol with its version, split)."""
+        return by_table(self.rows)
 
 
-def _with_failures_beside(records: Sequence[Record]) -> list[Record]:
-    """Return records whose failed trials, which nobody judged, are of the newest version of their protocol."""
-    newest: dict[tuple[str, str], int] = {}
-    for record in records:
-        table = record.dataset, record.protocol
-        newest[table] = max(record.protocol_version, newest.get(table, 1))
-    return [
-        record
-        if record.status == "ok" or record.protocol_version == newest[record.dataset, record.protocol]
-        else replace(record, protocol_version=newest[record.dataset, record.protocol])
-        for record in records
+def _csv_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of the CSV in their order."""
+    names = [str(name) for name in frame]
+    spreads = [name for name in names if name.endswith("_entity_std")]
+    diagnostics = [name for name in names if name.startswith(DIAGNOSTIC)]
+    pairs = [
+        name.removesuffix("_std") for name in names if name.endswith("_std") and name not in (*spreads, *diagnostics)
     ]
+    middle = [f"{name}_{what}" for name in pairs for what in ("mean", "std")]
+    first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
+    smoothing = ["smoothing"] if (frame["smoothing"] > 1).any() else []
+    last = ["checked", "pretrained_on", *COST_COLUMNS, *diagnostics]
+    return [*first, *smoothing, "below_floor", *middle, "protocol_version", "seal", "replay", *spreads, *last]
 
 
-def _row_key(record: Record) -> tuple[str, str, str]:
-    return record.dataset, record.protocol, record.label
+_SAME = (
+    "family", "floor", "dataset", "dataset_version", "protocol", "protocol_version", "split", "status", "look_ahead",
+    "seal", "checked", "leaky", "smoothing", "stored",
+)  # fmt: skip
+_LISTS = ("seeds", "threads", "seal_reasons", "failed_checks", "pretrained_on")
 
 
-def _shown(requested: Sequence[str], records: Sequence[Record]) -> tuple[str, ...]:
-    """Return the splits to show of one table's records; if all trials failed there is still a table to say so."""
-    splits = splits_of(records)
-    if not splits:
-        return tuple(requested) or ("overall",)
-    return tuple(split for split in requested if split in splits) if requested else splits
+def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
+    records: Sequence[Record] = row["records"]
+    numbers = {
+        name: {what: _number(row[f"{name}_{what}"]) for what in ("mean", "std")}
+        for name in (
+            one.removesuffix("_std") for one in row if one.endswith("_std") and not one.endswith("_entity_std")
+        )
+        if row["ok"]
+    }
+    diagnostics = {name: one for name, one in numbers.items() if name.startswith(DIAGNOSTIC)}
+    fits = [(one.seed, fit.episode, asdict(fit.threshold)) for one in records for fit in one.thresholds]
+    stated = [(one.seed, fit.episode, fit.facts) for one in records for fit in one.training]
+    failed = [one for one in records if one.status != "ok"]
+    replay: Replay | None = row["replay"]
+    return {
+        "detector": row["name"],
+        "label": row["detector"],
+        "parameters": dict(records[0].parameters),
+        **{name: row[name] for name in _SAME},
+        **{name: list(row[name]) for name in _LISTS},
+        **{name: _whole(row[name]) for name in ("rank", "n_rows", "n_anomalous")},
+        **{name: _number(row[name]) for name in ("coverage", "rows_per_second", "peak_memory_mib")},
+        "failed": [{name: getattr(one, name) for name in ("seed", "status", "reason")} for one in failed],
+        "below_floor": None if row["below_floor"] is None else list(row["below_floor"]),
+        "metrics": {name: one for name, one in numbers.items() if name not in diagnostics},
+        "diagnostics": {name.removeprefix(DIAGNOSTIC): one for name, one in diagnostics.items()},
+        "threshold": [{"seed": seed, "episode": episode, **values} for seed, episode, values in fits],
+        "training": [{"seed": seed, "episode": episode, **facts} for seed, episode, facts in stated],
+        "seconds": {"fit": _number(row["fit_seconds"]), "score": _number(row["score_seconds"])},
+        "replay": None if replay is None else {**_defined(asdict(replay)), "marks": list(replay.marks)},
+        "remarks": list(words),
+        **(_json_entities(row) if row["ok"] and row["n_entities"] else {}),
+    }
+
+
+def _json_entities(row: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Return each entity's metrics over seeds, and their deviations over entities."""
+    judged = [record.splits[row["split"]].entities for record in row["records"]]
+    found: dict[str, JsonValue] = {}
+    for entity, metrics in judged[0].items():
+        seeds = pd.DataFrame([one.get(entity, {}) for one in judged], columns=[*metrics], dtype=float)
+        mean, std = seeds.mean(skipna=False), seeds.std(skipna=False)
+        found[entity] = {name: {"mean": _number(mean[name]), "std": _number(std[name])} for name in metrics}
+    end = "_entity_std"
+    return {
+        "entities": found,
+        "metrics_spread": {n.removesuffix(end): _number(v) for n, v in row.items() if n.endswith(end)},
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if math.isfinite(value) else None
+
+
+def _defined(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return values without numbers that JSON does not have."""
+    return {
+        str(name): _defined(one)
+        if isinstance(one, dict)
+        else None
+        if isinstance(one, float) and not math.isfinite(one)
+        else one
+        for name, one in values.items()
+    }
 
 
 def inside(folder: Path, *names: str) -> Path:

@@ -125,9 +125,13 @@ class CheckReports:
         of_folder = () if folder is None else (*kept(folder), *read_reports(folder / FILE))
         return cls([*shipped_reports(), *of_folder, *more])
 
+    def of(self, record: Record) -> tuple[CheckReport, ...]:
+        """Return the reports on the detector of a trial."""
+        return tuple(one for one in self._by_label.get(record.label, ()) if one.vouches_for(record))
+
     def verdict(self, records: Sequence[Record]) -> Verdict:
         """Return what the reports say of the trials of one row."""
-        of_each = [[one for one in self._by_label.get(row.label, ()) if one.vouches_for(row)] for row in records]
+        of_each = [self.of(record) for record in records]
         reports = tuple({one.identity: one for found in of_each for one in found}.values())
         failed = tuple(dict.fromkeys(check for one in reports for check in one.failed))
         return Verdict("fail" if failed else "pass" if records and all(of_each) else "no", failed, reports)

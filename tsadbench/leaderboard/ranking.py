@@ -6,9 +6,9 @@ import math
 import statistics
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import cast
+from typing import Any, cast
 
-from tsadbench.base.protocol import SplitJudgement, Threshold
+from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
 from tsadbench.errors import UsageError
@@ -23,7 +23,6 @@ from tsadbench.utils.parameters import JsonValue, nearest
 # A detector that is not above the best floor in these has shown nothing. F1 is not among them: where many rows are
 # anomalous, the F1 of a floor that flags every row is out of reach for a threshold that keeps to its false alarms.
 FLOOR_METRICS = ("auroc", "auprc", "mcc")
-_THRESHOLD_FIELDS = ("value", "method", "t", "level", "q", "n", "excesses", "gamma", "sigma", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,64 +249,32 @@ class Row:
         """The numbers of threads that its trials ran with, in order: one, unless seeds were run differently."""
         return tuple(sorted({record.threads for record in self.records}))
 
-    def to_json(self) -> dict[str, JsonValue]:
-        """Return the row as machine-readable tables have it.
-
-        If it is leaky, ``leaky`` says of what; if its scores were averaged, ``smoothing`` over how many rows; if it is
-        stored, it has ``stored`` and its first trial's ``manifest``; ``diagnostics`` have the form of metrics. If each
-        entity has a model of its own, ``entities`` has the metrics of each, and ``metrics_spread`` their deviations.
-        """
-        entities: dict[str, JsonValue] = {name: summaries_json(one) for name, one in self.entities.items()}
-        return {
-            "detector": self.first.detector,
-            "label": self.label,
-            "family": self.first.family,
-            "parameters": dict(self.first.parameters),
-            "dataset": self.dataset,
-            "dataset_version": self.first.dataset_version,
-            "protocol": self.protocol,
-            "protocol_version": self.first.protocol_version,
-            "split": self.split,
-            "seeds": list(self.seeds),
-            "status": self.status,
-            "failed": failures_json(self.records),
-            "n_rows": self.n_rows,
-            "n_anomalous": self.n_anomalous,
-            "coverage": self.coverage,
-            "look_ahead": self.first.look_ahead,
-            "below_floor": None if self.below_floor is None else list(self.below_floor),
-            "metrics": summaries_json(self.metrics),
-            "threshold": [
-                {"seed": record.seed, "episode": fit.episode, **_threshold_json(fit.threshold)}
-                for record in self.records
-                for fit in record.thresholds
-            ],
-            "training": [
-                {"seed": record.seed, "episode": fit.episode, **fit.facts}
-                for record in self.records
-                for fit in record.training
-            ],
-            "seconds": {"fit": self.fit_seconds, "score": self.score_seconds},
-            "peak_memory_mib": self.peak_memory_mib,
-            "seal": self.seal,
-            "seal_reasons": list(self.seal_reasons),
-            "replay": replay_json(self.replay),
-            "checked": self.verdict.checked,
-            "failed_checks": list(self.verdict.failed),
-            "pretrained_on": list(self.pretrained_on),
-            "throughput": {
-                "fit_seconds": self.fit_seconds,
-                "score_seconds": self.score_seconds,
-                "rows_per_second": self.rows_per_second,
-                "peak_memory_mib": self.peak_memory_mib,
-                "threads": list(self.threads),
+    @classmethod
+    def of_frame(cls, row: Mapping[str, Any]) -> Row:
+        """Return a row of `tsadbench.leaderboard.frame.rows` as an object."""
+        names = [
+            name.removesuffix("_std") for name in row if name.endswith("_std") and not name.endswith("_entity_std")
+        ]
+        numbers = {name: Summary(*(_known(row[f"{name}_{what}"]) for what in ("mean", "std"))) for name in names}
+        reports = tuple({one.identity: one for found in row["reports"] for one in found}.values())
+        own = [name for name in numbers if not name.startswith("diagnostic_")] if row["ok"] else []
+        return cls(
+            records=tuple(row["records"]),
+            split=row["split"],
+            metrics={name: numbers[name] for name in own if name in row["records"][0].splits[row["split"]].metrics},
+            below_floor=row["below_floor"],
+            stored=row["stored"],
+            verdict=Verdict(row["checked"], row["failed_checks"], reports),
+            diagnostics={
+                name.removeprefix("diagnostic_"): one
+                for name, one in numbers.items()
+                if name.startswith("diagnostic_") and one.mean is not None
             },
-            **({"entities": entities, "metrics_spread": dict(self.entity_spread)} if entities else {}),
-            **({"diagnostics": summaries_json(self.diagnostics)} if self.diagnostics else {}),
-            **({"leaky": self.leaky} if self.leaky else {}),
-            **({"smoothing": self.smoothing} if self.smoothing > 1 else {}),
-            **({"stored": True, "manifest": dict(self.first.manifest)} if self.stored else {}),
-        }
+        )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def failed(records: Iterable[Record]) -> tuple[Record, ...]:
@@ -418,10 +385,6 @@ def _value(metrics: Mapping[str, Summary], metric: str) -> float:
 def summaries_json(values: Mapping[str, Summary]) -> dict[str, JsonValue]:
     """Return means and deviations by name."""
     return {name: {"mean": summary.mean, "std": summary.std} for name, summary in values.items()}
-
-
-def _threshold_json(threshold: Threshold) -> dict[str, JsonValue]:
-    return {name: getattr(threshold, name) for name in _THRESHOLD_FIELDS}
 
 
 def _finite(value: JsonValue) -> JsonValue:

@@ -112,12 +112,16 @@ def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str
 
 
 def drawn(store: Store, n: int | None) -> tuple[Record, ...]:
-    """Return n trials with scores, drawn at random, or all if None; a UsageError if no trial has scores."""
+    """Return n trials with scores, drawn at random, detectors before floors, or all if None.
+
+    A UsageError if no trial has scores.
+    """
     with_scores = [record for record in store.records() if record.status == "ok"]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
     # From the system's randomness: the sender of a store cannot know which.
-    return tuple(secrets.SystemRandom().sample(with_scores, min(n or len(with_scores), len(with_scores))))
+    shuffled = secrets.SystemRandom().sample(with_scores, len(with_scores))
+    return tuple(sorted(shuffled, key=lambda record: record.floor)[:n])
 
 
 def repeat(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from tsadbench.analysis.diagnostics.compute import of_splits
@@ -14,7 +13,7 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.notes import Note
-from tsadbench.leaderboard.ranking import Row, summaries
+from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import protocol_of, readable_result
@@ -49,15 +48,15 @@ def with_diagnostics(
             values[trial] = of_splits(result, [row.split for row, _ in of_rows], groups)
     shown = [row for row in shown if all(record.trial in values for record in row.records)]
     columns = [one.name for one in DIAGNOSTICS if one.group in groups]
-    found = {}
-    for row in shown:
-        seeds = [values[record.trial][row.split] for record in row.records]
-        means = summaries([{name: of_seed[name] for name in columns} for of_seed in seeds])
-        found[id(row)] = replace(row, diagnostics=means)
-    notes = [*board.notes, *_notes(shown, values, groups)]
+    numbers = {
+        (trial, split): {name: of_split[name] for name in columns}
+        for trial, splits in values.items()
+        for split, of_split in splits.items()
+    }
+    notes = [*_notes(shown, values, groups)]
     if "root-cause" in groups:
         notes += _contribution_notes(shown, values, store)
-    return Leaderboard([found.get(id(row), row) for row in board.rows], notes, board.columns)
+    return board.with_diagnostics(numbers, notes)
 
 
 def _notes(rows: Sequence[Row], values: _Values, groups: Collection[str]) -> Iterator[Note]:

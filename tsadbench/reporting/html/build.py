@@ -89,21 +89,21 @@ def report_content(
         raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
     labels = _labels(labels, records)
     records, _ = judge_outdated(records, store, load)
-    board = Leaderboard.from_records(records, checked_in=store.path)
+    board = Leaderboard.of_store(store, records)
     ranks = comparisons.over_datasets(store, board.rows)
     extent = Extent.of(board, labels, best)
     tell(extent.in_words(board))
     rows_of = grouped(board.rows, lambda row: (row.dataset, row.rules))
     boards = [
         _board(
-            Leaderboard(rows, board.notes),
+            board.where((board.frame[["dataset", "rules"]] == list(table)).all(axis=1)),
             store,
             load,
             extent,
             labels,
             stability=stability,
         )
-        for rows in rows_of.values()
+        for table in rows_of
     ]
     return {
         "schema": SCHEMA,
@@ -150,11 +150,8 @@ def _board(
         held = detectors.detectors(records, store, data, 1 / len(extent.figures))
     except TsadbenchError as error:
         return {**content, "tables": tables.tables(board, extent), "missing": str(error)}
-    diagnosed = with_diagnostics(Leaderboard(chosen), store, load, ("operational",))
-    by_row = {(row.split, row.label): row for row in diagnosed.rows}
-    board = Leaderboard(
-        [by_row.get((row.split, row.label), row) for row in board.rows], [*board.notes, *diagnosed.notes]
-    )
+    diagnosed = with_diagnostics(board.where(board.frame["detector"].isin(labels)), store, load, ("operational",))
+    board = Leaderboard.joined([board, diagnosed])
     return {
         **content,
         "tables": tables.tables(board, extent),

@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.cells import legend, summary_of
-from tsadbench.leaderboard.notes import Note
 from tsadbench.leaderboard.presentation import KINDS, kind_place
 from tsadbench.leaderboard.ranking import Row
 from tsadbench.reporting.html import tables as report_tables
@@ -35,14 +33,10 @@ def script(name: str, content: Mapping[str, JsonValue]) -> str:
 def split_content(table: Table, split: str, pages: Mapping[str, str]) -> dict[str, JsonValue]:
     """Return the rows of one split, with all that their table shows."""
     rows = next(rows for (*_, name), rows in table.board.tables().items() if name == split)
-    (shown,) = _tables(rows, table.board.notes)
+    board = table.board.where(table.board.frame["split"] == split)
+    (shown,) = _objects(report_tables.tables(board, Extent.of(board, (), best=0)))
     by_label = {row.label: row for row in rows}
     return {**shown, "rows": [_row(one, by_label[str(one["label"])], pages) for one in _objects(shown["rows"])]}
-
-
-def _tables(rows: Sequence[Row], notes: Sequence[Note]) -> list[dict[str, JsonValue]]:
-    board = Leaderboard(rows, notes)
-    return _objects(report_tables.tables(board, Extent.of(board, (), best=0)))
 
 
 def _row(shown: Mapping[str, JsonValue], row: Row, pages: Mapping[str, str]) -> JsonValue:

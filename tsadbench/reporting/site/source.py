@@ -16,6 +16,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary
 from tsadbench.leaderboard.shipped import RECORDINGS, UnitValues
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.parameters import JsonValue
 
 # Folders of tables whose rows are comparable with those of the main tables, and stand among them.
 _ADDED = ("pyod",)
@@ -66,10 +67,10 @@ def read_tables(folder: Path) -> list[Table]:
             "--write DIR` writes them; found none"
         )
     tables = [
-        Table(Leaderboard(rows, board.notes), values)
+        Table(board.where(board.frame["rules"] == rules), values)
         for file in files
         for board, values in [_read(folder, file)]
-        for rows in grouped(board.rows, lambda row: row.rules).values()
+        for rules in board.frame["rules"].unique()
     ]
     return sorted(tables, key=_place)
 

@@ -1,0 +1,314 @@
+"""The leaderboard as readers see it: which columns, in which words, and one computed sentence above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+import pandas as pd
+
+from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.errors import PluginError, UsageError
+from tsadbench.leaderboard.columns import DIAGNOSTICS
+from tsadbench.leaderboard.formatting import number
+from tsadbench.leaderboard.frame import DIAGNOSTIC, FLOOR_METRICS, places
+from tsadbench.leaderboard.render import Table
+from tsadbench.registry import load_protocol
+from tsadbench.utils.parameters import nearest
+from tsadbench.utils.text import counted
+
+PAGE = "docs/reading-a-table.md"
+# With fewer sessions no test over them can reach the 5 % level.
+LEAST_FOR_TESTS = 6
+# How many rows a terminal shows of a table, the best first.
+ROWS = 50
+_NEIGHBOURS = 2  # above and below a row of one's own among stored ones
+_MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds", "remarks")
+_TITLES = {
+    "rank": "#", "detector": "detector", "to_floor": "vs floor", "prac_f1": "F1", "far": "false alarms",
+    "look_ahead": "look-ahead", "coverage": "coverage", "seeds": "seeds", "fit_seconds": "fit, s",
+    "rows_per_second": "rows/s", "peak_memory_mib": "MiB", "entities": "entities", "remarks": "remarks",
+}  # fmt: skip
+# A narrow terminal leaves these out, the first one first.
+_EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
+
+
+def shown(
+    table: pd.DataFrame,
+    *,
+    wide: bool = False,
+    columns: Sequence[str] = (),
+    own: Collection[str] = (),
+    sessions: int | None = None,
+) -> Table:
+    """Return the rows of one data set, protocol and split as a table.
+
+    Parameters
+    ----------
+    table
+        As `tsadbench.leaderboard.frame.rows` returns them.
+    wide
+        Every column instead of the most important ones.
+    columns
+        Names of the columns to show behind the detectors', in order.
+    own
+        Labels of rows to mark.
+    sessions
+        How many independent sessions the split has, if that is known.
+    """
+    table = table.reset_index(drop=True)
+    metrics = metrics_of(table)
+    cells = _cells(table, metrics)
+    titles = {**{metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}, **_TITLES}
+    if "f1" in cells:  # the protocol's own, beside the usual one
+        titles["prac_f1"] = "Prac-F1"
+    for one in DIAGNOSTICS:
+        key = f"{DIAGNOSTIC}{one.chance}_mean"
+        level = table[key].max() if key in table else math.nan
+        titles[f"{DIAGNOSTIC}{one.name}"] = (
+            one.title if math.isnan(level) else f"{one.title} (chance {number(level, 2)})"
+        )
+    last = ["remarks"] if any(cells["remarks"]) else []
+    everything = [name for name in cells if name != "remarks"]
+    main = [name for name in everything if name in _MAIN or name.startswith(DIAGNOSTIC)]
+    main.sort(key=lambda name: _MAIN.index(name) if name in _MAIN else len(_MAIN))
+    chosen = _keys(columns, titles, cells) or [*(everything if wide else main), *last]
+    cells["rank"] = [
+        f"▶ {text}" if label in own else text for text, label in zip(cells["rank"], table["detector"], strict=True)
+    ]
+    frame = pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object)
+    styles = {
+        (row, titles[metric.name]): style
+        for metric in metrics
+        if metric.name in chosen
+        for row, place in enumerate(places(table, metric.name, metric.better))
+        if (style := ("", "bold", "underline")[place])
+    }
+    return Table(
+        title=title(table),
+        frame=frame,
+        lead=sentence(table, sessions),
+        numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
+        cell_styles=styles,
+        row_styles=[
+            "red" if not ok else "dim" if floor else "" for ok, floor in zip(table["ok"], table["floor"], strict=True)
+        ],
+        expendable=[titles[name] for name in _EXPENDABLE if name in chosen],
+    )
+
+
+def _keys(columns: Sequence[str], titles: Mapping[str, str], cells: Mapping[str, object]) -> list[str]:
+    """Return the columns that names ask for, as headers or as keys; the detector's first."""
+    known = {_plain(text): name for name in cells for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
+    names = [_plain(part) for text in columns for part in text.split(",") if part.strip()]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no column {name!r}{nearest(name, known)}")
+    return ["detector", *dict.fromkeys(known[name] for name in names)] if names else []
+
+
+def _plain(text: str) -> str:
+    return "_".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
+
+
+def _cells(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Sequence[str]]:
+    """Return the texts of every column that the table can show, in the order of the wide one."""
+    found: dict[str, Sequence[str]] = {
+        "rank": ["-" if math.isnan(rank) else f"{rank:.0f}" for rank in table["rank"]],
+        "detector": list(table["detector"]),
+    }
+    names = [metric.name for metric in metrics]
+    for name in (*(one for one in _MAIN if one in names), *(one for one in names if one not in _MAIN)):
+        found[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
+        if name == "auprc" and table["to_floor"].notna().any():
+            decimals = _decimals(table["auprc_std"])
+            found["to_floor"] = [number(_known(value), decimals, signed=True) for value in table["to_floor"]]
+    if table["far"].notna().any() and "far" not in names:
+        found["far"] = ["-" if math.isnan(value) else _percent(value) for value in table["far"]]
+    if "auprc_entity_std" in table and table["auprc_entity_std"].notna().any():
+        found["entities"] = [f"± {number(value, 2)}" if value == value else "-" for value in table["auprc_entity_std"]]
+    found["look_ahead"] = [str(value) for value in table["look_ahead"]]
+    found["coverage"] = ["-" if math.isnan(value) else f"{value:.1%}" for value in table["coverage"]]
+    found["seeds"] = [str(len(seeds)) for seeds in table["seeds"]]
+    found["fit_seconds"] = [_seconds(value) for value in table["fit_seconds"].where(table["ok"])]
+    found["rows_per_second"] = [compact(value) for value in table["rows_per_second"].where(table["ok"])]
+    found["peak_memory_mib"] = [
+        "-" if math.isnan(value) else f"{value:,.0f}" for value in table["peak_memory_mib"].where(table["ok"])
+    ]
+    defined = {
+        one.name
+        for one in DIAGNOSTICS
+        if f"{DIAGNOSTIC}{one.name}_mean" in table and table[f"{DIAGNOSTIC}{one.name}_mean"].notna().any()
+    }
+    for one in DIAGNOSTICS:
+        if one.title and one.name in defined and one.instead_of not in defined:
+            key = f"{DIAGNOSTIC}{one.name}"
+            found[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
+    found["remarks"] = [", ".join(words) for words in remarks(table)]
+    return found
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _decimals(spreads: pd.Series) -> int:
+    """Return two decimals, or three if a spread over seeds is so small that two would not show it."""
+    return 3 if ((spreads > 0) & (spreads < 0.005)).any() else 2
+
+
+def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) -> list[str]:
+    """Return ``.74 ± .01``, as wide as the widest, so that numbers without a spread stand below the others."""
+    n = _decimals(spreads) if decimals is None else decimals
+    tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
+    width = max(map(len, tails), default=0)
+    return [f"{number(_known(mean), n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
+
+
+def _seconds(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    if value >= 9.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.05 else "<0.1"
+
+
+def compact(value: float) -> str:
+    """Return a number with two significant digits and its thousands as a letter.
+
+    >>> compact(1_234_567), compact(43_210), compact(999.7), compact(870), compact(4.23), compact(0)
+    ('1.2M', '43k', '1k', '870', '4.2', '0')
+    """
+    if math.isnan(value):
+        return "-"
+    rounded = float(f"{value:.2g}")
+    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rounded >= size:
+            return f"{rounded / size:g}{letter}"
+    return f"{rounded:g}"
+
+
+def remarks(table: pd.DataFrame) -> list[list[str]]:
+    """Return in words what a reader must know of each row of one table; of properties, only where rows differ."""
+    ran = table[table["ok"]]
+    best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
+    differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
+    some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
+    found = []
+    for row in lines_of(table):
+        below, why = row["below_floor"] or (), list[str]()
+        if row["leaky"]:
+            why.append("leaky")
+        if not row["complete"]:
+            why.append("rows without a score")
+        if not row["forgets"]:
+            why.append("depends on the recording's start")
+        above = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
+        ok = row["ok"]
+        words = {
+            f"{row['n_failed']} of {len(row['seeds'])} seeds failed: {row['status']}": not ok,
+            "best floor" if row["detector"] in best_floor else "floor": row["floor"],
+            f"unranked: {', '.join(why)}": bool(why),
+            f"beats the floors in {above}": ok and 0 < len(below) < len(FLOOR_METRICS),
+            "uncalibrated": not row["calibrated"],
+            "guarded": ok and differs["seal"] and row["seal"] == "guarded",
+            f"fails checks: {', '.join(row['failed_checks'])}": ok and row["checked"] == "fail",
+            "not checked": ok and some_checked and row["checked"] == "no",
+            "pretrained": bool(row["pretrained_on"]),
+            f"look-ahead {row['look_ahead']}": ok and differs["look_ahead"] and row["look_ahead"] > 0,
+            f"{'/'.join(map(str, row['threads']))} threads": ok and differs["threads"] and row["threads"] != (1,),
+            "stored": some_own and row["stored"],
+        }
+        found.append([text for text, applies in words.items() if applies])
+    return found
+
+
+def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
+    """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
+    detectors = table[table["sound"] & ~table["floor"] & table["auprc_mean"].notna()]
+    floors = table[table["ok"] & table["floor"] & table["auprc_mean"].notna()]
+    if detectors.empty:
+        return (
+            "" if floors.empty else "No detector has a rank; the rows are floors." if len(table) > len(floors) else ""
+        )
+    best, n = detectors.iloc[0], len(detectors)
+    decimals = _decimals(table["auprc_std"])
+    found = f"{best['detector']} has {'an' if n == 1 else 'the best'} AUPRC of {number(best['auprc_mean'], decimals)}"
+    found += "" if n == 1 else f", of {n} detectors"
+    if not floors.empty:
+        floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
+        n_above = int((detectors["to_floor"] > 0).sum())
+        if n == 1:
+            found += f"; the best floor, {floor}, is {'worse' if n_above else 'at least as good'}"
+        else:
+            said = "No detector beats" if not n_above else "All beat" if n_above == n else f"{n_above} of {n} beat"
+            found += f". {said} the best floor, {floor}, in AUPRC"
+    if sessions is not None and n + len(floors) > 1:
+        few = sessions < LEAST_FOR_TESTS
+        said = f"are too few to test differences (at least {LEAST_FOR_TESTS})" if few else "suffice to test differences"
+        found += f". {counted(sessions, 'session')} {said}{'' if few else ': `tsadbench compare`'}"
+    return f"{found}."
+
+
+def title(table: pd.DataFrame) -> str:
+    """Return a table's title: data, split, protocol, how many of its rows are anomalous, and how it is sorted."""
+    ran = table[table["ok"]]
+    row = table.iloc[0] if ran.empty else ran.iloc[0]
+    protocol = _protocol(row)
+    about = "" if protocol is None else protocol.summary.partition(":")[0]
+    found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}{f' ({about})' if about else ''}"
+    found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
+    if row["n_rows"] > 0:
+        found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
+    if row["n_entities"]:
+        found += (
+            f", mean over {row['n_entities']} entities, one model each" if row["n_entities"] > 1 else ", one entity"
+        )
+    return f"{found}; best AUPRC first" if ran["auprc_mean"].notna().any() else found
+
+
+def metrics_of(table: pd.DataFrame) -> list[Metric]:
+    """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
+    ends = [str(name).removesuffix("_mean") for name in table if str(name).endswith("_mean")]
+    names = [name for name in ends if not name.startswith(DIAGNOSTIC) and table[f"{name}_mean"].notna().any()]
+    protocol = _protocol(table.iloc[0])
+    known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
+    return [known.get(name, Metric(name, name, better=None)) for name in names if f"{name}_std" in table]
+
+
+def _protocol(row: pd.Series) -> type[Protocol] | None:
+    try:
+        return load_protocol(row["protocol"].partition("[")[0])
+    except (PluginError, UsageError):
+        return None
+
+
+def in_sight(table: pd.DataFrame, own: Collection[str], *, most: int | None = ROWS) -> pd.DataFrame:
+    """Return the rows that a terminal shows: the best; among stored rows one's own, their neighbours, the floors."""
+    mine = table["detector"].isin(list(own))
+    if table["stored"].any() and mine.any():
+        near = {place + step for place in table.index[mine] for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)}
+        return table[mine | table["floor"] | table.index.isin(list(near))]
+    return table if most is None else table[(pd.RangeIndex(len(table)) < most) | mine]
+
+
+def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
+    """Return at most three lines to stand below tables, the weightiest notes first, and how much is left out."""
+    rows_left = [f"{n_left_out} more rows"] if n_left_out else []
+    if len(notes) + len(rows_left) <= 2:
+        return [*notes, *(f"{text}: --wide" for text in rows_left)]
+    shown = notes[:1]
+    return [
+        *shown,
+        f"{' and '.join([*rows_left, f'{len(notes) - 1} more notes'] if len(notes) > 1 else rows_left)}: --wide",
+    ]
+
+
+def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a frame's rows by the names of its columns."""
+    return cast("list[dict[str, Any]]", frame.to_dict("records"))
