@@ -10,8 +10,8 @@ import pytest
 from tests.helpers.protocol_plant import SENSORS, plant
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
-from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.analysis.audit.labels import position_scores
+from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 
 
