@@ -64,11 +64,9 @@ class FalseAlarms(TypedDict):
 class ExplainedEvent:
     """An event (`tsadbench.analysis.events.Event`) with its alarm.
 
-    All its rows are evaluated. The delay, look-ahead included, is None if the event was missed or its onset was not
-    seen; ``start_seconds`` count from the recording's first row. ``before`` are the false alarms since the previous
-    event, and ``early_rows`` flagged rows directly before its start whose scores may depend on the event, as they look
-    ahead. The data set names the sensors ``to_blame``; ``sensors`` are the contributions' shares, the largest first,
-    empty if they were not kept.
+    The delay, look-ahead included, is None if the event was missed or its onset was not seen. ``before`` are the false
+    alarms since the previous event, ``early_rows`` flagged rows directly before its start whose scores look ahead into
+    it. The data set names the sensors ``to_blame``; ``sensors`` are shares over the whole event, as in `Moment`.
     """
 
     start: int
@@ -91,11 +89,10 @@ class ExplainedEvent:
 class Explanation:
     """A detector's alarms on one recording.
 
-    An alarm is raised ``look_ahead`` rows late. "training" or "held-out" rows set the threshold (``calibration``).
-    Offered ``contributions`` are "kept" or "not kept"; they are "not known" of a detector that is not registered here.
-    ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last). ``neighbours``
-    are the prior's edges from and to the sensors that contributed most to the first alarms, or to the highest score of
-    a missed event.
+    "training" or "held-out" rows set the threshold (``calibration``). ``contributions`` are "kept", "not kept", "not
+    offered", or "not known" of a detector that is not registered here. ``not_evaluated`` are anomalous rows that the
+    protocol leaves out, as (first, one after the last). ``neighbours`` are the prior's edges from and to the sensors
+    that contributed most to the first alarms, or to the highest score of a missed event.
     """
 
     label: str

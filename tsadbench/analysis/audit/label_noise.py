@@ -54,9 +54,9 @@ def label_changes(
     that leaves out no row is omitted.
     """
     truth = data.labels.rows
+    if not truth and (shifts or margins):
+        raise UsageError(f"data set {data.dataset.name!r} has no labels to shift or to leave out rows by")
     if not truth:
-        if shifts or margins:
-            raise UsageError(f"data set {data.dataset.name!r} has no labels to shift or to leave out rows by")
         return ()
     shortest = min(map(len, truth.values()))
     for shift in shifts or ():
