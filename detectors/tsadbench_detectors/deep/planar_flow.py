@@ -30,7 +30,7 @@ class PlanarFlow(nn.Module):
         along = (self.direction * self.weight).sum(dim=1, keepdim=True)
         lacking = functional.softplus(along) - 1.0 - along
         directions = self.direction + lacking * self.weight / self.weight.square().sum(dim=1, keepdim=True)
-        flat, bends = latents.flatten(0, -2), []
+        flat, bends = latents.reshape(-1, latents.shape[-1]), []
         for u, w, b in zip(directions, self.weight, self.bias, strict=True):
             bends.append(torch.addmv(b, flat, w).tanh())
             flat = torch.addr(flat, bends[-1], u)
