@@ -15,8 +15,6 @@ from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.ranking import Row, Summary
 from tsadbench.leaderboard.shipped import RECORDINGS, UnitValues
-from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue
 
 # Folders of tables whose rows are comparable with those of the main tables, and stand among them.
 _ADDED = ("pyod",)
