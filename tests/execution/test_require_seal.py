@@ -40,7 +40,6 @@ def guarded_boxes(monkeypatch):
     [
         ("run", "-d", "distance", "--dataset", "pumploop", "--out", "made"),
         ("run", "--config", "run.toml"),
-        ("fit", "-d", "distance", "--dataset", "pumploop", "--out", "made"),
         ("check", "distance"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),

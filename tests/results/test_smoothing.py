@@ -173,7 +173,7 @@ def test_tables_say_so_and_cannot_be_written(tmp_path):
         board.write(tmp_path)
     assert not list(tmp_path.iterdir())
     plain = Leaderboard.from_records([record("x", auprc=0.5)])
-    assert "smoothing" not in plain.to_json() + plain.to_csv()
+    assert "smoothing" not in plain.to_csv()
     assert "moothed" not in plain.to_markdown()
 
 
@@ -199,7 +199,7 @@ def test_the_command_line(tsadbench, tmp_path):
         (("--smoothing", 10, "--write", tmp_path / "tables"), "--write"),
     ):
         wrong = tsadbench("leaderboard", store.path, *arguments)
-        assert (wrong.code, wrong.out, wrong.err.count("\n")) == (2, "", 1)
-        assert name in wrong.err
+        assert (wrong.code, wrong.out) == (2, "")
+        assert name in wrong.err.splitlines()[-1]
     assert tsadbench("leaderboard", store.path, "--smoothing", "ten").code == 2
     assert not (tmp_path / "tables").exists()

