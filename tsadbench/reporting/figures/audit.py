@@ -5,16 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
+import numpy as np
+import pandas as pd
 
-from tsadbench.analysis.audit import Audit
-from tsadbench.reporting.figures.style import BLUE, VERMILLION, page
+from tsadbench.reporting.figures.style import BLUE, GRID, INK, VERMILLION, page, plain, style
 
 # Colours end here, in standard deviations: one sensor far off would leave all others white.
 _FAR = 10.0
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
+
+    from tsadbench.analysis.audit import Audit
 
 
 def draw_audit(audit: Audit, file: Path) -> None:
@@ -22,52 +26,60 @@ def draw_audit(audit: Audit, file: Path) -> None:
 
     A UsageError if the ending is another, or the file cannot be written.
     """
-    height = max(4.0, 0.16 * sum(facts.role == "test" for facts in audit.recordings) + 1.5)
-    with mpl.rc_context({"font.size": 9}), page(file, 11, height, salt=audit.dataset) as figure:
+    test = {facts.id: (facts.n_rows, facts.events) for facts in audit.recordings if facts.role == "test"}
+    auroc = {
+        found.name: (found.auroc, [one.auroc for one in found.entities.values() if one.auroc is not None])
+        for found in audit.predictors
+        if found.auroc is not None
+    }
+    z = pd.DataFrame([(one.sensor, one.entity or one.split, one.z) for one in audit.shifts], columns=["s", "at", "z"])
+    moved = z.drop_duplicates(["s", "at"], keep="last").pivot(index="s", columns="at", values="z")
+    moved = moved.reindex(index=z["s"].unique(), columns=z["at"].unique())
+    with style(), page(file, 11, max(4.0, 0.16 * len(test) + 1.5), salt=audit.dataset) as figure:
         anomalies, predictors, shifts = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
-        _draw_anomalies(anomalies, audit)
-        _draw_predictors(predictors, audit)
-        _draw_shifts(shifts, audit)
-        figure.suptitle(f"Audit of {audit.dataset}")
+        events(test, anomalies)
+        predictions(auroc, predictors)
+        sensor_shifts(moved, shifts)
+        figure.suptitle(f"Audit of {plain(audit.dataset)}")
 
 
-def _draw_anomalies(axes: Axes, audit: Audit) -> None:
-    test = [facts for facts in audit.recordings if facts.role == "test"]
-    for position, facts in enumerate(test):
-        axes.barh(position, facts.n_rows, color="#d9d9d9", height=0.8)
-        spans = [(start, stop - start) for start, stop in facts.events]
+def events(recordings: Mapping[str, tuple[int, Sequence[tuple[int, int]]]], ax: Axes) -> Axes:
+    """Draw each recording as a bar of its rows, with its events [start, stop) in it."""
+    for place, (n_rows, of_recording) in enumerate(recordings.values()):
+        ax.barh(place, n_rows, color=GRID, height=0.8)
+        spans = [(start, stop - start) for start, stop in of_recording]
         # Edges keep an event of a few rows in sight.
-        axes.broken_barh(spans, (position - 0.4, 0.8), facecolors=VERMILLION, edgecolors=VERMILLION, linewidths=0.6)
-    axes.set_yticks(range(len(test)), [facts.id for facts in test], fontsize=6)
-    axes.invert_yaxis()
-    axes.set_title("Test recordings and their events")
-    axes.set_xlabel("row")
+        ax.broken_barh(spans, (place - 0.4, 0.8), facecolors=VERMILLION, edgecolors=VERMILLION, linewidths=0.6)
+    ax.set_yticks(range(len(recordings)), [plain(name) for name in recordings], fontsize=6)
+    ax.invert_yaxis()
+    ax.set_title("Test recordings and their events")
+    ax.set_xlabel("row")
+    return ax
 
 
-def _draw_predictors(axes: Axes, audit: Audit) -> None:
-    auroc = {predictor.name: predictor.auroc for predictor in audit.predictors if predictor.auroc is not None}
-    axes.barh(list(auroc), list(auroc.values()), color=BLUE)
-    for predictor in audit.predictors:
-        of_each = [one.auroc for one in predictor.entities.values() if one.auroc is not None]
-        axes.plot(of_each, [predictor.name] * len(of_each), "o", color="black", markersize=2.5)
-    axes.axvline(0.5, color="black", linewidth=0.8)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_title("AUROC of what knows\nnothing of faults")
+def predictions(auroc: Mapping[str, tuple[float, Sequence[float]]], ax: Axes) -> Axes:
+    """Draw the AUROC of rules that know nothing of faults as bars, that of each entity as a dot."""
+    ax.barh(list(auroc), [value for value, _ in auroc.values()], color=BLUE)
+    for name, (_, of_each) in auroc.items():
+        ax.plot(of_each, [name] * len(of_each), "o", color=INK, markersize=2.5)
+    ax.axvline(0.5, color=INK, linewidth=0.8)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.set_title("AUROC of what knows\nnothing of faults")
+    return ax
 
 
-def _draw_shifts(axes: Axes, audit: Audit) -> None:
-    splits = list(dict.fromkeys(shift.entity or shift.split for shift in audit.shifts))
-    sensors = list(dict.fromkeys(shift.sensor for shift in audit.shifts))
-    z = {(shift.entity or shift.split, shift.sensor): shift.z for shift in audit.shifts}
-    values = [[z.get((split, sensor)) or 0.0 for split in splits] for sensor in sensors]
-    furthest = max((abs(value) for row in values for value in row), default=1.0) or 1.0
+def sensor_shifts(z: pd.DataFrame, ax: Axes) -> Axes:
+    """Draw [n_sensors, n_splits]: the median z-score of the normal test rows, by the training's mean and deviation."""
+    values = z.fillna(0.0).to_numpy(dtype=np.float64)
+    if not values.size:
+        ax.set_axis_off()
+        return ax
+    furthest = float(np.abs(values).max()) or 1.0
     limit = min(furthest, _FAR)
-    if not values:
-        axes.set_axis_off()
-        return
-    image = axes.imshow(values, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")
-    axes.set_xticks(range(len(splits)), splits, rotation=90, fontsize=6)
-    axes.set_yticks(range(len(sensors)), sensors, fontsize=6)
-    axes.set_title("Median z-score of\nnormal test rows")
-    axes.figure.colorbar(image, ax=axes, extend="both" if furthest > limit else "neither")
+    image = ax.imshow(values, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")
+    ax.set_xticks(range(z.shape[1]), [plain(str(name)) for name in z.columns], rotation=90, fontsize=6)
+    ax.set_yticks(range(len(z)), [plain(str(name)) for name in z.index], fontsize=6)
+    ax.set_title("Median z-score of\nnormal test rows")
+    ax.figure.colorbar(image, ax=ax, extend="both" if furthest > limit else "neither")
+    return ax

@@ -2,90 +2,110 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 
-from tsadbench.analysis.significance.pairs import LEAST_FOR_TESTS
-from tsadbench.analysis.significance.suite_ranks import Pairing, Standing, SuiteRanking
-from tsadbench.reporting.figures.style import BLACK, BLUE, GREY, VERMILLION, page, plain, style
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, PAPER, VERMILLION, own_axes, page, plain, style
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
+
+    from tsadbench.analysis.significance.suite_ranks import SuiteRanking
 
 _LINE = 0.19
 _WIN_RATES = LinearSegmentedColormap.from_list("win rates", [VERMILLION, "white", BLUE])
-_FIRM = 5.0
+# Fewer data sets may agree by chance.
+_LEAST_FOR_TESTS = 6
 
 
 def draw(ranking: SuiteRanking, file: Path) -> None:
-    """Write a ranking over several data sets as a figure: `draw_ranks` beside `draw_wins`, a line a row.
+    """Write a ranking over several data sets as a figure: `mean_ranks` beside `win_rates`, a line a row.
 
     A critical-difference diagram would join nearly all rows: over few data sets many mean ranks are within Nemenyi's
     critical difference. Win rates compare two rows whatever the others do. A UsageError if the file cannot be written.
     """
-    side = _LINE * len(ranking.standings)
+    frame = ranking.to_frame().replace("", np.nan)
+    rates = pd.DataFrame(np.nan, index=frame["detector"], columns=frame["detector"])
+    firm = pd.DataFrame(False, index=rates.index, columns=rates.columns)
+    for pairing in ranking.pairings:
+        i, j, rate = pairing.first, pairing.second, pairing.rate
+        if rate.value is None or rate.low is None or rate.high is None:
+            continue
+        rates.loc[i, j], rates.loc[j, i] = rate.value, 1.0 - rate.value
+        sure = pairing.n_datasets >= _LEAST_FOR_TESTS and not rate.low <= 0.5 <= rate.high
+        firm.loc[i, j] = firm.loc[j, i] = sure
+    side = _LINE * len(frame)
     with style(), page(file, side + 4.6, side + 1.9, salt=ranking.title) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2.4, max(side, 1.0)])
-        draw_ranks(left, ranking)
-        draw_wins(right, ranking)
+        mean_ranks(frame, left)
+        win_rates(rates, firm, right)
         figure.suptitle(ranking.title, fontsize=9, parse_math=False)
 
 
-def draw_ranks(axes: Axes, ranking: SuiteRanking) -> None:
-    """Draw each row's mean rank with its 90 % interval, the best on top; floors are grey, partial rows hollow."""
-    shown = [(i, one) for i, one in enumerate(ranking.standings) if one.mean_rank.value is not None]
-    colours = [GREY if one.floor else BLUE for _, one in shown]
-    faces = [colour if one.complete else "white" for colour, (_, one) in zip(colours, shown, strict=True)]
-    places = [i for i, _ in shown]
-    means, lows, highs = (
-        np.array([getattr(one.mean_rank, name) for _, one in shown], dtype=np.float64)
-        for name in ("value", "low", "high")
-    )
-    axes.hlines(places, lows, highs, colors=colours, linewidth=1.2)
-    axes.scatter(means, places, s=16, c=faces, edgecolors=colours, zorder=3)
-    labels = [plain(standing.name, 40) for standing in ranking.standings]
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.tick_params(left=False)
-    axes.set_xlabel("mean rank, 90 % interval")
-    axes.grid(axis="x")
+def mean_ranks(frame: pd.DataFrame, ax: Axes | None = None, links: Mapping[str, str] | None = None) -> Axes:
+    """Draw each row's mean rank with its 90 % interval, in the order of the frame; floors are grey squares.
+
+    A band behind them spans the mean ranks of the floors but for the two that know nothing, ``random`` and
+    ``all-positive``. Rows that lack data sets are hollow.
+
+    Parameters
+    ----------
+    frame
+        A row each: detector, floor, complete, rank, rank_low, rank_high, as in ``rank.csv``.
+    ax
+        Where to draw; by default in a new figure.
+    links
+        Where a name leads to in an SVG, by detector.
+    """
+    ax = own_axes(ax, 4.8, 1.0 + _LINE * len(frame))
+    floor = frame["floor"].astype(bool)
+    named = frame[floor & ~frame["detector"].isin(["random", "all-positive"])]["rank"].dropna()
+    if len(named):
+        ax.axvspan(named.min(), named.max(), color=GREY, alpha=0.13, linewidth=0, zorder=0, gid="floors")
+    places = np.arange(len(frame))
+    for rows, colour, marker in ((~floor, BLUE, "o"), (floor, GREY, "s")):
+        at, shown = places[rows], frame[rows]
+        ax.hlines(at, shown["rank_low"], shown["rank_high"], colors=colour, linewidth=1.2)
+        faces = [colour if complete else PAPER for complete in shown["complete"].astype(bool)]
+        ax.scatter(shown["rank"], at, s=18, c=faces, edgecolors=colour, marker=marker, zorder=3)
+    ax.set_yticks(places, [plain(label, 40) for label in frame["detector"]])
+    for text, label, is_floor in zip(ax.get_yticklabels(), frame["detector"], floor, strict=True):
+        text.set_color(GREY if is_floor else INK)
+        if links and label in links:
+            text.set_url(links[label])
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    ax.tick_params(left=False)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel("mean rank, 90 % interval")
+    ax.grid(axis="x")
+    return ax
 
 
-def draw_wins(axes: Axes, ranking: SuiteRanking) -> None:
+def win_rates(rates: pd.DataFrame, firm: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw in which share of the data sets each row is better than each other one; a dot where that is firm.
 
-    Firm is a share over six data sets or more (`LEAST_FOR_TESTS`: fewer may agree by chance) whose 90 % interval
-    does not hold one half.
+    Parameters
+    ----------
+    rates
+        [n_rows, n_rows], of rows over columns; NaN if not compared.
+    firm
+        [n_rows, n_rows], whether six data sets or more were compared and the 90 % interval does not hold one half.
+    ax
+        Where to draw; by default in a new figure.
     """
-    rates, firm = win_rates(ranking.standings, ranking.pairings)
-    shown = axes.imshow(rates, cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="none")
-    axes.set_facecolor("0.85")  # what is not compared
-    rows, columns = np.nonzero(firm)
-    axes.scatter(columns, rows, s=_FIRM, color=BLACK, linewidths=0.0)
-    labels = [plain(standing.label, 24) for standing in ranking.standings]
-    axes.set_xticks(range(len(labels)), labels, rotation=90)
-    axes.tick_params(left=False, bottom=False)
-    axes.set_title("share of the data sets on which the row is better than the column", fontsize=8)
-    bar = axes.figure.colorbar(shown, ax=axes, shrink=0.6, pad=0.02)
-    bar.set_label(f"dot: {LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
-
-
-def win_rates(standings: Sequence[Standing], pairings: Sequence[Pairing]) -> tuple[FloatArray, BoolArray]:
-    """Return win rates of rows over columns, [n_rows, n_rows], NaN if not compared; and whether each is firm."""
-    place = {standing.label: i for i, standing in enumerate(standings)}
-    rates = np.full((len(place), len(place)), np.nan)
-    firm = np.zeros(rates.shape, dtype=np.bool_)
-    for pairing in pairings:
-        i, j, rate = place[pairing.first], place[pairing.second], pairing.rate
-        if rate.value is None or rate.low is None or rate.high is None:
-            continue
-        rates[i, j], rates[j, i] = rate.value, 1.0 - rate.value
-        enough = pairing.n_datasets >= LEAST_FOR_TESTS
-        firm[i, j] = firm[j, i] = enough and not rate.low <= 0.5 <= rate.high
-    return rates, firm
+    ax = own_axes(ax, 6.0, 6.0)
+    shown = ax.imshow(rates.to_numpy(), cmap=_WIN_RATES, vmin=0.0, vmax=1.0, aspect="auto", interpolation="none")
+    ax.set_facecolor(GRID)  # what is not compared
+    rows, columns = np.nonzero(firm.to_numpy())
+    ax.scatter(columns, rows, s=5.0, color=INK, linewidths=0.0)
+    ax.set_xticks(range(len(rates)), [plain(str(label), 24) for label in rates.columns], rotation=90)
+    ax.tick_params(left=False, bottom=False)
+    ax.set_title("share of the data sets on which the row is better than the column", fontsize=8)
+    bar = ax.figure.colorbar(shown, ax=ax, shrink=0.6, pad=0.02)
+    bar.set_label(f"dot: {_LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
+    return ax
