@@ -21,7 +21,7 @@ from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.screen import text_of
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
-from tsadbench.reporting.html.build import write_report
+from tsadbench.reporting.report import write_report
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.toml import found_text
@@ -128,10 +128,9 @@ class Board(Leaderboard):
         path
             The folder to write ``index.html`` into.
         detectors
-            Labels of those whose curves and series the page has (default: all of a small store, the best of a large
-            one).
+            Labels of those whose curves and recordings the page has (default: the best by AUPRC and the best floor).
         best
-            How many detectors of each metric are the best; 0: all.
+            How many detectors that are, 12 by default; 0: all.
 
         Returns
         -------

@@ -162,7 +162,7 @@ def score(scored: ScoredRecording, ax: Axes) -> Axes:
     else:
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         ax.margins(y=0.08)
-    edges = _edges(scored.recording)
+    edges = edges_of(scored.recording)
     counted = scored.flagged & scored.evaluated
     for rows, colour, name in (
         (counted & ~scored.anomalous, VERMILLION, "false alarms"),
@@ -191,7 +191,7 @@ def contributions(scored: ScoredRecording, ax: Axes) -> Axes:
 
 def shade(scored: ScoredRecording, ax: Axes) -> None:
     """Shade the label, and in grey the rows that the protocol does not evaluate."""
-    edges = _edges(scored.recording)
+    edges = edges_of(scored.recording)
     for start, stop in mask_runs(scored.anomalous):
         ax.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0, zorder=0, gid="label")
     for start, stop in mask_runs(~scored.evaluated):
@@ -208,7 +208,7 @@ def time_axis(one: Recording) -> tuple[FloatArray, str]:
     return since / seconds, unit
 
 
-def _edges(one: Recording) -> FloatArray:
+def edges_of(one: Recording) -> FloatArray:
     """Return the edges of the rows on the time axis, [n_rows + 1]: a row lasts until the next one."""
     time, _ = time_axis(one)
     step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
@@ -217,7 +217,7 @@ def _edges(one: Recording) -> FloatArray:
 
 def _heat(ax: Axes, one: Recording, values: FloatArray, colours: str, low: float, top: float) -> None:
     """Draw [n_rows, n_sensors] over time; rows that share a column show their value farthest from 0."""
-    edges = _edges(one)
+    edges = edges_of(one)
     n_columns = min(_COLUMNS, one.n_rows)
     # By a row's middle, so that rounding never puts two evenly spaced rows into one column.
     middles = (edges[:-1] - edges[0] + (edges[-1] - edges[-2]) / 2) / (edges[-1] - edges[0])
