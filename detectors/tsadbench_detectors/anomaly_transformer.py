@@ -166,13 +166,7 @@ class Network(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and two linear layers, each added to its input and normalised.
-
-    Parameters
-    ----------
-    d_model, n_heads
-        As for `AnomalyTransformer`.
-    """
+    """Attention and two linear layers, each added to its input and normalised."""
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from dataclasses import field
+from itertools import accumulate
+from typing import Annotated, ClassVar, NamedTuple
 
 from tsadbench import UsageError
 from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
@@ -137,7 +138,8 @@ class DVGCRN(NetworkDetector):
         """Return ``-log p`` of each window's last row at the latent variables' means."""
         rows = windows.transpose(0, 1)
         # The layers above the lowest have a part in the prior alone.
-        lowest = self.network_.read(rows, rows.new_zeros(*rows.shape[:2], self.network_.n_latent), n_layers=1)[0]
+        noise = rows.new_zeros(*rows.shape[:2], self.network_.layers[0].latent)
+        (lowest,) = self.network_.read(rows, noise, n_layers=1)
         return self.network_.row_surprise(rows[-1], lowest.state[-2], lowest.latent[-1])
 
 
@@ -166,16 +168,10 @@ def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log
     return 0.5 * (scaled + prior_log_variance - log_variance - 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """What a layer infers over windows, [n_steps, n_windows, size] each.
+class Course(NamedTuple):
+    """What a layer infers over windows: its latent variables, the mean and log-variance they were drawn by, its state.
 
-    Parameters
-    ----------
-    latent, mean, log_variance
-        Of the latent variables: as drawn, and of the distribution that they were drawn from.
-    state
-        After each step.
+    Each is [n_steps, n_windows, size]; the state is that after each step.
     """
 
     latent: Tensor
@@ -189,73 +185,57 @@ class Course:
         return functional.pad(self.state[:-1], (0, 0, 0, 0, 1, 0))
 
 
+class Factors(NamedTuple):
+    """What x adds to d and u of a layer at every step, and by what z, h and the layer below are multiplied."""
+
+    d_of_x: Tensor
+    u_of_x: Tensor
+    d_by_h: Tensor
+    u_by_lower: Tensor
+    u_by_z: Tensor
+    gates_by_u: Tensor
+    gates_by_h: Tensor
+    gates_by_lower: Tensor
+
+
 class Layer(nn.Module):
-    """Inference of one layer's latent variables, step by step.
+    """The weights with which one layer's latent variables are inferred, step by step.
 
     ``d = leaky(V [x_t, h_{t-1}] + v)``, mean and log-variance ``W d + w``, z_t is drawn;
     ``u = softplus(leaky(G A [below_t, z_t] + g))``; an LSTM's step makes h_t of (u, h_{t-1}, h_t of the layer below).
-
-    Parameters
-    ----------
-    n_sensors
-        Sensors of a row.
-    below
-        Latent variables and hidden units of the layer below; of the lowest layer, the sensors and 0.
-    latent, hidden
-        Latent variables and hidden units.
+    ``below``: latent variables and hidden units of the layer below; None for the lowest, whose below_t is x_t.
     """
 
-    def __init__(self, n_sensors: int, below: tuple[int, int], latent: int, hidden: int) -> None:
+    def __init__(self, n_sensors: int, below: tuple[int, int] | None, latent: int, hidden: int) -> None:
         super().__init__()
-        self.latent, self.hidden = latent, hidden
+        below_latent, self.below = below or (n_sensors, 0)
+        self.latent, self.hidden, self.n_rows = latent, hidden, 0 if below else n_sensors
         self.posterior = nn.Linear(n_sensors + hidden, hidden)
         self.to_latent = nn.Linear(hidden, 2 * latent)
-        self.gathered = nn.Linear(below[0] + latent, hidden)
+        self.gathered = nn.Linear(below_latent + latent, hidden)
         # Blocks of rows: input gate, forget gate, output gate, candidate.
-        self.gates = nn.Linear(2 * hidden + below[1], 4 * hidden)
+        self.gates = nn.Linear(2 * hidden + self.below, 4 * hidden)
 
-    def forward(self, rows: Tensor, below: Tensor, lower_state: Tensor, graph: Tensor, noise: Tensor) -> Course:
-        """Return what the layer infers from rows, noise (0 gives the means), and the layer below's z_t and h_t."""
-        # What does not depend on the state is multiplied for all steps at once.
-        of_row, of_state = self.posterior.weight.tensor_split([rows.shape[2]], dim=1)
-        of_below, of_latent = (self.gathered.weight @ graph).tensor_split([below.shape[2]], dim=1)
-        of_own, of_lower = self.gates.weight.tensor_split([2 * self.hidden], dim=1)
-        from_rows = functional.linear(rows, of_row, self.posterior.bias).unbind()
-        from_below = functional.linear(below, of_below, self.gathered.bias).unbind()
-        from_lower = functional.linear(lower_state, of_lower, self.gates.bias).unbind()
-        of_state, of_latent, of_own = of_state.t(), of_latent.t(), of_own.t()
-        state = cell = rows.new_zeros(rows.shape[1], self.hidden)
-        course = []
-        for step, drawn_noise in enumerate(noise.unbind()):
-            hidden = functional.leaky_relu(torch.addmm(from_rows[step], state, of_state), _SLOPE)
-            mean, log_variance = self.to_latent(hidden).chunk(2, dim=1)
-            log_variance = clamped(log_variance)
-            latent = drawn(mean, log_variance, drawn_noise)
-            gathered = functional.leaky_relu(torch.addmm(from_below[step], latent, of_latent), _SLOPE)
-            inputs = torch.cat([functional.softplus(gathered), state], dim=1)
-            write, forget, read, candidate = torch.addmm(from_lower[step], inputs, of_own).chunk(4, dim=1)
-            cell = torch.addcmul(forget.sigmoid() * cell, write.sigmoid(), candidate.tanh())
-            state = read.sigmoid() * cell.tanh()
-            course.append((latent, mean, log_variance, state))
-        return Course(*(torch.stack(steps) for steps in zip(*course, strict=True)))
+    def factors(self, rows: Tensor, lower: Tensor, upper: Tensor) -> Factors:
+        """Return the layer's factors; ``lower`` and ``upper`` embed what is below, and its own latent variables."""
+        graph = adjacency(lower, upper)
+        d_by_x, d_by_h = self.posterior.weight.tensor_split([-self.hidden], dim=1)
+        u_by_x, u_by_lower, u_by_z = (self.gathered.weight @ graph).tensor_split([self.n_rows, -self.latent], dim=1)
+        d_of_x = functional.linear(rows, d_by_x, self.posterior.bias)
+        u_of_x = functional.linear(rows[..., : self.n_rows], u_by_x, self.gathered.bias)
+        of_gates = self.gates.weight.tensor_split([self.hidden, 2 * self.hidden], dim=1)
+        return Factors(d_of_x, u_of_x, d_by_h, u_by_lower, u_by_z, *of_gates)
 
 
 class Network(nn.Module):
     """Inference, generation and forecast. Time comes first: [window, n_windows, size].
 
-    Parameters
-    ----------
-    n_sensors
-        Sensors of a row.
-    latents, hiddens
-        Each layer's latent variables and hidden units, the lowest first.
-    embedding_size
-        As for `DVGCRN`.
+    ``latents`` and ``hiddens`` are each layer's numbers of latent variables and of hidden units, the lowest first.
     """
 
     def __init__(self, n_sensors: int, latents: Sequence[int], hiddens: Sequence[int], embedding_size: int) -> None:
         super().__init__()
-        below = [(n_sensors, 0), *zip(latents, hiddens, strict=True)]
+        below = [None, *zip(latents, hiddens, strict=True)]
         self.n_latent = sum(latents)
         self.layers: Sequence[Layer] = nn.ModuleList(  # type: ignore[assignment]
             Layer(n_sensors, lower, latent, hidden)
@@ -275,26 +255,54 @@ class Network(nn.Module):
         self.forecast = nn.Linear(sum(hiddens), n_sensors)
 
     def read(self, rows: Tensor, noise: Tensor, n_layers: int | None = None) -> list[Course]:
-        """Return what the layers, or the lowest of them, infer while they read windows."""
-        below, lower_state, found = rows, rows[..., :0], []
-        for number, layer in enumerate(self.layers[:n_layers]):
-            of_layer, noise = noise[..., : layer.latent], noise[..., layer.latent :]
-            graph = adjacency(self.nodes[number], self.nodes[number + 1])
-            found.append(layer(rows, below, lower_state, graph, of_layer))
-            below, lower_state = found[-1].latent, found[-1].state
-        return found
+        """Return what the layers, or the lowest of them, infer from rows and noise (0 gives the means).
+
+        Each layer is one step behind the one below it: what it needs of that is then known, and one product with a
+        block matrix serves all layers. Inside, windows come last, so that each gate is one piece of memory.
+        """
+        layers = self.layers[:n_layers]
+        latents, hiddens = [layer.latent for layer in layers], [layer.hidden for layer in layers]
+        each = [layer.factors(rows, *self.nodes[n : n + 2]) for n, layer in enumerate(layers)]
+        d_by_h, u_by_z = _joined([one.d_by_h for one in each], hiddens), _joined([one.u_by_z for one in each], latents)
+        u_by_lower = _joined([one.u_by_lower for one in each], latents, 1)
+        gates_by_u = _joined([one.gates_by_u for one in each], hiddens, 0, 4)
+        gates_by_h = _joined([one.gates_by_h for one in each], hiddens, 0, 4)
+        gates_by_h = gates_by_h + _joined([one.gates_by_lower for one in each], hiddens, 1, 4)
+        z_by_d = _joined([layer.to_latent.weight for layer in layers], hiddens, 0, 2)
+        z_bias = torch.cat(_by_kind([layer.to_latent.bias for layer in layers], 2))[:, None]
+        gates_bias = torch.cat(_by_kind([layer.gates.bias for layer in layers], 4))[:, None]
+        h = cell = rows.new_zeros(sum(hiddens), rows.shape[1])
+        z = rows.new_zeros(sum(latents), rows.shape[1])
+        begins = torch.arange(len(layers)).repeat_interleave(torch.tensor(hiddens))[:, None].to(rows.device)
+        steps = []
+        noises = torch.split(noise, latents, dim=2)
+        by_step = map(_staggered, ([one.d_of_x for one in each], [one.u_of_x for one in each], noises))
+        for step, (of_d, of_u, of_noise) in enumerate(zip(*by_step, strict=True)):
+            d = functional.leaky_relu(torch.addmm(of_d, d_by_h, h), _SLOPE)
+            mean, log_variance = torch.addmm(z_bias, z_by_d, d).chunk(2)
+            log_variance = clamped(log_variance)
+            last, z = z, drawn(mean, log_variance, of_noise)
+            u = torch.addmm(torch.addmm(of_u, u_by_lower, last), u_by_z, z)
+            u = functional.softplus(functional.leaky_relu(u, _SLOPE))
+            gates = torch.addmm(torch.addmm(gates_bias, gates_by_u, u), gates_by_h, h)
+            sigmoids, candidate = gates.tensor_split([-len(h)])
+            write, forget, read = sigmoids.sigmoid().chunk(3)
+            cell = torch.addcmul(forget * cell, write, candidate.tanh())
+            if step < len(layers) - 1:
+                cell = cell * (begins <= step)  # a layer that has not begun keeps the state 0
+            h = read * cell.tanh()
+            steps.append((z, mean, log_variance, h))
+        found = (torch.stack(part) for part in zip(*steps, strict=True))
+        by_layer = [
+            torch.split(part, sizes, dim=1) for part, sizes in zip(found, [latents] * 3 + [hiddens], strict=True)
+        ]
+        return [Course(*(part[n][n : n + len(rows)].mT for part in by_layer)) for n in range(len(layers))]
 
     def generated(self, level: int, before: Tensor, above: Tensor | None) -> Tensor:
         """Return the mean of what a level holds: the rows (0) or a layer's latent variables (1, ...).
 
-        Parameters
-        ----------
-        level
-            0 for the rows, 1 for the lowest layer, ...
-        before
-            State of that layer, of the lowest for the rows, after the step before, [..., hidden].
-        above
-            Latent variables of the level above, [..., latent]; None for the highest.
+        ``before`` is the layer's state after the step before, of the lowest for the rows; ``above`` are the latent
+        variables of the level above, None for the highest.
         """
         mean = before @ _topics(self.nodes[level], self.units[level]).t()
         if above is not None:
@@ -322,6 +330,28 @@ class Network(nn.Module):
             apart = apart + divergence(course.mean, course.log_variance, prior_mean, prior_log_variance).sum()
         ahead = self.forecast(torch.cat([course.state[-2] for course in found], dim=1))
         return total / n_windows, apart / n_windows, (ahead - rows[-1]).square().sum() / n_windows
+
+
+def _by_kind(parts: Sequence[Tensor], n_kinds: int) -> list[Tensor]:
+    """Return the layers' first parts of n_kinds, then their second ones, ..."""
+    return [part for of_kind in zip(*(part.chunk(n_kinds) for part in parts), strict=True) for part in of_kind]
+
+
+def _joined(parts: Sequence[Tensor], sizes: Sequence[int], shift: int = 0, n_kinds: int = 1) -> Tensor:
+    """Return one matrix of the layers', kind by kind, for all layers' columns of these sizes, one below the other.
+
+    A layer's own matrix meets its own columns, or with shift=1 those of the layer below.
+    """
+    starts = [*[0] * shift, *accumulate(sizes, initial=0)][: len(sizes)]
+    blocks = zip(_by_kind(parts, n_kinds), n_kinds * starts, strict=True)
+    return torch.cat([functional.pad(block, (at, sum(sizes) - at - block.shape[1])) for block, at in blocks])
+
+
+def _staggered(parts: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return each step of layers' [n_steps, n_windows, size] as columns, each layer a step after the one below it."""
+    late = len(parts) - 1
+    padded = [functional.pad(part.mT, (0, 0, 0, 0, by, late - by)) for by, part in enumerate(parts)]
+    return torch.cat(padded, dim=1).unbind()
 
 
 def _embeddings(n_nodes: int, size: int) -> nn.Parameter:

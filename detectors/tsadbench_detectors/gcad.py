@@ -29,7 +29,6 @@ from tsadbench.base import (
 with extra("gcad", "deep"):
     import torch
     from torch import Tensor, nn
-    from torch.func import jacrev
 
     from tsadbench_detectors.deep.forecaster import Forecaster
     from tsadbench_detectors.deep.mixer import Mixer
@@ -38,8 +37,8 @@ with extra("gcad", "deep"):
 
 # Of the median edge: what a normal edge counts at least. The paper adds 1e-4, whatever the edges' size.
 _EPSILON = 0.01
-# Entries of a Jacobian that are computed at once, 1 MiB: they stay in a processor's cache.
-_ENTRIES_AT_ONCE = 2**17
+# Values in the windows that are differentiated at once.
+_ENTRIES_AT_ONCE = 2**18
 # Edges of which the threshold is a quantile, at most, 32 MiB.
 _ENOUGH_EDGES = 2**22
 
@@ -182,20 +181,18 @@ class GCAD(Forecaster):
     def _graphs(self, windows: Tensor) -> FloatArray:
         """Return D before edges are dropped, [n_windows, n_sensors, n_sensors], entry [i, j] for i's effect on j."""
         _, length, n_sensors = windows.shape
-        at_once = max(1, _ENTRIES_AT_ONCE // (length * n_sensors**2))
+        at_once = max(1, _ENTRIES_AT_ONCE // (length * n_sensors))
         parts = [self._granger(part) for part in torch.split(windows.double(), at_once)]
         return directed(np.asarray(torch.cat(parts).cpu()))
 
     def _granger(self, windows: Tensor) -> Tensor:
         """Return G [n_windows, n_sensors, n_sensors] of windows with the row that is forecast, in double precision."""
-        past, row = windows[:, :-1], windows[:, -1]
-
-        def errors(past: Tensor) -> Tensor:
+        past, row = windows[:, :-1].requires_grad_(), windows[:, -1]
+        with torch.enable_grad():
             # No window's error depends on another window.
-            return torch.as_tensor(self.network_(past)[:, 0] - row).square().sum(dim=0)
-
-        by_past = jacrev(errors)(past)  # [n_sensors, n_windows, window, n_sensors]
-        return torch.as_tensor(by_past.abs().mean(dim=2).permute(1, 2, 0))
+            errors = (self.network_(past)[:, 0] - row).square().sum(dim=0)
+            by_past = [torch.autograd.grad(error, past, retain_graph=True)[0] for error in errors]
+        return torch.stack([one.abs().mean(dim=1) for one in by_past], dim=-1)
 
     def _sparse_graphs(self, windows: Tensor) -> FloatArray:
         """Return D, in which edges below the threshold are 0."""

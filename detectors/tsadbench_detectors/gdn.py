@@ -148,13 +148,7 @@ def _median_and_iqr(errors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Network(nn.Module):
-    """Attention of each sensor over the ``top_k`` sensors whose learned identities are nearest to its own.
-
-    Parameters
-    ----------
-    n_sensors, window, embedding_size, top_k, dropout
-        As for `GDN`; of fewer sensors than ``top_k`` all are neighbours.
-    """
+    """Attention of each sensor over the ``top_k`` sensors whose learned identities are nearest to its own."""
 
     def __init__(self, n_sensors: int, window: int, embedding_size: int, top_k: int, dropout: float) -> None:
         super().__init__()

@@ -259,13 +259,7 @@ def random_walks(adjacency: Tensor, n_steps: int) -> Tensor:
 
 
 class Network(nn.Module):
-    """Graph learner and decoder.
-
-    Parameters
-    ----------
-    window, hidden_size, diffusion_steps
-        As for `GReLeN`.
-    """
+    """Graph learner and decoder."""
 
     def __init__(self, window: int, hidden_size: int, diffusion_steps: int) -> None:
         super().__init__()
@@ -274,13 +268,7 @@ class Network(nn.Module):
 
 
 class GraphLearner(nn.Module):
-    """Infers relations from a window: one perceptron for all sensors, then a query and a key per sensor and type.
-
-    Parameters
-    ----------
-    window
-        As for `GReLeN`.
-    """
+    """Infers relations from a window: one perceptron for all sensors, then a query and a key per sensor and type."""
 
     def __init__(self, window: int) -> None:
         super().__init__()
@@ -309,11 +297,6 @@ class Decoder(nn.Module):
 
     A diffusion convolution maps together what arrives at a sensor by each of the `random_walks`. The types' units are
     computed at once; their states' mean gives the forecast.
-
-    Parameters
-    ----------
-    hidden_size, diffusion_steps
-        As for `GReLeN`.
     """
 
     def __init__(self, hidden_size: int, diffusion_steps: int) -> None:

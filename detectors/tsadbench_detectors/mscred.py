@@ -11,7 +11,7 @@ from tsadbench.base import Cheap, Choice, Ge, Recording, Traits, Tune, detector,
 with extra("mscred", "deep"):
     import torch
     from torch import Tensor, nn
-    from torch.nn.functional import mse_loss, pad, selu
+    from torch.nn.functional import conv2d, linear, mse_loss, pad, selu
 
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
@@ -133,15 +133,7 @@ class MSCRED(NetworkDetector):
 
 
 def network(n_scales: int, channels: int) -> Level:
-    """Return the outermost of four levels, whose output is linear.
-
-    Parameters
-    ----------
-    n_scales
-        Channels of the images.
-    channels
-        Channels inside the first level; twice as many inside each further one.
-    """
+    """Return the outermost of four levels, for images of n_scales channels; each level inside has twice as many."""
     level = Level(4 * channels, 8 * channels, 2, 2, below=None)
     level = Level(2 * channels, 4 * channels, 2, 2, below=level)
     level = Level(channels, 2 * channels, 3, 2, below=level)
@@ -151,14 +143,8 @@ def network(n_scales: int, channels: int) -> Level:
 class Level(nn.Module):
     """Reconstructs the last of several images: a convolution, then the states of a recurrence, then the way back.
 
-    Parameters
-    ----------
-    outer, inner
-        Channels of the images, and of the images inside.
-    kernel_size, stride
-        Of the convolution; the stride divides the images' size, rounded up.
-    below
-        The level inside this one, which does the same with the images that the convolution gave.
+    ``outer`` and ``inner`` are the channels of the images, and of the images inside; the level ``below``, inside this
+    one, does the same with these. The stride divides the images' size, rounded up.
     """
 
     def __init__(self, outer: int, inner: int, kernel_size: int, stride: int, below: Level | None) -> None:
@@ -173,7 +159,7 @@ class Level(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return the last image, [batch, outer, height, width], of images [steps, batch, outer, height, width]."""
         height, width = images.shape[-2:]
-        inside = selu(self.down(surrounded(images.flatten(0, 1), self.down)))
+        inside = selu(convolved(images.flatten(0, 1), self.down))
         inside = inside.view(*images.shape[:2], *inside.shape[1:])
         mean = attended(self.recurrent(inside))
         if self.below is not None:
@@ -187,10 +173,7 @@ class Level(nn.Module):
 class ConvLSTM(nn.Module):
     """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015).
 
-    Parameters
-    ----------
-    channels
-        Of the images and of the state.
+    Images and state have the same number of channels.
     """
 
     def __init__(self, channels: int) -> None:
@@ -201,15 +184,14 @@ class ConvLSTM(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the states after every step, of the images' shape [steps, batch, channels, height, width]."""
-        from_inputs = self.from_input(surrounded(images.flatten(0, 1), self.from_input)).chunk(len(images))
-        state = cell = torch.zeros_like(images[0])
-        states = []
+        from_inputs = convolved(images.flatten(0, 1), self.from_input).chunk(len(images))
+        cell = torch.zeros_like(images[0])
+        states: list[Tensor] = []
         for from_input in from_inputs:
-            gates = from_input + self.from_state(surrounded(state, self.from_state))
+            gates = from_input + convolved(states[-1], self.from_state) if states else from_input
             write, forget, candidate, read = gates.chunk(4, dim=1)
             cell = forget.sigmoid() * cell + write.sigmoid() * candidate.tanh()
-            state = read.sigmoid() * cell.tanh()
-            states.append(state)
+            states.append(read.sigmoid() * cell.tanh())
         return torch.stack(states)
 
 
@@ -220,7 +202,18 @@ def attended(states: Tensor) -> Tensor:
     return (likeness.softmax(dim=0) * flat).sum(dim=0).view(states.shape[1:])
 
 
-def surrounded(images: Tensor, convolution: nn.Conv2d) -> Tensor:
-    """Return images with zeros around them, so that only the stride divides their size; more at the end if uneven."""
-    before, after = (convolution.kernel_size[0] - 1) // 2, convolution.kernel_size[0] // 2
-    return pad(images, (before, after, before, after))
+def convolved(images: Tensor, convolution: nn.Conv2d) -> Tensor:
+    """Return the convolution of images with zeros around them, more of them at the end if their number is odd.
+
+    Thus only the stride divides the images' size. On a CPU, a product is faster than a convolution of small images.
+    """
+    size, weight, bias = convolution.kernel_size[0], convolution.weight, convolution.bias
+    before, after = (size - 1) // 2, size // 2
+    if images.shape[-2:] == (1, 1):
+        # All but one of the kernel's weights meet zeros.
+        return linear(images[..., 0, 0], weight[..., before, before], bias)[..., None, None]
+    images = pad(images, (before, after, before, after))
+    if convolution.stride[0] == size:
+        patches = images.unfold(2, size, size).unfold(3, size, size).movedim(1, 3).flatten(3)
+        return linear(patches, weight.flatten(1), bias).movedim(3, 1)
+    return conv2d(images, weight, bias, convolution.stride)

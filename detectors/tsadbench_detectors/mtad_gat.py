@@ -124,13 +124,6 @@ class Attention(nn.Module):
     """Attention of every node to every node (Velickovic et al. 2018), of the nodes' own vectors: ``sigmoid(A v)``.
 
     ``A`` is the softmax over j of ``LeakyReLU(w' [v_i; v_j])``.
-
-    Parameters
-    ----------
-    n_features
-        Width of a node's vector.
-    dropout
-        Share of A that is dropped in training.
     """
 
     def __init__(self, n_features: int, dropout: float) -> None:
@@ -147,15 +140,7 @@ class Attention(nn.Module):
 
 
 class Network(nn.Module):
-    """Maps scaled rows [batch, window, n_sensors] to the next row and to themselves.
-
-    Parameters
-    ----------
-    window, hidden_size, dropout
-        As for `MTADGAT`.
-    n_sensors
-        Sensors of a row.
-    """
+    """Maps scaled rows [batch, window, n_sensors] to the next row and to themselves."""
 
     def __init__(self, window: int, n_sensors: int, hidden_size: int, dropout: float) -> None:
         super().__init__()

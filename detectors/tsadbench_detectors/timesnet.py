@@ -182,13 +182,7 @@ class Network(nn.Module):
 
 
 class TimesBlock(nn.Module):
-    """Convolves each window as folded by its strongest periods; adds their mean, weighted by amplitude, to the window.
-
-    Parameters
-    ----------
-    d_model, d_ff, top_k
-        As for `TimesNet`.
-    """
+    """Folds each window by its strongest periods, convolves, and adds the mean by amplitude to the window."""
 
     def __init__(self, d_model: int, d_ff: int, top_k: int) -> None:
         super().__init__()
@@ -211,13 +205,7 @@ class TimesBlock(nn.Module):
 
 
 class Inception(nn.Module):
-    """The mean of six convolutions, by kernels of 1, 3, ... 11 pixels: one by the kernels' mean, at half the cost.
-
-    Parameters
-    ----------
-    n_in, n_out
-        Channels before and after it.
-    """
+    """The mean of six convolutions, by kernels of 1, 3, ... 11 pixels: one by the kernels' mean, at half the cost."""
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()

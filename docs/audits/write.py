@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.findings import shipped_note, write_shipped
-from tsadbench.analysis.audit.render import markdown
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.datasets.suites import suite_named
@@ -27,8 +26,8 @@ def main(names: list[str]) -> None:
         start = time.monotonic()
         data = load_dataset(name)(DataOptions())
         found = audit(data)
-        (FOLDER / f"{name}.md").write_text(markdown(found), encoding="utf-8")
-        draw_audit(found, FOLDER / f"{name}.svg")
+        (FOLDER / f"{name}.md").write_text(found.text("markdown"), encoding="utf-8")
+        draw_audit(data, found, FOLDER / f"{name}.svg")
         write_shipped({name: (data.dataset.version, found.findings)})
         print(f"{name}: {time.monotonic() - start:.0f} s")
     page = FOLDER / "README.md"

@@ -86,27 +86,27 @@ def test_diagnostics_count_by_each_fits_own_threshold(result):
     events = {"alpha/1": slice(100, 140), "alpha/2": slice(60, 75), "beta/1": slice(150, 200)}
     thresholds = {entry.episode: entry.threshold.value for entry in result.record.thresholds}
     flagged = {name: result.recordings[name].scores > thresholds[name.partition("/")[0]] for name in result.recordings}
-    assert found.n_events == 3
-    assert found.n_found == sum(bool(flagged[name][rows].any()) for name, rows in events.items())
+    assert found["n_events"] == 3
+    assert found["n_found"] == sum(bool(flagged[name][rows].any()) for name, rows in events.items())
     normal = {name: np.arange(240) >= 30 for name in flagged}
     for name, rows in events.items():
         normal[name][rows] = False
     wrong = sum(int((flagged[name] & normal[name]).sum()) for name in flagged)
-    assert found.false_alarm_share == pytest.approx(wrong / sum(int(rows.sum()) for rows in normal.values()))
+    assert found["false_alarm_share"] == pytest.approx(wrong / sum(int(rows.sum()) for rows in normal.values()))
 
 
 class TestSignificance:
     def test_sessions_are_compared_each_by_its_own_model(self, made):
         found = compare(made.store.path, [DISTANCE, NOISY], dataset=made.data)
-        assert list(found.sessions) == ["alpha/1", "alpha/2", "beta/1"]
+        assert list(found.inference.units.index) == ["alpha/1", "alpha/2", "beta/1"]
         for label, results in ((DISTANCE, made.results()[:1]), (NOISY, made.results()[1:])):
-            for name in found.sessions:
+            for name in found.inference.units.index:
                 expected = [
                     average_precision_score(one.recordings[name].anomalous[30:], one.recordings[name].scores[30:])
                     for one in results
                 ]
                 assert found.inference.units.loc[name, label] == pytest.approx(statistics.mean(expected))
-        assert not any("One fit per seed" in note for note in found.notes)
+        assert not any("One fit per seed" in note for note in found.sentences)
 
     @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall"])
     def test_resamples_are_those_of_each_entity_then_averaged(self, result, metric):
@@ -131,8 +131,9 @@ class TestSignificance:
 
     def test_ranks_over_resamples_keep_the_values_of_the_table(self, made):
         found = rank(made.store.path, stability=True, resamples=200, dataset=made.data, splits=["overall"])
-        places = {place.label: place for place in found.rankings[0].places}
+        places = found.rankings[0].frame.set_index("detector")
         for label in (DISTANCE, NOISY):
             of_label = [one.splits["overall"].metrics["auprc"] for one in made.records if one.label == label]
-            assert places[label].value == pytest.approx(statistics.mean(of_label))
-            assert places[label].low < places[label].value < places[label].high
+            place = places.loc[label]
+            assert place["value"] == pytest.approx(statistics.mean(of_label))
+            assert place["value_low"] < place["value"] < place["value_high"]

@@ -73,7 +73,6 @@ def test_a_comparison_is_the_commands(board, folder, tmp_path):
     assert compared.to_json() == reference.to_json()
     assert compared.to_frame().equals(reference.to_frame())
     assert "distance" in str(compared)
-    assert str(compared) == compared.to_markdown()
     # A store alone does not hold the data: they are given by name, card, or as they are.
     loaded = package.load_board(folder / "runs", dataset=data)
     loaded = loaded.compare("distance", "noisy", metric="auroc", independent=True)

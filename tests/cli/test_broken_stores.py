@@ -69,7 +69,7 @@ def test_comparisons_and_figures_leave_out_what_is_broken(broken, tmp_path, tsad
     assert "max-z" in (tmp_path / "a.svg").read_text()
     compared = tsadbench("compare", broken.path, "max-z", "l2-z", label, "--format", "json")
     assert (compared.code, told(broken, compared.err)[kind]) == (1, 1)
-    assert [one["label"] for one in json.loads(compared.out)["detectors"]] == ["max-z", "l2-z"]
+    assert [one["label"] for one in json.loads(compared.out)["tables"][1]["rows"]] == ["max-z", "l2-z"]
     alone = tsadbench("compare", broken.path, "max-z", label)
     assert (alone.code, label in alone.err) == (2, True)
     explained = tsadbench("explain", broken.path, label, "--recording", RECORDING)

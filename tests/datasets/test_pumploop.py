@@ -13,12 +13,11 @@ import pytest
 from tsadbench.analysis.audit import audit
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets import pump_physics as loop
-from tsadbench.datasets import pump_sessions as plan
 from tsadbench.datasets import pumploop
 from tsadbench.datasets.card import read_card
 from tsadbench.datasets.loading import check_labels, load_dataset
 from tsadbench.datasets.pump_physics import SENSORS, SOUND, Fault, Loop
-from tsadbench.datasets.pump_sessions import FAULTS, NOISE, SIZES, Course
+from tsadbench.datasets.pumploop import FAULTS, NOISE, SIZES, Course
 from tsadbench.errors import UsageError
 
 OPENING, AIR = 0.8, 20.0
@@ -32,7 +31,7 @@ def data() -> LabelledDataset:
 
 @pytest.fixture(scope="session")
 def courses() -> list[Course]:
-    return plan.faulty_courses()
+    return pumploop.faulty_courses()
 
 
 @pytest.fixture(scope="session")
@@ -154,7 +153,7 @@ class TestPhysics:
         ],
     )  # fmt: skip
     def test_each_fault_moves_what_it_must_and_more_if_it_is_larger(self, nominal, fault, sensor, direction):
-        found = [settled(fault=Fault(**{fault: amount}))[sensor] for amount in FAULTS[fault]]
+        found = [settled(fault=Fault(**{fault: amount}))[sensor] for amount in FAULTS[fault].amounts]
         assert (direction * np.diff([nominal[sensor], *found]) > 0).all()
 
     def test_the_prior_is_the_graph_of_the_equations(self, data):
@@ -234,7 +233,7 @@ class TestLabels:
         """The loop with other temperatures to begin with shows the same at a recording's first row."""
         course = courses[0].twin
         other = Loop(course.asked[0] * 230.0, course.opening[0], course.air[0] + 10.0)
-        for asked, opening, air in zip(course.asked[: plan.WARM_UP + 1], course.opening, course.air, strict=False):
+        for asked, opening, air in zip(course.asked[: pumploop.WARM_UP + 1], course.opening, course.air, strict=False):
             values = other.step(asked * 230.0, opening, air, SOUND)
         (expected,) = pumploop.simulate([course])
         assert (np.abs(np.array(values) - expected[0]) < NOISE).all()
@@ -247,7 +246,7 @@ class TestCauses:
             (cause,) = data.labels.causes[course.id]
             rows = np.flatnonzero(data.labels.rows[course.id])
             assert (cause.start, cause.stop) == (rows[0], rows[-1] + 1)
-            assert cause.sensors == plan.FIRST_SENSORS[course.fault]
+            assert cause.sensors == FAULTS[course.fault].sensors
 
     @pytest.mark.parametrize("fault", FAULTS)
     def test_they_move_in_the_very_second_in_which_the_fault_begins(self, fault):
@@ -255,10 +254,10 @@ class TestCauses:
         for _ in range(2_000):
             sound.step(200.0, OPENING, AIR, SOUND)
             faulty.step(200.0, OPENING, AIR, SOUND)
-        amount = Fault(**{fault: FAULTS[fault][-1]})
+        amount = Fault(**{fault: FAULTS[fault].amounts[-1]})
         before, after = sound.step(200.0, OPENING, AIR, SOUND), faulty.step(200.0, OPENING, AIR, amount)
         moved = {sensor: abs(after[i] - before[i]) / NOISE[i] for i, sensor in enumerate(SENSORS)}
-        first = plan.FIRST_SENSORS[fault]
+        first = FAULTS[fault].sensors
         assert all(moved[sensor] > 0.02 for sensor in first)
         assert max(moved, key=moved.__getitem__) in first
         if fault in ("unbalance", "leak", "winding", "fouling"):  # the others reach more at once, through flow or slip
@@ -269,7 +268,7 @@ class TestCauses:
 def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
     found = audit(data)
     assert {finding.grade for finding in found.findings} == {"good"}, found.findings
-    auroc = {one.name: one.auroc for one in found.predictors}
+    auroc = found["position"].tables[0].frame.set_index("predictor")["AUROC"].to_dict()
     assert 0.45 <= auroc.pop("position") <= 0.55
     assert 0.45 <= auroc.pop("time") <= 0.55
     assert all(value < 0.75 for value in auroc.values())
@@ -286,10 +285,10 @@ class TestSeed:
         assert len(set(hashes)) == 3
         assert hashes[1] == hashes[3]
         # No session shares its draws with one of the shipped plant.
-        noise = {course.noise.tobytes() for course in (*plan.sound_courses(), *plan.faulty_courses())}
+        noise = {course.noise.tobytes() for course in (*pumploop.sound_courses(), *pumploop.faulty_courses())}
         for key in ((0, 1, 1), (1, 1, 1)):
             assert not noise & {
-                course.noise.tobytes() for course in (*plan.sound_courses(key), *plan.faulty_courses(key))
+                course.noise.tobytes() for course in (*pumploop.sound_courses(key), *pumploop.faulty_courses(key))
             }
 
     def test_a_run_on_it_is_verified_from_the_command_line(self, tsadbench, tmp_path):

@@ -12,8 +12,7 @@ from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan, run_trial
 from tsadbench import Detector
 from tsadbench.analysis.curves import tail_of
-from tsadbench.analysis.explanation.explain import explain
-from tsadbench.analysis.explanation.narrative import narrative
+from tsadbench.analysis.explanation import explain, narrative
 from tsadbench.execution.identity import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan

@@ -154,7 +154,8 @@ def test_diagnostics_are_those_of_the_averaged_scores(store, data):
     arrays = dict(np.load(stored(store.path, plain.trial).scores))
     for name, one in result.recordings.items():
         np.testing.assert_allclose(one.scores, pandas_mean(arrays[f"test/all/{name}"]), rtol=1e-9)
-    before, after = (of_result(TrialResult(each, store, data), "overall").false_alarm_share for each in (plain, found))
+    results = (TrialResult(each, store, data) for each in (plain, found))
+    before, after = (of_result(one, "overall")["false_alarm_share"] for one in results)
     assert after is not None
     assert after != before
 

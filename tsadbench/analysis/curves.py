@@ -6,12 +6,11 @@ curves are means over its fits, and scores are divided by their fit's threshold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.stats import genpareto
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
 from tsadbench.base.protocol import Threshold
@@ -26,21 +25,14 @@ CurveKind: TypeAlias = Literal["roc", "precision_recall"]
 
 # The abscissae at which the curves of several fits are averaged.
 GRID = np.linspace(0.0, 1.0, 501)
-_NOT_FITTED = (np.nan, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitRows:
-    """The evaluated rows of a split that one fit has scored.
+    """The evaluated rows of a split that one fit, ``episode``, has scored; arrays are [n_rows].
 
-    Parameters
-    ----------
-    episode, threshold
-        The fit, and its threshold.
-    scores
-        [n_rows], NaN if the detector did not score a row.
-    anomalous, flagged
-        [n_rows], the truth, and what counts as flagged: scores above the threshold, and normal rows without a score.
+    ``scores`` are NaN where the detector gave none. ``flagged`` are scores above the threshold, and normal rows without
+    a score.
     """
 
     episode: str
@@ -57,15 +49,10 @@ class FitRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """A curve in the unit square.
+    """A curve in the unit square, [n_points] with x ascending.
 
-    Parameters
-    ----------
-    x, y
-        [n_points], x ascending.
-    steps
-        Whether a height holds from the previous point's x up to its own; else points are joined by lines. Precision
-        is not linear in recall, and interpolation is optimistic: average precision sums these steps.
+    With ``steps`` a height holds from the previous point's x up to its own; otherwise lines join the points. Precision
+    is not linear in recall, and interpolation is optimistic: average precision sums these steps.
     """
 
     x: FloatArray
@@ -80,8 +67,7 @@ class Curve:
         return heights
 
 
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
+class OperatingPoint(NamedTuple):
     """Rates at the thresholds; None if undefined."""
 
     false_alarm_rate: float | None
@@ -91,16 +77,10 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreGroups:
-    """Scores of training rows, and of normal and anomalous test rows; NaN left out.
+    """Scores of calibration rows and of normal and anomalous test rows, NaN left out, with the threshold in their unit.
 
-    Parameters
-    ----------
-    training, normal, anomalous
-        [n] each. The first are those that set the threshold, of held-out rows if the protocol keeps some from training.
-    threshold
-        In their unit.
-    relative
-        Whether scores are divided by their fit's threshold, which is 1 then.
+    The calibration rows are held-out ones if the protocol keeps some from training. If ``relative``, scores are divided
+    by their fit's threshold, which is then 1.
     """
 
     training: FloatArray
@@ -119,14 +99,7 @@ class ScoreGroups:
 class Tail:
     """A threshold, the scores that set it, and the generalised Pareto tail that Peaks-over-Threshold fitted to them.
 
-    Parameters
-    ----------
-    threshold
-        With its diagnostics.
-    scores
-        [n], all calibration scores of the fit.
-    calibration
-        Which normal rows they are of.
+    ``scores`` are those of the ``calibration`` rows, [n].
     """
 
     threshold: Threshold
@@ -137,9 +110,7 @@ class Tail:
     def excesses(self) -> FloatArray:
         """Scores above the initial threshold, less it, ascending; empty for a fixed threshold."""
         start = self.threshold.t
-        if start is None:
-            return np.empty(0)
-        return np.sort(self.scores[self.scores > start]) - start
+        return np.empty(0) if start is None else np.sort(self.scores[self.scores > start]) - start
 
     @property
     def share(self) -> float:
@@ -147,31 +118,15 @@ class Tail:
         return len(self.excesses) / len(self.scores)
 
     @property
-    def fitted(self) -> tuple[float, float] | None:
-        """Shape and scale of the distribution; None if none was fitted, then the methods below return NaN."""
+    def fitted(self) -> tuple[float, float, float] | None:
+        """Shape, location and scale of the excesses' distribution, `scipy.stats.genpareto`; None if none was fitted."""
         gamma, sigma = self.threshold.gamma, self.threshold.sigma
-        return None if gamma is None or sigma is None else (gamma, sigma)
+        return None if gamma is None or sigma is None else (gamma, 0.0, sigma)
 
     @property
     def positions(self) -> FloatArray:
         """The empirical probability of each excess, [n_excesses]: (i + 1/2) / n."""
-        n = len(self.excesses)
-        return (np.arange(n) + 0.5) / n
-
-    def density(self, excesses: FloatArray) -> FloatArray:
-        """Return the fitted density of the excesses at some values."""
-        gamma, sigma = self.fitted or _NOT_FITTED
-        return np.asarray(genpareto.pdf(excesses, gamma, scale=sigma))
-
-    def quantiles(self, probabilities: FloatArray) -> FloatArray:
-        """Return the fitted quantiles of the excesses."""
-        gamma, sigma = self.fitted or _NOT_FITTED
-        return np.asarray(genpareto.ppf(probabilities, gamma, scale=sigma))
-
-    def exceedance(self, excesses: FloatArray) -> FloatArray:
-        """Return the fitted share of all rows whose score is above the initial threshold by more than these."""
-        gamma, sigma = self.fitted or _NOT_FITTED
-        return np.asarray(self.share * genpareto.sf(excesses, gamma, scale=sigma))
+        return (np.arange(len(self.excesses)) + 0.5) / len(self.excesses)
 
 
 def fits_of(result: TrialResult, split: str) -> list[FitRows]:
@@ -183,8 +138,7 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     if split not in splits:
         raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
     recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
-    by_episode = grouped(recordings, lambda scored: scored.episode)
-    return [rows_of(episode, recordings) for episode, recordings in by_episode.items()]
+    return [rows_of(*of_fit) for of_fit in grouped(recordings, lambda scored: scored.episode).items()]
 
 
 def rows_of(episode: str, recordings: Sequence[ScoredRecording]) -> FitRows:
@@ -228,8 +182,6 @@ def chance_level(fits: Sequence[FitRows]) -> float:
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Return the mean over the curves of several fits, on `GRID`; a single curve as it is.
 
-    Examples
-    --------
     Precision by steps, 1 up to a recall of .5 and .8 beyond it, and constant .6:
 
     >>> steps = Curve(np.array([0.0, 0.5, 1.0]), np.array([1.0, 1.0, 0.8]), steps=True)
@@ -250,18 +202,13 @@ def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> Op
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
         return OperatingPoint(
-            false_alarm_rate=mean_defined(point.false_alarm_rate for point in points),
-            recall=mean_defined(point.recall for point in points),
-            precision=mean_defined(point.precision or 0.0 for point in points),
+            mean_defined(point.false_alarm_rate for point in points),
+            mean_defined(point.recall for point in points),
+            mean_defined(point.precision or 0.0 for point in points),
         )
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])
-    hits = int((flagged & anomalous).sum())
-    return OperatingPoint(
-        false_alarm_rate=_ratio(int(flagged.sum()) - hits, int((~anomalous).sum())),
-        recall=_ratio(hits, int(anomalous.sum())),
-        precision=_ratio(hits, int(flagged.sum())),
-    )
+    return OperatingPoint(_mean(flagged[~anomalous]), _mean(flagged[anomalous]), _mean(anomalous[flagged]))
 
 
 def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
@@ -272,19 +219,19 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     """
     fits = fits_of(result, split)
     thresholds = [fit.threshold for fit in fits]
-    if not thresholds:
-        return None
     relative = len(fits) > 1 and min(thresholds) > 0
-    if not relative and len(set(thresholds)) > 1:
+    if not fits or (not relative and len(set(thresholds)) > 1):
         return None
-    units = thresholds if relative else [1.0] * len(fits)
-    training = [result.calibration_scores(fit.episode) / unit for fit, unit in zip(fits, units, strict=True)]
-    normal = [fit.scores[~fit.anomalous] / unit for fit, unit in zip(fits, units, strict=True)]
-    anomalous = [fit.scores[fit.anomalous] / unit for fit, unit in zip(fits, units, strict=True)]
+
+    def pooled(parts: Iterable[FloatArray]) -> FloatArray:
+        units = thresholds if relative else [1.0] * len(fits)
+        scores: FloatArray = np.concatenate([part / unit for part, unit in zip(parts, units, strict=True)])
+        return scores[~np.isnan(scores)]
+
     return ScoreGroups(
-        training=_present(training),
-        normal=_present(normal),
-        anomalous=_present(anomalous),
+        training=pooled(result.calibration_scores(fit.episode) for fit in fits),
+        normal=pooled(fit.scores[~fit.anomalous] for fit in fits),
+        anomalous=pooled(fit.scores[fit.anomalous] for fit in fits),
         threshold=1.0 if relative else thresholds[0],
         relative=relative,
     )
@@ -296,10 +243,5 @@ def tail_of(result: TrialResult, episode: str) -> Tail:
     return Tail(threshold, result.calibration_scores(episode), result.calibrated_on(episode))
 
 
-def _present(parts: Sequence[FloatArray]) -> FloatArray:
-    scores: FloatArray = np.concatenate(parts)
-    return scores[~np.isnan(scores)]
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _mean(rows: BoolArray) -> float | None:
+    return float(rows.mean()) if len(rows) else None

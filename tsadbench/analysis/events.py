@@ -1,20 +1,19 @@
-"""Events, delays and false alarms: the one definition that diagnostics, explanations and figures share.
+"""Events, delays and false alarms: the definition that diagnostics, explanations and figures share.
 
-An *event* is a run of anomalous rows that are evaluated; it is *found* if at least one of its rows is flagged. A
-*false alarm* is a run of flagged normal rows that are evaluated: an alarm that outlasts its event, or comes before it,
-is one as well. Neither crosses a recording's border. There is no point adjustment: a found event makes no other row
-count as flagged.
+An *event* is a run of anomalous evaluated rows; it is *found* if at least one of its rows is flagged. A *false alarm*
+is a run of flagged normal evaluated rows: an alarm that outlasts its event, or comes before it, is one as well. Neither
+crosses a recording's border. There is no point adjustment: a found event makes no other row count as flagged.
 
 Sources: event-wise recall as in Hundman et al., "Detecting Spacecraft Anomalies Using LSTMs and Nonparametric Dynamic
-Thresholding", KDD 2018 (an event is found if a flagged stretch overlaps it); the delay of a detection
-as in Lavin and Ahmad, "Evaluating Real-Time Anomaly Detection Algorithms: the Numenta Anomaly Benchmark", ICMLA 2015
-(the first detection in the anomaly's window counts).
+Thresholding", KDD 2018 (an event is found if a flagged stretch overlaps it); the delay of a detection as in Lavin and
+Ahmad, "Evaluating Real-Time Anomaly Detection Algorithms: the Numenta Anomaly Benchmark", ICMLA 2015 (the first
+detection in the anomaly's window counts).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,22 +23,12 @@ from tsadbench.results.trial_result import ScoredRecording
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a recording; rows are the recording's, counted from 0.
+class Event(NamedTuple):
+    """An event's evaluated rows ``start`` to ``stop - 1`` in its recording, and what its alarm was.
 
-    Parameters
-    ----------
-    start, stop
-        Its first evaluated row, and the row after its last.
-    onset_seen
-        Whether a normal row of the recording precedes it and its first row is evaluated. An event that began before
-        the evaluated rows has no known onset, so no alarm can be said to be late.
-    already_on
-        Whether the row before its onset is flagged: an alarm that was already on can hardly be a detection. False if
-        the onset was not seen.
-    first_flagged
-        The first of its rows that is flagged; None if it is missed.
+    ``onset_seen``: a normal row precedes it, and its first row is evaluated; without that no alarm can be called late.
+    ``already_on``: its onset was seen, and the row before is flagged, so that alarm can hardly be a detection.
+    ``first_flagged`` is the first of its rows that is flagged; None if it is missed.
     """
 
     start: int
@@ -54,8 +43,7 @@ class Event:
         return self.first_flagged is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(NamedTuple):
     """Time from an event's onset to its alarm; seconds are None if the recording's time is missing or runs back."""
 
     rows: int
@@ -63,20 +51,8 @@ class Delay:
 
 
 def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> tuple[Event, ...]:
-    """Return a recording's events in order.
+    """Return a recording's events in order; the arrays are [n_rows], a DataError if they are not of the same rows.
 
-    Parameters
-    ----------
-    anomalous, evaluated, flagged
-        [n_rows] each: the truth, the rows that count, the rows whose score lies above the threshold.
-
-    Raises
-    ------
-    DataError
-        If the arrays are not of the same rows.
-
-    Examples
-    --------
     >>> anomalous = np.array([0, 0, 1, 1, 1, 0, 1], dtype=bool)
     >>> flagged = np.array([0, 1, 0, 0, 1, 0, 0], dtype=bool)
     >>> for event in events_of(anomalous, np.ones(7, dtype=bool), flagged):
@@ -85,28 +61,18 @@ def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) ->
     6 7 None
     """
     check_rows(anomalous, evaluated, flagged)
-    return tuple(_event(start, stop, anomalous, flagged) for start, stop in runs(anomalous & evaluated).tolist())
-
-
-def _event(start: int, stop: int, anomalous: BoolArray, flagged: BoolArray) -> Event:
-    onset_seen = start > 0 and not anomalous[start - 1]
-    rows = np.flatnonzero(flagged[start:stop])
-    return Event(
-        start=start,
-        stop=stop,
-        onset_seen=onset_seen,
-        already_on=onset_seen and bool(flagged[start - 1]),
-        first_flagged=start + int(rows[0]) if len(rows) else None,
-    )
+    events = []
+    for start, stop in mask_runs(anomalous & evaluated):
+        seen = start > 0 and not anomalous[start - 1]
+        rows = np.flatnonzero(flagged[start:stop])
+        first = start + int(rows[0]) if len(rows) else None
+        events.append(Event(start, stop, seen, seen and bool(flagged[start - 1]), first))
+    return tuple(events)
 
 
 def false_alarms_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> IntArray:
-    """Return a recording's false alarms, [n, 2]: first row, and the row after the last.
+    """Return a recording's false alarms, [n, 2]: first row, and the row after the last. Errors as for `events_of`.
 
-    Parameters and errors as for `events_of`.
-
-    Examples
-    --------
     >>> anomalous = np.array([0, 0, 0, 1, 1, 0, 0], dtype=bool)
     >>> flagged = np.array([1, 0, 1, 1, 1, 1, 0], dtype=bool)
     >>> false_alarms_of(anomalous, np.ones(7, dtype=bool), flagged).tolist()
@@ -124,27 +90,11 @@ def recording_events(recording: ScoredRecording) -> tuple[Event, ...]:
 def delays_of(
     events: Sequence[Event], n_rows: int, time: FloatArray | None = None, look_ahead: int = 0
 ) -> tuple[Delay | None, ...]:
-    """Return how long after its onset each event's alarm is raised.
+    """Return how long after its onset each event's alarm is raised; None if it was missed or its onset was not seen.
 
-    A row's score is known ``look_ahead`` rows later, at the latest with the recording's last row: only then can an
-    alarm be raised.
+    ``n_rows`` and ``time``, [n_rows] in seconds, are the recording's. A score is known ``look_ahead`` rows later, at
+    the latest with the recording's last row. Seconds are read off the clock, gaps included.
 
-    Parameters
-    ----------
-    events
-        Of one recording.
-    n_rows, time
-        The recording's; time [n_rows] in seconds. Gaps count, since they pass on the clock.
-    look_ahead
-        How many later rows a score depends on.
-
-    Returns
-    -------
-    tuple
-        One item per event: None if the event was missed or its onset was not seen.
-
-    Examples
-    --------
     >>> late = Event(2, 5, onset_seen=True, already_on=False, first_flagged=4)
     >>> delays_of([late], 7, time=np.arange(0.0, 70.0, 10.0), look_ahead=1)
     (Delay(rows=3, seconds=30.0),)
@@ -156,31 +106,19 @@ def delays_of(
             delays.append(None)
             continue
         alarm = min(event.first_flagged + look_ahead, n_rows - 1)
-        seconds = None if clock is None else float(clock[alarm] - clock[event.start])
-        delays.append(Delay(alarm - event.start, seconds))
+        delays.append(Delay(alarm - event.start, None if clock is None else float(clock[alarm] - clock[event.start])))
     return tuple(delays)
 
 
 def summed_contributions(contributions: Float32Array) -> FloatArray:
-    """Return what each sensor contributed over some rows, [n_sensors]; what is no number counts as none.
-
-    Parameters
-    ----------
-    contributions
-        [n_rows, n_sensors].
-    """
+    """Return each sensor's sum over [n_rows, n_sensors] contributions, NaN counted as zero."""
     summed: FloatArray = np.nan_to_num(contributions).sum(axis=0, dtype=np.float64)
     return summed
 
 
 def row_seconds(time: FloatArray | None) -> float | None:
-    """Return how long one row of a recording lasts: the median step of its time, in seconds.
+    """Return the median step of a recording's time, which ignores gaps; None if the time is missing or runs back.
 
-    The median ignores gaps: no row was scored in a gap, so no alarm could be raised. None if the recording has no
-    time, a single row, or time that does not advance.
-
-    Examples
-    --------
     >>> row_seconds(np.array([0.0, 2.0, 4.0, 104.0, 106.0]))
     2.0
     """

@@ -21,10 +21,10 @@ from tsadbench.utils.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensorGraph:
-    """A prior, and the graph that a detector derived from it; rows and columns are in the order of ``sensors``.
+    """The detector's prior, else the data set's, and the graph that a detector derived from it.
 
-    The prior is the detector's own, else the data set's; None without either. ``adjacency`` [n_sensors, n_sensors] and
-    ``node_weights`` [n_sensors] are None if the detector offers no graph. ``label`` and ``title`` are for figures.
+    In the order of ``sensors``, ``adjacency`` [n_sensors, n_sensors] and ``node_weights`` [n_sensors] are None if the
+    detector offers no graph.
     """
 
     label: str
@@ -49,12 +49,9 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     record, dataset = result.record, result.data.dataset
     contender = contender_from_label(record.label, dataset)
     construction = contender.seeded(record.seed)
-    graph = SensorGraph(
-        label=record.label,
-        title=f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.rules}",
-        sensors=dataset.sensors,
-        prior=prior if isinstance(prior := construction.arguments.get("prior"), Prior) else dataset.prior,
-    )
+    prior = construction.arguments.get("prior")
+    title = f"{record.label}, seed {record.seed} · {record.dataset} · protocol {record.rules}"
+    graph = SensorGraph(record.label, title, dataset.sensors, prior if isinstance(prior, Prior) else dataset.prior)
     if not contender.description.offers_sensor_graph:
         return graph
     episode = result.scored[0].episode
@@ -64,7 +61,7 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
         node_weights = np.array(weights).reshape(len(dataset.sensors))
     except ValueError as error:
         raise PluginError(f"{record.label}: its graph is not one of the {len(dataset.sensors)} sensors") from error
-    title = graph.title if len(result.scored) == 1 else f"{graph.title} · fit of {episode.id}"
+    title = title if len(result.scored) == 1 else f"{title} · fit of {episode.id}"
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 
 

@@ -6,10 +6,9 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from tsadbench.analysis.significance.caveats import PRIMARY
+from tsadbench.analysis.significance.compare import PRIMARY, Comparison
 from tsadbench.analysis.significance.compare import compare as compare_stored
-from tsadbench.analysis.significance.comparison import Comparison
-from tsadbench.analysis.significance.pairs import ROPE
+from tsadbench.analysis.significance.inference import ROPE
 from tsadbench.api.request import naming_arguments, one_or_several
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset, loader
@@ -90,7 +89,7 @@ class Board(Leaderboard):
         Returns
         -------
         Comparison
-            With ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; ``print`` and notebooks show it as tables.
+            With ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``, ``to_latex``; ``print`` shows its tables.
 
         Raises
         ------

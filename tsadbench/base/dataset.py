@@ -80,8 +80,8 @@ class Dataset:
         for recording in (*self.train, *self.test):
             check_sensors(recording, self.sensors)
         ids = [recording.id for recording in (*self.train, *self.test)]
-        if len(set(ids)) != len(ids):
-            raise DataError(f"{where} the ids of its recordings must be unique")
+        if twice := [one for number, one in enumerate(ids) if one in ids[:number]]:
+            raise DataError(f"{where} the ids of its recordings must be unique; {twice[0]!r} stands there twice")
         known = {recording.id for recording in self.test}
         for split, members in self.splits.items():
             unknown = sorted(set(members) - known)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from tsadbench.cli import complete
-from tsadbench.cli.options import (
-    DataOption,
-    RunsArgument,
-    StoredDatasetOption,
-    StoredProtocolOption,
-)
-from tsadbench.cli.output import print_table, wide_console
+from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
+from tsadbench.cli.output import ResultFormat, table_width
 
 
 def compare(
@@ -40,8 +35,7 @@ def compare(
         bool, typer.Option("--independent", help="Take each recording for a session of its own.")
     ] = False,
     form: Annotated[
-        Literal["table", "json", "csv", "markdown", "latex"],
-        typer.Option("--format", help="Format of standard output; csv has one row per pair."),
+        ResultFormat, typer.Option("--format", help="Format of standard output; csv has one row per pair.")
     ] = "table",
     figure: Annotated[
         Path | None,
@@ -60,8 +54,6 @@ def compare(
     effect sizes, bootstrap intervals, wins and losses. Below six it describes each session and tests nothing. In both
     cases it says how many sessions a difference of .05 would need.
     """
-    from rich.text import Text
-
     from tsadbench.analysis.significance.compare import compare as compare_stored
     from tsadbench.cli.rank import require_figure
 
@@ -79,24 +71,7 @@ def compare(
         against=against,
         data=data,
     )
-    if form == "table":
-        console = wide_console()
-        console.print(Text(comparison.title))
-        for title, header, rows in comparison.tables():
-            print_table(console, title, header, rows, n_names=2 if "second" in header else 1)
-        for sentence in comparison.conclusions:
-            console.print(Text(sentence, style="bold"))
-        console.print(Text(comparison.legend, style="dim"))
-        for note in comparison.notes:
-            console.print(Text(note))
-    else:
-        texts = {
-            "json": comparison.to_json,
-            "csv": comparison.to_csv,
-            "markdown": comparison.to_markdown,
-            "latex": comparison.to_latex,
-        }
-        typer.echo(texts[form](), nl=False)
+    typer.echo(comparison.text(form, table_width()), nl=False)
     if figure is not None:
         from tsadbench.reporting.figures.significance import draw
 

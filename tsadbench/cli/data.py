@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 
 _LARGEST_CARD = 2**22
+_DECIDE = "# Decide: "  # begins a line of a card that asks a person to decide
 
 _Name: TypeAlias = Annotated[
     str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)
@@ -144,10 +145,9 @@ def new(
         draft = draft_card(folder)
     write_file(card, draft.text)
     typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
-    for line in draft.told:
-        typer.echo(f"  {line}")
-    for text in draft.decide:
-        typer.echo(f"Decide: {text}")
+    for line in draft.text.splitlines():
+        if line.startswith(("#   ", _DECIDE)):
+            typer.echo(line.removeprefix("#  ").removeprefix("# "))
     if draft.rows:
         typer.echo("\n  ".join(["The first rows, as they are read with this card:", *draft.rows]))
     if draft.problems:
@@ -175,7 +175,7 @@ def validate(
         _require_evaluated(loaded)
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in read_text(card, _LARGEST_CARD).splitlines():
-        if line.startswith("# Decide: "):  # until the person who decides removes the line
+        if line.startswith(_DECIDE):  # until the person who decides removes the line
             typer.echo(line.removeprefix("# "))
     for line in _contents(loaded):
         typer.echo(f"  {line}")
@@ -224,6 +224,7 @@ def audit(
         list[int] | None,
         typer.Option(metavar="ROWS", help="Leave out so many normal rows after each event; may be repeated."),
     ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also print the tables behind the findings.")] = False,
     form: Annotated[Literal["table", "json", "markdown"], format_option] = "table",
     figure: FigureOption = None,
 ) -> None:
@@ -239,10 +240,11 @@ def audit(
     from rich.text import Text
 
     from tsadbench.analysis.audit import audit as audit_data
-    from tsadbench.analysis.audit.render import MARKS, markdown, tables
-    from tsadbench.analysis.label_noise import fits_of, label_changes, label_noise
+    from tsadbench.analysis.audit.audit import MARKS
+    from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
+    from tsadbench.leaderboard.render import rich_table
     from tsadbench.leaderboard.selection import select
 
     if runs is None and (protocol or split):
@@ -256,24 +258,22 @@ def audit(
         with progress_bar("Judging"):
             first = trials.rows[0].first
             about = f"trials on {first.dataset}, split {trials.split}, protocol {first.rules}"
-            stored = label_noise(about, fits_of(trials.rows, trials.store, loaded), loaded, changes)
+            stored = label_noise(about, fits_of(trials.rows, trials.store, loaded), changes)
     result = audit_data(loaded, changes, stored)
-    if form == "json":
-        typer.echo(result.to_json(), nl=False)
-    elif form == "markdown":
-        typer.echo(markdown(result), nl=False)
+    if form != "table":
+        typer.echo(result.text(form), nl=False)
     else:
         console = wide_console()
-        for table in tables(result):
-            print_table(console, table.title, table.header, table.rows)
         styles = {"good": "green", "note": "yellow", "fault": "red"}
         for finding in result.findings:
             text = f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}"
             console.print(Text(text, style=styles[finding.grade]))
+        for table in result.tables if full else ():
+            console.print(rich_table(table))
     if figure is not None:
         from tsadbench.reporting.figures.audit import draw_audit
 
-        draw_audit(result, figure)
+        draw_audit(loaded, result, figure)
         typer.echo(figure, err=True)
 
 
@@ -346,12 +346,11 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
     A DataNotFoundError if files are missing; the message says where they are published.
     """
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.datasets.fetch import Source, find, published
+    from tsadbench.datasets.fetch import Source, find_or_download, place, published
     from tsadbench.datasets.loading import load_dataset
 
     if name in published():
-        source = Source.load(name)
-        source.require(find(name, directory))
+        find_or_download(Source.load(name), place(name, directory).parent)  # a folder that is named is not filled
     return load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
 
 

@@ -37,8 +37,8 @@ def explain(
 
     Which sensors raised an alarm is known only if the trial kept contributions.
     """
-    from tsadbench.analysis.explanation.explain import explain as explain_result
-    from tsadbench.analysis.explanation.narrative import narrative
+    from tsadbench.analysis.explanation import explain as explain_result
+    from tsadbench.analysis.explanation import narrative
     from tsadbench.api.loading import load_prior
     from tsadbench.leaderboard.selection import select
 

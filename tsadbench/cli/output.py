@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # A cell that is longer is a text, which may be folded.
 _TEXT_WIDTH = 40
 
+ResultFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
 BoardFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "html"]
 
 
@@ -33,6 +34,11 @@ def in_words(record: Record | None) -> str:
 def wide_console() -> Console:
     """Return a console on standard output, wide if that is a pipe or a file: its readers want every column."""
     return Console() if sys.stdout.isatty() else Console(width=240)
+
+
+def table_width() -> int | None:
+    """Return the width of the terminal; None for a pipe or a file."""
+    return Console().width if sys.stdout.isatty() else None
 
 
 def print_table(

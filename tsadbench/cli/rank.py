@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tsadbench.cli import complete
 from tsadbench.cli.live import progress_bar
-from tsadbench.cli.options import (
-    DataOption,
-    FigureOption,
-    ShownOption,
-    SplitsOption,
-)
-from tsadbench.cli.output import print_table, wide_console
+from tsadbench.cli.options import DataOption, FigureOption, ShownOption, SplitsOption
+from tsadbench.cli.output import ResultFormat, table_width
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from tsadbench.analysis.significance.ranks import Ranks
-    from tsadbench.analysis.significance.suite_ranks import SuiteRanking
+    from tsadbench.analysis.significance.rank import Ranks
+    from tsadbench.analysis.significance.ranking import Ranking
 
 MARKDOWN, CSV, FIGURE = "rank.md", "rank.csv", "rank.svg"
 
@@ -41,7 +36,7 @@ def rank(
     suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="Rank over the data sets of this suite alone: plants, servers or all; may be repeated.",
+            help="Rank over the data sets of this suite alone: plants, servers, core or all; may be repeated.",
             autocompletion=complete.suites,
         ),
     ] = None,
@@ -51,9 +46,7 @@ def rank(
     resamples: Annotated[int, typer.Option(min=1, help="How many resamples are drawn.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The seed that draws them.")] = 0,
     detector: ShownOption = None,
-    form: Annotated[
-        Literal["table", "json", "csv", "markdown"], typer.Option("--format", help="Format of standard output.")
-    ] = "table",
+    form: Annotated[ResultFormat, typer.Option("--format", help="Format of standard output.")] = "table",
     figure: FigureOption = None,
     write: Annotated[
         Path | None,
@@ -70,8 +63,6 @@ def rank(
     Several data sets are ranked together too, each on its split overall or the first of --split that it has: mean
     ranks, on how many the best floor is beaten, win rates, with intervals over resamples of the data sets.
     """
-    from rich.text import Text
-
     from tsadbench.analysis.significance.rank import rank as rank_stored
 
     if write is not None and detector:
@@ -89,45 +80,20 @@ def rank(
             splits=split or (),
             data=data,
             suites=suite or (),
+            detectors=detector or (),
         )
-    if detector:
-        found = found.only(detector)
-    _write_all(found, write, figure)
-    if form != "table":
-        texts = {"json": found.to_json, "csv": found.to_csv, "markdown": found.to_markdown}
-        typer.echo(texts[form](), nl=False)
-        return
-    console = wide_console()
-    for ranking in found.rankings:
-        title, header, rows = ranking.table
-        if rows:
-            print_table(console, title, header, rows, n_names=header.index("detector") + 1)
-        else:
-            console.print(Text(title))
-        for note in ranking.notes:
-            console.print(Text(note))
-    console.print(Text(found.legend, style="dim"))
-    for over_all in found.over_all:
-        title, header, rows = over_all.table
-        print_table(console, title, header, rows, n_names=header.index("detector") + 1)
-        for note in over_all.notes:
-            console.print(Text(note))
-        console.print(Text(over_all.legend, style="dim"))
-
-
-def _write_all(ranks: Ranks, write: Path | None, figure: Path | None) -> None:
-    """Write ``<suite>/rank.md``, ``.csv`` and ``.svg`` below a folder, and a figure."""
     if write is not None:
-        for ranking in ranks.over_all:
-            _write_suite(ranks, ranking, write / ranking.suite.partition(" ")[0])
+        for ranking in found.over_all:
+            _write_suite(found, ranking, write / ranking.suite.partition(" ")[0])
     if figure is not None:
-        if not ranks.over_all:
+        if not found.over_all:
             raise UsageError(
                 "--figure draws a ranking over several data sets; here no two detectors have ranks on several"
             )
         from tsadbench.reporting.figures.suites import draw  # needs matplotlib
 
-        draw(ranks.over_all[0], figure)
+        draw(found.over_all[0], figure)
+    typer.echo(found.text(form, table_width()), nl=False)
 
 
 def _check_outputs(suites: Sequence[str], write: Path | None, figure: Path | None) -> None:
@@ -153,13 +119,16 @@ def require_figure(file: Path) -> None:
     require_writable(file)
 
 
-def _write_suite(ranks: Ranks, ranking: SuiteRanking, folder: Path) -> None:
-    from tsadbench.analysis.significance.ranks import Ranks
+def _write_suite(ranks: Ranks, ranking: Ranking, folder: Path) -> None:
+    """Write ``rank.md``, ``rank.csv`` and ``rank.svg``; the first has the rankings of its data sets too."""
+    from tsadbench.analysis.significance.rank import joined
     from tsadbench.reporting.figures.suites import draw
     from tsadbench.utils.files import write_file
 
-    on_each = Ranks(tuple(one for one in ranks.rankings if one.dataset in ranking.datasets), ranks.resampled)
+    keys = ["dataset", "split"]
+    parts = set(ranking.datasets[keys].itertuples(index=False, name=None))
+    single = [one for one in ranks.rankings if {*one.datasets[keys].itertuples(index=False, name=None)} <= parts]
     picture = f"![Mean ranks, and which row is better than which on how many data sets]({FIGURE})\n"
-    write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{on_each.to_markdown()}")
+    write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{joined(single, ()).to_markdown()}")
     write_file(folder / CSV, ranking.to_csv())
     draw(ranking, folder / FIGURE)

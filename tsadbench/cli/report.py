@@ -37,9 +37,6 @@ def report(
     load = loader(dataset or [], data)
     store = Store.open(runs)
 
-    def tell(line: str) -> None:
-        typer.echo(line, err=True)
-
     with progress_bar("Tables"):
         file = write_report(
             store,
@@ -47,7 +44,6 @@ def report(
             out,
             labels=detector or (),
             best=best,
-            tell=tell,
         )
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)
     typer.echo(file)

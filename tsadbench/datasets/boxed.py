@@ -6,12 +6,13 @@ import contextlib
 import importlib
 import io
 import os
+import pickle
 import resource
 import struct
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -19,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tsadbench.datasets.unpickling import read_pickle
 from tsadbench.errors import MissingExtraError
 from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
@@ -30,69 +30,58 @@ _LIBRARIES = {".mat": "scipy.io", ".rda": "rdata", ".rdata": "rdata"}
 _MOST_BYTES, _MOST_MEMORY = 2**31, 2**33
 # Of processor time, for each file and each MiB of it.
 _SECONDS = 10, 0.5
-_FRAME = struct.Struct("<?Q")  # whether arrays follow, or a text that says why not; their length
+_SIZE = struct.Struct("<Q")
+_FAULT = "fault"  # the key of a text that says why there are no arrays
 # Between the names of an array and of its column.
 _OF = "\n"
 
 
 def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | str]:
-    """Return the arrays of files as tables by the arrays' names, or what is wrong with a file.
+    """Return the arrays of files as tables by the arrays' names, or why a file cannot be read.
 
     The columns of an array have no names (`RangeIndex`); those of a data frame of R have. A MissingExtraError if the
     package that reads R's files is not installed.
     """
-    suffixes = [path.suffix.lower() for path in paths]
-    if any(_LIBRARIES.get(suffix) == "rdata" for suffix in suffixes) and not importlib.util.find_spec("rdata"):
+    if any(_LIBRARIES.get(path.suffix.lower()) == "rdata" for path in paths) and not importlib.util.find_spec("rdata"):
         raise MissingExtraError("reading files of R", "r")
     found: dict[Path, dict[str, pd.DataFrame] | str] = {}
     with contextlib.ExitStack() as opened:
         files = dict[Path, int]()
         for path in paths:
             try:
-                file = opened.enter_context(path.open("rb"))
-                size = os.fstat(file.fileno()).st_size
-                if size > _MOST_BYTES:
-                    raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
-                files[path] = file.fileno()
-            except (OSError, ValueError) as error:
-                found[path] = f"cannot be read: {one_line(str(error), 200)}"
-        if not files:
-            return found
-        arguments = [f"{number}{path.suffix.lower()}" for path, number in files.items()]
-        child = opened.enter_context(
-            subprocess.Popen(
-                [sys.executable, "-P", "-m", __name__, *arguments],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[*files.values()],
+                files[path] = opened.enter_context(path.open("rb")).fileno()
+            except OSError as error:
+                found[path] = one_line(str(error), 200)
+        if files:
+            command = [sys.executable, "-P", "-m", __name__]
+            command += [f"{number}{path.suffix.lower()}" for path, number in files.items()]
+            none = subprocess.DEVNULL
+            child = subprocess.Popen(
+                command, stdin=none, stdout=subprocess.PIPE, stderr=none, pass_fds=[*files.values()]
             )
-        )  # fmt: skip
-        assert child.stdout is not None
-        for path in files:
-            found[path] = _answer(child.stdout)
+            stream = opened.enter_context(child).stdout
+            assert stream is not None
+            found |= {path: _answer(stream) for path in files}
     return found
 
 
 def _answer(stream: IO[bytes]) -> dict[str, pd.DataFrame] | str:
     """Return what the process sends of one file; nothing of it is unpickled."""
-    head = stream.read(_FRAME.size)
-    if len(head) < _FRAME.size:
-        return "cannot be read: the process that read it ended; the file seems to be damaged, or is too large"
-    is_read, size = _FRAME.unpack(head)
-    content = stream.read(size)
-    if not is_read:
-        return f"cannot be read: {one_line(content.decode(errors='replace'), 200)}"
-    columns: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
+    tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            names = [str(name) for name in stored["names"]]
-            for number, name in enumerate(names):
+        (size,) = _SIZE.unpack(stream.read(_SIZE.size))
+        with np.load(io.BytesIO(stream.read(min(size, _MOST_MEMORY))), allow_pickle=False) as stored:
+            if _FAULT in stored:
+                return one_line(str(stored[_FAULT]), 200)
+            for number, name in enumerate(map(str, stored["names"])):
                 array, _, column = name.partition(_OF)
-                columns.setdefault(array, {})[column] = stored[str(number)]
-    except (ValueError, KeyError, OSError) as error:
-        return f"cannot be read: {one_line(str(error), 200)}"
-    return {
-        array: pd.DataFrame(found[""], copy=False) if [*found] == [""] else pd.DataFrame(found)
-        for array, found in columns.items()
-    }
+                tables.setdefault(array, {})[column] = stored[str(number)]
+        return {
+            array: pd.DataFrame(found[""], copy=False) if [*found] == [""] else pd.DataFrame(found)
+            for array, found in tables.items()
+        }
+    except Exception:  # a file that has taken the process over may send anything
+        return "the process that read it ended; the file is damaged or too large"
 
 
 def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
@@ -100,38 +89,70 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
     if suffix == ".mat":
         import scipy.io
 
-        for name, array in scipy.io.loadmat(file).items():  # type: ignore[arg-type]  # the stubs know paths alone
-            if not name.startswith("__"):
-                yield name + _OF, array
+        arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs know paths alone
+        yield from ((name + _OF, array) for name, array in arrays.items() if not name.startswith("__"))
     elif suffix in (".rda", ".rdata"):
         import rdata
 
         for name, table in rdata.conversion.convert(rdata.parser.parse_file(file)).items():
-            if isinstance(table, pd.DataFrame):
-                for column in table:
-                    yield f"{name}{_OF}{column}", _plain(table[column])
-            else:
+            for column in table if isinstance(table, pd.DataFrame) else ():
+                is_number = pd.api.types.is_numeric_dtype(table[column].dtype)
+                kind = {"dtype": np.float64, "na_value": np.nan} if is_number else {"dtype": np.str_, "na_value": ""}
+                yield f"{name}{_OF}{column}", table[column].astype(object).to_numpy(**kind)
+            if not isinstance(table, pd.DataFrame):
                 yield name + _OF, np.asarray(table)
     else:
-        yield _OF, np.load(file, allow_pickle=False) if suffix == ".npy" else np.asarray(read_pickle(file))
+        content = np.load(file, allow_pickle=False) if suffix == ".npy" else _Unpickler(file, encoding="latin1").load()
+        yield _OF, np.asarray(content)
 
 
-def _plain(column: pd.Series) -> npt.NDArray[np.generic]:
-    """Return numbers as they are, missing ones NaN, and others as texts, empty where one is missing."""
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(np.float64, na_value=np.nan)
-    return column.astype(object).where(column.notna(), "").astype(str).to_numpy(dtype=np.str_)
+class _Unpickler(pickle.Unpickler):
+    """Reads an array of numbers; a pickle that asks for anything else is refused before it is run."""
+
+    def find_class(self, module: str, name: str, /) -> object:
+        """Return the stand-in for a global that arrays need."""
+        if (found := _GLOBALS.get((module.replace("_core", "core"), name))) is None:
+            raise ValueError(f"the pickle asks for {f'{module}.{name}'[:80]!a}; expected an array of numbers alone")
+        return found
+
+
+class _NdArray:
+    """Stands in for `numpy.ndarray`, which reads any memory if a pickle calls it."""
+
+    def __init__(self) -> None:
+        raise ValueError("the pickle calls what arrays never call")
+
+
+def _dtype(text: object, *_: object) -> np.dtype[np.generic]:
+    """Stand in for `numpy.dtype`: types of numbers only."""
+    found = np.dtype(text, False, True) if isinstance(text, str) else None  # a copy: the pickle sets its byte order
+    if found is None or found.kind not in "biuf":
+        raise ValueError("expected an array of numbers, found another kind")
+    return found
+
+
+_GLOBALS: dict[tuple[str, str], Callable[..., object]] = {
+    ("numpy", "dtype"): _dtype,
+    ("numpy", "ndarray"): _NdArray,
+    ("_codecs", "encode"): lambda text, *_: text.encode("latin1"),  # with which old protocols write bytes
+    # The array gets its shape, type and bytes later, and checks that they agree.
+    ("numpy.core.multiarray", "_reconstruct"): lambda *_: np.empty(0),
+    ("numpy.core.numeric", "_frombuffer"): lambda data, dtype, shape, order: np.frombuffer(data, dtype).reshape(
+        shape, order="F" if order == "F" else "C"
+    ),
+}
 
 
 def _checked(suffix: str, file: BinaryIO) -> dict[str, npt.NDArray[np.generic]]:
     """Return what is sent: names, and arrays of numbers by rows and columns. A ValueError if one is anything else."""
+    if (size := os.fstat(file.fileno()).st_size) > _MOST_BYTES:
+        raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
     found = {}
     for name, array in _arrays(suffix, file):
-        if array.dtype.kind not in "biufU" or array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
-            if suffix == ".mat":  # others may lie there
-                continue
+        if array.dtype.kind in "biufU" and array.ndim in (1, 2) and array.shape[1:] != (0,):
+            found[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+        elif suffix != ".mat":  # others may lie there
             raise ValueError(f"expected numbers in rows and columns, found {array.dtype.name} of {list(array.shape)}")
-        found[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
     if not found:
         raise ValueError("it holds no array of numbers")
     return {"names": np.array([*found]), **{str(number): array for number, array in enumerate(found.values())}}
@@ -140,7 +161,7 @@ def _checked(suffix: str, file: BinaryIO) -> dict[str, npt.NDArray[np.generic]]:
 def _seal(sizes: Sequence[int]) -> None:
     """Close this process off from files, sockets and other processes, as far as the kernel can."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-    seconds = round(sum(_SECONDS[0] + size / 2**20 * _SECONDS[1] for size in sizes))
+    seconds = round(sum(_SECONDS[0] + min(size, _MOST_BYTES) / 2**20 * _SECONDS[1] for size in sizes))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError):
@@ -152,20 +173,20 @@ def _seal(sizes: Sequence[int]) -> None:
 
 
 def _main(arguments: Sequence[str]) -> None:
-    for suffix in {f".{argument.partition('.')[2]}" for argument in arguments}.intersection(_LIBRARIES):
-        importlib.import_module(_LIBRARIES[suffix])
-    _seal([os.fstat(int(argument.partition(".")[0])).st_size for argument in arguments])
+    files = [(int(number), f".{suffix}") for number, _, suffix in (one.partition(".") for one in arguments)]
+    for _, suffix in files:
+        importlib.import_module(_LIBRARIES.get(suffix, "numpy"))
+    _seal([os.fstat(number).st_size for number, _ in files])
     warnings.simplefilter("ignore")
-    for argument in arguments:
-        number, _, suffix = argument.partition(".")
+    for number, suffix in files:
         content = io.BytesIO()
         try:
-            with open(int(number), "rb") as file:
-                np.savez(content, allow_pickle=False, **_checked(f".{suffix}", file))
-            is_read = True
+            with open(number, "rb") as file:
+                np.savez(content, allow_pickle=False, **_checked(suffix, file))
         except Exception as error:  # a damaged file ends in nearly every exception that there is
-            content, is_read = io.BytesIO(f"{type(error).__name__}: {error}".encode()), False
-        sys.stdout.buffer.write(_FRAME.pack(is_read, len(content.getbuffer())))
+            content = io.BytesIO()
+            np.savez(content, allow_pickle=False, **{_FAULT: np.array(f"{type(error).__name__}: {error}"[:2000])})
+        sys.stdout.buffer.write(_SIZE.pack(len(content.getbuffer())))
         sys.stdout.buffer.write(content.getbuffer())
         sys.stdout.buffer.flush()
 

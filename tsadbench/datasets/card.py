@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from tsadbench.base.file_format import FileFormat, HeaderLine, encoding_fault, separates, time_format_fault
+from tsadbench.base.file_format import FileFormat, HeaderLine
+from tsadbench.errors import UsageError
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.toml import TABLE, read_toml
 
@@ -34,38 +35,9 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
     return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
 
 
-def _without(fault: Callable[[Any], str]) -> AfterValidator:
-    """Return the rule that a function finds no fault in a value."""
-
-    def check(value: object) -> object:
-        if text := fault(value):
-            raise ValueError(text)
-        return value
-
-    return AfterValidator(check)
-
-
-def _separator_fault(text: str) -> str:
-    return "" if separates(text) else f"expected one character that stands between cells, found {text!r}"
-
-
-def _group_fault(pattern: str) -> str:
-    try:
-        groups = re.compile(pattern).groups
-    except re.error as error:
-        return f"expected a regular expression, found {pattern!r} ({error})"
-    return "" if groups == 1 else f"expected one group in parentheses, found {pattern!r}"
-
-
-def _time_formats_fault(forms: str | list[str]) -> str:
-    return next(filter(None, map(time_format_fault, listed(forms))), "")
-
-
 Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rows: TypeAlias = Annotated[int, Field(ge=1)]
-OneGroup: TypeAlias = Annotated[str, _without(_group_fault)]
-TimeFormats: TypeAlias = Annotated[str | Texts, _without(_time_formats_fault)]
 Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1)]
 
 
@@ -78,18 +50,13 @@ class CardTable(BaseModel):
 class WrittenAs(CardTable):
     """How text files are written. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``."""
 
-    separator: Annotated[str, _without(_separator_fault)] | None = None
+    separator: str | None = None
     decimal: Literal[".", ","] | None = None
-    encoding: Annotated[str, _without(encoding_fault)] | None = None
+    encoding: str | None = None
     header_line: HeaderLine | None = None  # counted from 1, or "search": the first of ten with all the columns
     units_line: bool | None = None  # whether the line below the header holds units or other texts to skip
     remove_prefix: str | None = None  # from the front of column names
-
-
-class Files(WrittenAs):
-    """How all files are written, unless a part says otherwise."""
-
-    missing: list[str] = []  # texts of missing values, in addition to the empty cell, NaN, NA, NULL and the like
+    missing: list[str] | None = None  # texts of missing values, in addition to the empty cell, NaN, NA and NULL
 
 
 class Part(WrittenAs):
@@ -98,19 +65,12 @@ class Part(WrittenAs):
     files: Texts  # names or patterns, relative to the card's folder
     ids: Literal["path", "file name"] = "path"  # what a recording is called: its file's path, or the name alone
     variables: Texts | None = None  # the arrays of a file that are recordings, called by the array's name
-    join: OneGroup | None = None  # files with the same text in this group are one recording, called by that text
+    join: re.Pattern[str] | None = None  # files with the same text in this group are one recording, called by that text
 
     @property
     def before_event(self) -> bool:
         """Whether the rows before a recording's first event train."""
-        rows = self.rows if isinstance(self, Train) else self.train_rows if isinstance(self, Single) else "all"
-        return rows == BEFORE_FIRST_EVENT
-
-    @model_validator(mode="after")
-    def _variables_or_join(self) -> Part:
-        if self.variables is not None and self.join is not None:
-            raise ValueError("give variables or join, not both: joined files hold one array each")
-        return self
+        return BEFORE_FIRST_EVENT in (getattr(self, "rows", ""), getattr(self, "train_rows", ""))
 
 
 class Train(Part):
@@ -120,12 +80,9 @@ class Train(Part):
 
 
 class Single(Part):
-    """Files that hold training rows first and test rows after them.
+    """Files that hold training rows first and test rows after them."""
 
-    ``train_rows`` may be a regular expression that finds the number of rows in the file's name.
-    """
-
-    train_rows: Rows | Literal["before first event"] | OneGroup
+    train_rows: Rows | Literal["before first event"] | re.Pattern[str]  # the group finds the number in the file's name
 
 
 class Columns(CardTable):
@@ -134,20 +91,10 @@ class Columns(CardTable):
     sensors: Texts = ["*"]
     ignore: list[str] = []
     time: str | Texts | None = None  # several columns: their texts make up a time
-    time_format: TimeFormats = "ISO8601"  # as in `FileFormat.time_formats`
+    time_format: str | Texts = "ISO8601"  # as in `FileFormat.time_formats`
     period: Positive | None = None  # seconds from row to row if no column holds times
     names: str | Texts | None = None  # of the columns of arrays that have none: a list, or a text with "{number}"
     extra_columns: Literal["error", "ignore"] = "error"  # whether an array may have more columns than names
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Columns:
-        if self.time is not None and self.period is not None:
-            raise ValueError("give time or period, not both: period is for rows without a time")
-        if isinstance(self.names, str) and NUMBER not in self.names:
-            raise ValueError(f"names: expected a list of names, or a text with {NUMBER} in it, found {self.names!r}")
-        if isinstance(self.names, list) and len(set(self.names)) < len(self.names):
-            raise ValueError("names: a name may stand for one column only")
-        return self
 
 
 class LabelValues(WrittenAs):
@@ -155,12 +102,6 @@ class LabelValues(WrittenAs):
 
     anomalous: Values = [1]
     normal: Values = [0]
-
-    @model_validator(mode="after")
-    def _disjoint(self) -> LabelValues:
-        if both := {*map(canonical, self.anomalous)} & {*map(canonical, self.normal)}:
-            raise ValueError(f"a value cannot be both anomalous and normal: {sorted(both)}")
-        return self
 
 
 class LabelColumn(LabelValues):
@@ -174,17 +115,12 @@ class LabelFile(LabelValues):
     """A file for each recording holds its labels, one a row."""
 
     kind: Literal["file"]
-    # Below the data folder; "{id}" stands for the recording's id, "{name}" for its last part.
-    file: Annotated[str, Field(pattern=r"\{(id|name)\}")]
+    file: Annotated[str, Field(pattern=r"\{id\}")]  # below the data folder; "{id}" stands for the recording's id
     column: str | None = None  # if there are several
-
-    def of(self, id_: str) -> str:
-        """Return the file with the labels of a recording."""
-        return self.file.replace("{id}", id_).replace("{name}", PurePosixPath(id_).name)
 
 
 class LabelIntervals(WrittenAs):
-    """A CSV file, next to the card or in the data folder, lists anomalous intervals.
+    """A file, next to the card or in the data folder, lists anomalous intervals.
 
     A column ``sensors`` may name the sensors that an event shows in, separated by semicolons. A file without the column
     of recordings is a log book: each of its intervals counts in every recording that has rows in it.
@@ -197,7 +133,7 @@ class LabelIntervals(WrittenAs):
     end: str = "end"
     # Rows are counted from 0, seconds from the recording's first row; both ends belong to the interval.
     unit: Literal["rows", "time", "seconds"] = "rows"
-    time_format: TimeFormats | None = None  # by default that of the data
+    time_format: str | Texts | None = None  # by default that of the data
 
 
 class GapsAreErrors(CardTable):
@@ -240,7 +176,7 @@ class Card(CardTable):
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
-    files: Files = Files()
+    files: WrittenAs = WrittenAs()  # of all parts, unless a part says otherwise
     train: Train | None = None
     test: Part | None = None  # without it, detectors can be fitted, not compared
     single: Single | None = None  # in place of the two
@@ -263,24 +199,31 @@ class Card(CardTable):
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
-        if (self.train is None) == (self.single is None) or (self.single is not None and self.test is not None):
-            raise ValueError("give [train], and [test] if there are test files, or [single] alone for files with both")
-        if "overall" in self.splits:
-            raise ValueError("splits: 'overall' always holds all test recordings; leave it out")
-        if self.splits and self.single is None and self.test is None:
-            raise ValueError("splits are groups of test recordings, and there is no [test]; leave them out")
-        if self.labels is None and any(part.before_event for _, part in self.parts):
-            raise ValueError(f'"{BEFORE_FIRST_EVENT}" needs [labels]')
-        timed = bool(self.columns.time) or self.columns.period is not None
-        if self.long is not None and (self.resample is None or not self.columns.time):
-            raise ValueError('[long] needs [resample], for instance every = 1 and by = "last", and columns.time')
-        if self.resample is not None and not timed:
-            raise ValueError("[resample] needs times: give columns.time or columns.period")
-        unit = self.labels.unit if isinstance(self.labels, LabelIntervals) else None
-        if unit == "rows" and self.resample is not None:
-            raise ValueError('[resample] makes other rows than the files have: give intervals in unit = "time"')
-        if unit in ("time", "seconds") and not timed:
-            raise ValueError(f'labels.unit = "{unit}" needs times: give columns.time or columns.period')
+        columns, grid, labels = self.columns, self.resample, self.labels
+        timed = bool(columns.time) or columns.period is not None
+        unit = labels.unit if isinstance(labels, LabelIntervals) else ""
+        values = [*labels.anomalous, *labels.normal] if isinstance(labels, LabelValues) else []
+        one_way = (self.train is None) != (self.single is None) and (self.single is None or self.test is None)
+        rules = (
+            (one_way, "give [train], and [test] if there are test files, or [single] alone for files with both"),
+            (columns.time is None or columns.period is None, "columns: give time or period, not both"),
+            (not isinstance(columns.names, str) or NUMBER in columns.names, f"columns.names: expected {NUMBER} in it"),
+            (len(set(map(canonical, values))) == len(values), f"labels: a value stands twice among {values}"),
+            ("overall" not in self.splits, "splits: overall always holds all test recordings; leave it out"),
+            (labels or not any(part.before_event for _, part in self.parts), f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
+            (self.long is None or (grid and columns.time), "[long] needs columns.time and [resample]"),
+            (grid is None or timed, "[resample] needs columns.time or columns.period"),
+            (grid is None or unit != "rows", '[resample] makes other rows: labels.unit must be "time" or "seconds"'),
+            (timed or unit not in ("time", "seconds"), "labels.unit: times need columns.time or columns.period"),
+        )
+        broken = [text for holds, text in rules if not holds]
+        try:
+            for written in (self.files, labels, *(part for _, part in self.parts)):
+                self.file_format(written)
+        except UsageError as error:
+            broken.append(str(error))
+        if broken:
+            raise ValueError("; ".join(broken))
         return self
 
     @property
@@ -293,22 +236,22 @@ class Card(CardTable):
 
     def file_format(self, part: WrittenAs | None = None) -> FileFormat:
         """Return the format of a part's files: its own keys, else those of ``[files]``, else the defaults."""
-        part = part or self.test or self.single or self.train or self.files
-        own = part.model_dump(include=set(WrittenAs.model_fields), exclude_none=True)
-        unused = [self.labels.column] if isinstance(self.labels, LabelColumn) else []
+        part, columns, gaps = part or self.test or self.single or self.train or self.files, self.columns, self.gaps
+        written = {**self.files.model_dump(exclude_none=True), **part.model_dump(exclude_none=True)}
+        label = [self.labels.column] if isinstance(self.labels, LabelColumn) else []
         return FileFormat(
-            time=listed(self.columns.time),
-            time_formats=listed(self.columns.time_format),
-            period=self.columns.period,
-            unused=(*unused, *self.columns.ignore),
-            fill="forward-fill" if isinstance(self.gaps, FillGaps) else "error",
-            fill_at_most=self.gaps.at_most if isinstance(self.gaps, FillGaps) else None,
-            missing=tuple(self.files.missing),
+            time=listed(columns.time),
+            time_formats=listed(getattr(part, "time_format", None) or columns.time_format),
+            period=columns.period,
+            unused=(*label, *columns.ignore),
+            fill="forward-fill" if isinstance(gaps, FillGaps) else "error",
+            fill_at_most=gaps.at_most if isinstance(gaps, FillGaps) else None,
+            missing=tuple(written.pop("missing", ())),
             long=None if self.long is None else (self.long.name, self.long.value),
             resample_every=None if self.resample is None else self.resample.every,
             resample_by="median" if self.resample is None else self.resample.by,
             states=tuple((pattern, tuple(codes.items())) for pattern, codes in self.states.items()),
-            **self.files.model_dump(include=set(WrittenAs.model_fields), exclude_none=True) | own,
+            **{key: value for key, value in written.items() if key in WrittenAs.model_fields},
         )
 
 

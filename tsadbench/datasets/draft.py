@@ -6,56 +6,55 @@ import glob
 import re
 import tempfile
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
+import pandas as pd
+from jinja2 import Environment
 
-from tsadbench.base.recording import Recording
+from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import NAME
-from tsadbench.datasets.look import Look
-from tsadbench.datasets.reader import try_card
-from tsadbench.datasets.sorting import FEWEST_TEST_ROWS, TEXTS, WRITTEN_AS, Sorted, sort_files
-from tsadbench.datasets.times import iso_time
+from tsadbench.datasets.formats import PARQUET, read_files
+from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed
+from tsadbench.datasets.reader import LABEL, as_counted, try_card
+from tsadbench.datasets.times import iso_time, time_in_seconds
+from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.files import digest
 from tsadbench.utils.issues import Issue
-from tsadbench.utils.text import first_of
+from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
+_TEXTS = (".csv", ".txt", ".tsv")
+_ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
+_FEWEST_TEST_ROWS = 31  # the default protocol evaluates a test recording's rows after its first 30
+_TRAINING = re.compile(r"train|normal|healthy|baseline|nominal|good", re.IGNORECASE)
+_TEST = re.compile(
+    r"test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler|defe[ck]t"
+    r"|(not?|non)[-_ ]?(normal|good|healthy|nominal)",
+    re.IGNORECASE,
+)
+_FAULT_FREE = re.compile(r"(fault|fail(ure)?|anomal(y|ies)|attack|error|leak)s?[-_ ]?free", re.IGNORECASE)
+_NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
+_USUAL_LABELS = ("anomaly", "label", "is_anomaly", "attack", "fault")
+_START = re.compile(r"(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
+_END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
+_WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _MOST_NAMED, _LEAST_REPEATED, _MOST_STATES, _SHOWN_ROWS, _SHOWN_SENSORS = 100, 5, 10, 3, 8
-DECIDE = "# Decide: "
-
-_HEAD = """\
-# A card for tsadbench, written by looking at the files. Everything in it is a guess until you have read it.
-# Then:  tsadbench data validate CARD   and   tsadbench fit --dataset CARD --out plant.model
-#
-# How the files were sorted, and why:
-{told}
-schema = 1
-name = {name}
-# citation = ""    licence = ""
-# The system in words, and its physical couplings (docs/priors.md), as files beside this card:
-# description = "system.md"
-# prior = "prior.json"
-"""
-_SESSIONS = """
-# Recordings of one stretch of operation (a run, a day) resemble each other, and statistics count stretches. Put each
-# training and test recording into one; without this table, shared rows and times tell which belong together.
-# [sessions]
-# monday = ["train/1", "test/*"]
-# Groups of test recordings that tables show apart:
-# [splits]
-# valve = ["valve/*"]"""
+_UNSURE = "nothing speaks against it"
+_TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
+_ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+_ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A drafted card."""
 
-    text: str
-    told: list[str]  # which files are for what, and why
-    decide: list[str]  # what only a person can decide
+    text: str  # its comments say which files are for what, and what a person must decide
     problems: list[Issue]  # what is wrong with the card's files
     rows: list[str]  # the first rows, as the card's reader reads them
     judged: bool  # whether detectors can be compared on it: it has test recordings with labels
@@ -66,174 +65,240 @@ def draft_card(folder: Path) -> Draft:
 
     A UsageError if there is no such folder, or no such file in it. A DataError if no file is a table of numbers.
     """
-    found = sort_files(folder)
-    looks = found.looks
-    lines = [*_parts(found), *_columns(found), *_gaps(looks), *_states(looks)]
-    _doubt(found)
-    plain = unicodedata.normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
-    told = "\n".join([*(f"#   {line}" for line in found.told), *(DECIDE + text for text in found.decide)])
-    head = _HEAD.format(told=told, name=toml_value(name if re.fullmatch(NAME, name) else "my-plant"))
-    text = "\n".join([head, *_files(looks), *lines, _SESSIONS, ""])
+    text = _Drafter(folder).card()
     with tempfile.TemporaryDirectory() as elsewhere:
         card = Path(elsewhere) / "card.toml"
         card.write_text(text, encoding="utf-8")
         loaded, problems = try_card(card, folder)
-    judged = loaded is not None and not loaded.missing
-    rows = [] if loaded is None else _first_rows(loaded.dataset.train[0])
-    return Draft(text, found.told, found.decide, problems, rows, judged)
-
-
-def _first_rows(first: Recording) -> list[str]:
-    """Return the names and the first rows of a recording."""
+    if loaded is None:
+        return Draft(text, problems, [], judged=False)
+    first = loaded.dataset.train[0]
     rows = [f"{first.id}: {'' if first.time is None else 'time, '}{first_of(first.sensors, _SHOWN_SENSORS)}"]
-    for row in range(min(_SHOWN_ROWS, first.n_rows)):
+    for row, values in enumerate(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS]):
         time = [] if first.time is None else [iso_time(float(first.time[row]))]
-        rows.append("  ".join([*time, *(f"{value:g}" for value in first.values[row, :_SHOWN_SENSORS])]))
-    return rows
+        rows.append("  ".join([*time, *(f"{value:g}" for value in values)]))
+    return Draft(text, problems, rows, judged=not loaded.missing)
 
 
-def _files(looks: Sequence[Look]) -> Iterable[str]:
-    texts = [look for look in looks if look.path.suffix.lower() in TEXTS]
-    odd = list({text: None for look in looks for text in look.odd})
-    yield "[files]"
-    for key in WRITTEN_AS:
-        values = list(dict.fromkeys(getattr(look.form, key) for look in texts))
-        if values and (key != "units_line" or any(values)):
-            differ = f"  # files differ: {values}; each part may have its own" if len(values) > 1 else ""
-            yield f"{key} = {toml_value(values[0])}{differ}"
-    if odd:
-        yield f"missing = {toml_value(odd)}  # texts among numbers, taken for missing values"
-    yield ""
+class _Drafter:
+    """Sorts the files of a folder by their names and contents: training, test, labels and leftovers."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
+        self._folder = folder
+        self._told: dict[tuple[str, str], list[str]] = {}  # names of files by what they are for, and why
+        self._labels: dict[str, object] = {}  # the keys of [labels]
+        self._ids = ""  # how test recordings are called, if files of labels are called so
+        self._looks = self._of_one_kind(self._labelled(self._read()))
+        if not self._looks:
+            raise DataError("\n  ".join([f"{folder}: no file is a table of numbers with a header", *self._reasons()]))
+        values = {value: None for look in self._looks if look.labels is not None for value in look.labels.dropna()}
+        usual = [value for name in _NORMAL for value in values if value.lower() == name]
+        self._normal = next(iter([*usual, *values]), None)
+        if len(values) > 1 and self._labels["kind"] != "intervals":
+            self._labels["anomalous"] = [value for value in values if value != self._normal]
+            self._labels["normal"] = [self._normal]
+        self._sort()
+
+    def _tell(self, role: str, reason: str, name: str) -> None:
+        self._told.setdefault((role, reason), []).append(name)
+
+    def _reasons(self) -> list[str]:
+        return [f"{role:<8} {first_of(names, 5)}: {reason}" for (role, reason), names in self._told.items()]
+
+    def _read(self) -> list[Look]:
+        """Return a look at each file that can be read as a table."""
+        paths = {path.relative_to(self._folder).as_posix(): path for path in self._folder.rglob("*")}
+        forms = {}
+        for name in sorted(paths, key=as_counted):
+            path, ending = paths[name], paths[name].suffix.lower()
+            if path.is_dir() or re.search(r"(^|/)\.|\.toml$", name):
+                continue
+            if ending in _ENDINGS and printable(name) == name and path.is_file():
+                forms[name] = sniffed(path) if ending in _TEXTS else FileFormat()
+            else:
+                self._tell("left out", "no tables; save workbooks as CSV, unpack archives", name)
+        if not forms:
+            raise UsageError(f"{self._folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
+        tables, issues = read_files({name: paths[name] for name in forms}, forms.__getitem__)
+        for issue in {issue.file: issue for issue in reversed(issues)}.values():
+            self._tell("left out", str(issue).partition(": ")[2], issue.file)
+        looks = []
+        for name, arrays in tables.items():
+            widest = max((table.frame.shape[1] for table in arrays.values()), default=0)
+            wide = {array: table.frame for array, table in arrays.items() if table.frame.shape[1] == widest}
+            frame = next(iter(wide.values()), pd.DataFrame())
+            if isinstance(frame.columns, pd.RangeIndex):
+                frame = frame.set_axis([f"x{number}" for number in range(1, widest + 1)], axis=1)
+            if frame.columns.has_duplicates:
+                self._tell("left out", "two of its columns have the same name", name)
+            else:
+                looks.append(Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ()))
+        return looks
+
+    def _labelled(self, looks: list[Look]) -> list[Look]:
+        """Give files the labels that a column, a list of intervals or other files hold; return them without these."""
+        columns = [name for look in looks if look.those("sensor") for name in look.those("label")]
+        if columns:
+            usual = {name: number for number, name in enumerate(_USUAL_LABELS)}
+            column = min(columns, key=lambda name: usual.get(name.lower(), len(usual)))
+            self._labels = {"kind": "column", "column": column}
+            for look in looks:
+                look.labels = label_texts(look.frame[column]) if column in look.frame else None
+            return looks
+        for look in looks:
+            start, end = (next(filter(form.fullmatch, look.frame.columns), "") for form in (_START, _END))
+            others = [other for other in looks if other is not look]
+            if start and end and others and len(look.frame) and self._intervals(look, start, end, others):
+                self._tell("labels", "it lists intervals", look.name)
+                return others
+        files = [look for look in looks if look.frame.shape[1] == 1 and LABEL.search(look.name)]
+        longest_first = sorted(looks, key=lambda look: -len(look.name))
+        used = [file for file in files if any(self._label(look, file) for look in longest_first)]
+        for file in used:
+            self._tell("labels", "they tell which rows of other files are anomalous", file.name)
+        return [look for look in looks if look not in used]
+
+    def _label(self, look: Look, file: Look) -> bool:
+        """Give a file the labels in another one if this is called after it; return whether it is."""
+        id_, stem = str(PurePosixPath(look.name).with_suffix("")), PurePosixPath(file.name).stem
+        called = id_ if id_ in file.name else stem if stem == PurePosixPath(id_).name else ""
+        values = label_texts(file.frame.iloc[:, 0])
+        if len(values) == len(look.frame) - 1:  # a label has been taken for the column's name
+            values = pd.concat([pd.Series([str(file.frame.columns[0])]), values], ignore_index=True)
+        if look is file or not called or len(values) != len(look.frame) or look.frame.shape[1] < 2:
+            return False
+        look.labels = values
+        # Not "{name}" in the file: two recordings of one name would share labels; as ids, the reader refuses them.
+        self._ids = "" if called == id_ else "file name"
+        self._labels = {"kind": "file", "file": "{id}".join(file.name.rsplit(called, 1))}
+        return True
+
+    def _intervals(self, look: Look, start: str, end: str, others: Sequence[Look]) -> bool:
+        """Give files the labels that the intervals in one of them tell; return whether it holds intervals."""
+        cells = look.frame[[start, end]]
+        in_rows = all(map(pd.api.types.is_integer_dtype, cells.dtypes))
+        concerned = [other for other in others if in_rows or other.time_format]
+        form = "" if in_rows else fitting_format(pd.concat([cells[start], cells[end]]))
+        if not ("recording" in look.frame if in_rows else form and concerned):
+            return False
+        first, last = (cells[name].to_numpy() if in_rows else time_in_seconds(cells[name], form) for name in cells)
+        names = look.frame.get("recording", pd.Series("", look.frame.index)).astype(str)
+        for other in concerned:
+            mine = names.isin(["", str(PurePosixPath(other.name).with_suffix(""))]).to_numpy()
+            rows = np.arange(len(other.frame)) if in_rows else other.seconds
+            begun = np.searchsorted(np.sort(first[mine]), rows, side="right")
+            inside = begun > np.searchsorted(np.sort(last[mine]), rows, side="left")
+            other.labels = pd.Series(np.where(inside, "1", "0")) if inside.any() else None
+        self._labels = {"kind": "intervals", "file": look.name, "unit": "rows" if in_rows else "time"}
+        self._labels |= {key: name for key, name in (("start", start), ("end", end)) if name != key}
+        if not in_rows and form != concerned[0].time_format:
+            self._labels["time_format"] = form
+        written = {key: getattr(look.form, key) for key in _WRITTEN_AS}
+        self._labels |= {key: own for key, own in written.items() if own != getattr(concerned[0].form, key)}
+        return True
+
+    def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
+        """Return the files with numbers that have all columns that most rows have, and of equal files the first."""
+        rows: Counter[frozenset[str]] = Counter()
+        kept: dict[str, Look] = {}
+        for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
+            if not look.those("sensor") or len(look.frame) < 2:
+                texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
+                self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
+            elif (first := kept.setdefault(digest(look.path.read_bytes()), look)) is not look:
+                self._tell("left out", f"the same bytes as {first.name}", look.name)
+            else:
+                rows[frozenset(look.those("sensor", "time"))] += len(look.frame)
+        # Of kinds whose columns others have as well, the one that lets most rows in.
+        fitting = {kind: sum(n for other, n in rows.items() if kind <= other) for kind in rows}
+        columns = max(fitting, key=lambda kind: (fitting[kind], len(kind)), default=frozenset[str]())
+        for look in kept.values():
+            if lacking := sorted(columns.difference(look.frame)):
+                self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", look.name)
+        return [look for look in looks if look in kept.values() and columns.issubset(look.frame)]
+
+    def _sort(self) -> None:
+        """Sort the files into training and test; one whose name says test never trains as a whole."""
+        anomalous = {look.name: look.anomalous(self._normal) for look in self._looks}
+        for look in self._looks:
+            plain = _FAULT_FREE.sub("normal", look.name)
+            if _TEST.search(plain):
+                look.role, look.reason = "test", "its name speaks of tests or faults"
+            elif anomalous[look.name].any():
+                look.role, look.reason = "test", "rows are labelled anomalous"
+            elif _TRAINING.search(plain):
+                look.role, look.reason = "train", "its name says normal or training"
+        roles = {look.role for look in self._looks}
+        for look in self._looks:
+            rows = anomalous[look.name]
+            if not look.role and "train" in roles:
+                look.role, look.reason = "test", "its name does not say normal, as that of others does"
+            elif not look.role:
+                look.role, look.reason = "train", _UNSURE
+            elif roles == {"test"} and rows.any() and not rows[0]:
+                look.role, look.reason = "both", "no file is for training alone: rows before the first anomaly train"
+            if look.role == "test" and len(look.frame) < _FEWEST_TEST_ROWS:
+                look.role, look.reason = "left out", f"a test file of fewer than {_FEWEST_TEST_ROWS} rows is not judged"
+            self._tell(look.role, look.reason, look.name)
+
+    def card(self) -> str:
+        """Return the card."""
+        looks, first, label = self._looks, self._looks[0], self._labels.get("column")
+        roles = {name: role for look in looks for name, role in look.roles.items() if role not in ("sensor", "time")}
+        ignored = {name: role for name, role in roles.items() if name and name != label}
+        shared = set.intersection(*(set(look.frame) for look in looks))
+        sensors = [name for name in first.those("sensor") if name in shared and name not in ignored]
+        texts: dict[str, dict[str, None]] = {}
+        for name, own in ((name, own) for look in looks for name, own in look.texts.items()):
+            texts.setdefault(name, {}).update(dict.fromkeys(own))
+        forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
+        missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
+        plain = unicodedata.normalize("NFKD", self._folder.resolve().name).encode("ascii", "ignore").decode()
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
+        return _ENVIRONMENT.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+            looks=looks,
+            told=self._reasons(),
+            unsure=self._told.get(("train", _UNSURE)),
+            name=name if re.fullmatch(NAME, name) else "my-plant",
+            written_as={key: [*dict.fromkeys(getattr(form, key) for form in forms)] for key in _WRITTEN_AS},
+            train=_patterns(look for look in looks if look.role in ("train", "both")),
+            test=_patterns(look for look in looks if look.role in ("test", "both")),
+            single=all(re.search(r"_tr_\d+", look.name) for look in looks),
+            ids=self._ids,
+            unlabelled=all(look.labels is None for look in looks),
+            unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
+            sensors=sensors if len(sensors) <= _MOST_NAMED else ["*"],
+            ignored=ignored,
+            lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
+            labels=self._labels,
+            long=self._long(),
+            n_missing=sum(missing),
+            cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
+            fewest=_FEWEST_TEST_ROWS,
+            texts=texts,
+            most_states=_MOST_STATES,
+        )
+
+    def _long(self) -> tuple[str, str, str] | None:
+        """Return the columns of sensors' names and values, and the seconds between rows, of files of single values."""
+        for look in self._looks:
+            name, value = next(iter(look.texts), ""), next(iter(look.those("sensor")), "")
+            if sorted(look.roles.values()) != ["sensor", "text", "time"]:
+                return None
+            if look.frame[name].nunique() * _LEAST_REPEATED > len(look.frame):
+                return None
+        rows = look.frame.groupby(name).indices.values()
+        steps = [float(np.median(np.diff(look.seconds[own]))) for own in rows if len(own) > 1]
+        return name, value, f"{min((step for step in steps if step > 0), default=1.0):g}"
 
 
-def _parts(found: Sorted) -> Iterable[str]:
-    looks = [*found.train, *found.test]
-    if found.before_event and all(re.search(r"_tr_\d+", look.name) for look in looks):
-        yield from ("[single]", f"files = {toml_value(_patterns(found.test))}", "train_rows = '_tr_(\\d+)'", "")
-        return
-    for role, members in (("train", found.train), ("test", found.test)):
-        if members or role == "train":
-            yield f"[{role}]"
-            yield f"files = {toml_value(_patterns(members))}"
-            if variables := list(dict.fromkeys(name for look in members for name in look.variables)):
-                yield f"variables = {toml_value(variables)}  # the widest arrays"
-            if role == "train" and found.before_event:
-                yield 'rows = "before first event"'
-            if found.ids and (role == "test" or found.before_event):
-                yield found.ids
-            yield ""
-
-
-def _patterns(looks: Sequence[Look]) -> list[str]:
+def _patterns(looks: Iterable[Look]) -> list[str]:
     """Return patterns that match these files and no others, or the files themselves if a folder holds both kinds."""
-    chosen = {look.path for look in looks}
-    patterns: dict[str, None] = {}
-    for look in looks:
-        alike = [path for path in look.path.parent.iterdir() if path.suffix == look.path.suffix]
-        above, stem = look.name.rpartition("/")[:2], f"*{look.path.suffix}"
-        alone = len(alike) > 1 and chosen.issuperset(alike)
-        patterns[glob.escape("".join(above)) + stem if alone else glob.escape(look.name)] = None
-    return list(patterns)
-
-
-def _columns(found: Sorted) -> Iterable[str]:
-    """Yield the lines of ``[columns]``, ``[labels]``, ``[long]`` and ``[resample]``."""
-    looks = found.looks
-    first, names = looks[0], [_names_of(look) for look in looks]
-    long = [name for name in names if name] if all(names) else []
-    label = None if found.labels else next((look.label for look in looks if look.label), None)
-    roles = {name: role for look in looks for name, role in look.roles.items()}
-    ignored = [name for name, role in roles.items() if name and role != "time" and name != label]
-    sensors = [name for name in first.sensors if all(name in look.frame and name not in ignored for look in looks)]
-    yield "[columns]"
-    if first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1":
-        yield 'names = "x{number}"  # arrays have no names; better: a list of them'
-    if not long:
-        yield f"sensors = {toml_value(sensors if len(sensors) <= _MOST_NAMED else ['*'])}"
-        if ignored:
-            why = "; ".join(f"{name}: {roles[name]}" for name in ignored[:10])
-            yield f"ignore = {toml_value(ignored)}  # {' '.join(why.split())}"
-    if first.time is None:
-        yield "# time = ...    No column seems to hold times. With a fixed rate, give the seconds from row to row:"
-        yield "# period = 1"
-    else:
-        forms = list(dict.fromkeys(look.time_format for look in looks))
-        yield f"time = {toml_value(first.time)}"
-        yield f"time_format = {toml_value(forms[0] if len(forms) == 1 else forms)}"
-    yield ""
-    lines = found.labels or ([f'kind = "column"\ncolumn = {toml_value(label)}'] if label else [])
-    if lines:
-        yield from ("[labels]", *lines)
-        values = dict.fromkeys(value for look in looks for value in look.labels)
-        anomalous = [value for value in values if value != found.normal]
-        if anomalous and 'kind = "intervals"' not in lines:
-            yield f"anomalous = {toml_value(anomalous)}"
-            yield f"normal = {toml_value([found.normal])}"
-    else:
-        yield "# No labels were found: detectors can be fitted and can score files. A column or a file may hold them:"
-        yield '# [labels]\n# kind = "column"\n# column = "label"'
-    if long and first.time is not None:
-        sets = first.frame[long[0]].groupby(first.frame[long[0]]).indices.values()
-        steps = [float(np.median(np.diff(first.seconds[rows]))) for rows in sets if len(rows) > 1]
-        every = min((step for step in steps if step > 0), default=1.0)
-        found.decide.append(f"Each row holds one value of one sensor: are rows {every:g} s apart right ([resample])?")
-        yield f"\n[long]\nname = {toml_value(long[0])}\nvalue = {toml_value(first.sensors[0])}"
-        yield f'\n[resample]\nevery = {every:g}\nby = "last"  # the last value holds until the next'
-
-
-def _names_of(look: Look) -> str:
-    """Return the column with sensors' names if each row holds one value of one sensor."""
-    texts = [name for name, role in look.roles.items() if role == "text"]
-    long = look.frame.shape[1] == 3 and len(texts) == len(look.sensors) == 1 and look.time is not None
-    return texts[0] if long and look.frame[texts[0]].nunique() * _LEAST_REPEATED <= len(look.frame) else ""
-
-
-def _gaps(looks: Sequence[Look]) -> Iterable[str]:
-    count = sum(look.missing for look in looks)
-    yield "\n[gaps]"
-    if not count:
-        yield 'policy = "error"  # or "forward-fill": a sensor\'s last value is carried forward, and tables say so'
-    elif all(2 * look.missing < len(look.frame) for look in looks):
-        yield f'# {count} rows lack a value: "cut" leaves them out, "forward-fill" carries the last one forward.'
-        yield f'policy = "cut"\nat_least = {FEWEST_TEST_ROWS}  # rows of a piece'
-    else:
-        yield f"# {count} rows lack a value, most rows of some file: a sensor's last value is carried forward."
-        yield 'policy = "forward-fill"'
-
-
-def _states(looks: Sequence[Look]) -> Iterable[str]:
-    """Yield the lines of ``[states]``; columns of a few other texts may be sensors as well."""
-    states, others = dict[str, dict[str, int]](), dict[str, dict[str, int]]()
-    for look in looks:
-        for name, codes in look.states.items():
-            states.setdefault(name, {}).update(codes)
-        for name, texts in look.texts.items():
-            numbered = others.setdefault(name, {})
-            for text in texts:
-                numbered.setdefault(text, len(numbered))
-    few = {name: codes for name, codes in others.items() if 1 < len(codes) <= _MOST_STATES}
-    if states or few:
-        yield "\n# The numbers that stand for texts.\n[states]"
-    for name, codes in (states | few).items():
-        line = ", ".join(f"{toml_value(text)} = {code}" for text, code in codes.items())
-        unsure = name in few
-        yield f"{'# ' * unsure}{toml_value(name)} = {{ {line} }}{'  # if it is a sensor, not to be ignored' * unsure}"
-
-
-def _doubt(found: Sorted) -> None:
-    """Add what a person must decide about columns."""
-    looks, decide = found.looks, found.decide
-    if not all(map(_names_of, looks)):
-        advice = "a state needs numbers in [states]; numbers must have neither units nor thousands separators"
-        for name, text in {name: texts[0] for look in looks for name, texts in look.texts.items()}.items():
-            decide.append(f"Column {name!r} holds texts such as {text[:40]!r} and is left out: {advice}.")
-    if empty := dict.fromkeys(name for look in looks for name, role in look.roles.items() if role == "empty" and name):
-        decide.append(f"Columns without a value in a file are left out: {', '.join(empty)}.")
-    shared = set.intersection(*(set(look.frame.columns) for look in looks))
-    if some := dict.fromkeys(name for look in looks for name in look.sensors if name not in shared):
-        decide.append(f"Columns that some files lack are left out: {', '.join(some)}.")
-    timed = [look for look in looks if look.time]
-    if timed and all(look.swapped for look in timed):
-        form = f"the card says {timed[0].time_format}, {timed[0].swapped} fits as well"
-        decide.append(f"The dates in {timed[0].name} can be read with the day or with the month first: {form}.")
+    chosen, patterns = {look.path: look.name for look in looks}, dict[str, None]()
+    for path, name in chosen.items():
+        alike = [other for other in path.parent.iterdir() if other.suffix == path.suffix]
+        above = glob.escape(name.removesuffix(path.name))
+        patterns[f"{above}*{path.suffix}" if len(alike) > 1 and chosen.keys() >= {*alike} else glob.escape(name)] = None
+    return [*patterns]

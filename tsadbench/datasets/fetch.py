@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.files import cache_folder, digest
@@ -21,47 +21,25 @@ from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, one_line
 
 VARIABLE = "TSADBENCH_DATA"
-# Holds one NAME.source.json for each data set whose files are published.
-CATALOGUE = Path(__file__).parent
+CATALOGUE = Path(__file__).parent  # holds one NAME.source.json for each data set whose files are published
 _SUFFIX = ".source.json"
-# Data sets whose files may not be published.
-BY_REQUEST = ("swat", "wadi")
+BY_REQUEST = ("swat", "wadi")  # their files may not be published
 HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
-# Seconds until a server answers, and until it sends more.
-TIMEOUT = (3.0, 30.0)
-_RETRIES = 2
+TIMEOUT = (3.0, 30.0)  # seconds until a server answers, and until it sends more
 # The address of a file's content, and that of a page which shows it.
-_RAW = re.compile(r"^https://raw\.githubusercontent\.com/([^/]+/[^/]+)/")
-
-FileState: TypeAlias = Literal["as published", "missing", "differs"]
+_RAW, _PAGE = re.compile(r"^https://raw\.githubusercontent\.com/([^/]+/[^/]+)/"), r"https://github.com/\1/tree/"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a data set's files are published, and what they contain.
-
-    Parameters
-    ----------
-    name
-        The data set's name, and that of the folder with its files.
-    url
-        The address of the folder at the source. The variable TSADBENCH_NAME_URL replaces it by that of a mirror.
-    licence
-        The licence of the files.
-    n_bytes
-        The size of all files together.
-    sha256
-        The checksum of each file, by its path in the folder.
-    paths
-        Where files lie at the source, if not at the same path: the beginning of a path in the folder, and what replaces
-        it there. The longest beginning that fits counts; the empty one fits every path.
-    """
+    """Where a data set's files are published, and what they contain."""
 
     name: str
-    url: str
+    url: str  # of the folder at the source; the variable TSADBENCH_NAME_URL replaces it by that of a mirror
     licence: str
-    n_bytes: int
-    sha256: Mapping[str, str]
+    n_bytes: int  # of all files together
+    sha256: Mapping[str, str]  # of each file, by its path in the folder
+    # The beginning of a path in the folder, and what replaces it at the source; the longest that fits counts.
     paths: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -71,12 +49,6 @@ class Source:
             raise UsageError(f"data set {name!r}: expected one whose files are published: {', '.join(published())}")
         return cls(name=name, **json.loads((CATALOGUE / f"{name}{_SUFFIX}").read_text(encoding="utf-8")))
 
-    @property
-    def origin(self) -> str:
-        """Where the files are published, how large they are and under which licence, for people."""
-        page = _RAW.sub(r"https://github.com/\1/tree/", self.url)
-        return f"{self.n_bytes / 1e6:.1f} MB, {self.licence}, published at {page}"
-
     def address(self, file: str) -> str:
         """Return the address of a file: at the mirror if there is one, otherwise at the source."""
         if mirror := os.environ.get(f"TSADBENCH_{self.name.upper()}_URL"):
@@ -84,7 +56,7 @@ class Source:
         beginning = max(filter(file.startswith, self.paths), key=len, default="")
         return f"{self.url}/{self.paths.get(beginning, '')}{file.removeprefix(beginning)}"
 
-    def state(self, folder: Path, file: str) -> FileState:
+    def state(self, folder: Path, file: str) -> Literal["as published", "missing", "differs"]:
         """Compare a file in the folder with the published one. A DataError if the file cannot be read."""
         try:
             return "as published" if digest((folder / file).read_bytes()) == self.sha256[file] else "differs"
@@ -97,27 +69,9 @@ class Source:
         """Return the files that the folder lacks."""
         return [file for file in self.sha256 if not (folder / file).exists()]
 
-    def require(self, folder: Path) -> None:
-        """Raise a DataNotFoundError if the folder lacks files."""
-        if missing := self.missing(folder):
-            found = f"{len(missing)} of {len(self.sha256)} files are missing in {folder}: {first_of(missing)}"
-            raise DataNotFoundError(f"{self.name}: {found}; {_to_fetch(self.name, folder)}  ({self.origin})")
-
-    def changes(self, folder: Path) -> str:
-        """Return a sentence that names the files that are not the published ones; empty if there are none."""
-        changed = [file for file in self.sha256 if self.state(folder, file) != "as published"]
-        differ = "differs" if len(changed) == 1 else "differ"
-        count = f"{len(changed)} of {self.name.upper()}'s {len(self.sha256)} files {differ} from the published ones"
-        return f"{count}: {', '.join(changed)}." if changed else ""
-
-    def notes(self, folder: Path, *, allow_changed: bool) -> tuple[str, ...]:
-        """Return what tables must say of files that are not the published ones; a DataError unless they are allowed."""
-        changes = self.changes(folder)
-        if changes and not allow_changed:
-            raise DataError(
-                f"{folder}: {changes} {_to_fetch(self.name, folder)}  or continue with --allow-changed-data"
-            )
-        return (changes,) if changes else ()
+    def changed(self, folder: Path) -> list[str]:
+        """Return the files that are missing or differ from the published ones."""
+        return [file for file in self.sha256 if self.state(folder, file) != "as published"]
 
 
 def published() -> list[str]:
@@ -131,14 +85,22 @@ def place(name: str, directory: Path | None) -> Path:
     return (Path(above).expanduser() if above else cache_folder()) / name
 
 
+def how_to_get(name: str, folder: Path) -> str:
+    """Return how a user gets a data set's published files into its folder."""
+    if name in BY_REQUEST:
+        return HOW
+    source = Source.load(name)
+    about = f"{source.n_bytes / 1e6:.1f} MB, {source.licence}, published at {_RAW.sub(_PAGE, source.url)}"
+    return f"run  tsadbench data fetch {name} --data {folder.parent}  ({about})"
+
+
 def find(name: str, directory: Path | None) -> Path:
     """Return the folder that holds a data set's files; a DataNotFoundError if there is none."""
     folder = place(name, directory)
-    if folder.is_dir():
-        return folder
-    how = HOW if name in BY_REQUEST else f"{_to_fetch(name, folder)}  ({Source.load(name).origin})"
-    above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
-    raise DataNotFoundError(f"{name}: there is no folder {folder}; {above}; {how}")
+    if not folder.is_dir():
+        above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
+        raise DataNotFoundError(f"{name}: there is no folder {folder}; {above}; {how_to_get(name, folder)}")
+    return folder
 
 
 def find_or_download(source: Source, directory: Path | None) -> Path:
@@ -146,15 +108,16 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
 
     A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded.
     """
-    folder = place(source.name, directory)
+    name, folder = source.name, place(source.name, directory)
     if directory is None and not os.environ.get(VARIABLE) and source.missing(folder):
         try:
             download(source, folder)
         except DataError as error:
-            instead = f"--data DIR or {VARIABLE}=DIR names a folder that holds {source.name}/"
-            raise DataNotFoundError(f"{source.name}: {error}; {instead}  ({source.origin})") from error
-    find(source.name, directory)
-    source.require(folder)
+            above = f"--data DIR or {VARIABLE}=DIR names a folder that holds {name}/"
+            raise DataNotFoundError(f"{name}: {error}; {above}") from error
+    if missing := source.missing(find(name, directory)):
+        found = f"{len(missing)} of {len(source.sha256)} files are missing in {folder}: {first_of(missing)}"
+        raise DataNotFoundError(f"{name}: {found}; {how_to_get(name, folder)}")
     return folder
 
 
@@ -167,23 +130,16 @@ def download(source: Source, folder: Path) -> list[str]:
     import pooch  # slow to import, and most files are there
 
     pooch.get_logger().setLevel(logging.ERROR)  # the progress bar shows what it would log
-    wrong = [file for file in source.sha256 if source.state(folder, file) != "as published"]
+    wrong, total = source.changed(folder), len(source.sha256)
     urls = {file: source.address(file) for file in wrong}
-    registry = {file: f"sha256:{source.sha256[file]}" for file in wrong}
-    files = pooch.create(folder, base_url="", registry=registry, urls=urls, retry_if_failed=_RETRIES)
-    for done, file in enumerate(wrong, start=len(source.sha256) - len(wrong)):
-        progress(done, len(source.sha256), file)
+    files = pooch.create(folder, base_url="", registry=dict(source.sha256), urls=urls, retry_if_failed=2)
+    for done, file in enumerate(wrong, start=total - len(wrong)):
+        progress(done, total, file)
         try:
             files.fetch(file, downloader=pooch.HTTPDownloader(timeout=TIMEOUT))
         except (OSError, ValueError) as error:
-            reason = one_line(str(error), 300)
-            raise DataError(
-                f"{file} cannot be downloaded from {urls[file]}: {reason}; running it again continues from here"
-            ) from error
+            reason = f"{one_line(str(error), 300)}; running it again continues from here"
+            raise DataError(f"{file} cannot be downloaded from {urls[file]}: {reason}") from error
         (folder / file).chmod(0o644)  # pooch leaves it readable by its owner only, and folders of data are shared
-    progress(len(source.sha256), len(source.sha256))
+    progress(total, total)
     return wrong
-
-
-def _to_fetch(name: str, folder: Path) -> str:
-    return f"run  tsadbench data fetch {name} --data {folder.parent}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,9 @@ from packaging.version import Version
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.boxed import ARRAYS, read_arrays
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.extras import extra
-from tsadbench.utils.issues import SHOWN, Issue, condensed
+from tsadbench.utils.issues import SHOWN, Issue
 from tsadbench.utils.text import first_of, one_line
 
 PARQUET = (".parquet", ".pq")
@@ -31,17 +32,10 @@ MISSING = frozenset(
 )  # fmt: skip
 BLANK_LINE = "the line is empty, but others follow; remove it"
 SEARCHED_LINES = 10
-_MOST_ISSUES = 1_000
+_MOST_ISSUES = 1_000  # of one file
 # Numbers are read to the last bit: what pandas does by itself from version 3.1 on, where this option is deprecated.
 _EXACTLY: Literal["round_trip"] | None = "round_trip" if Version(pd.__version__) < Version("3.1") else None
-
-
-class BadFileError(Exception):
-    """A file cannot be read as a table."""
-
-    def __init__(self, *issues: Issue) -> None:
-        super().__init__("; ".join(map(str, issues)))
-        self.issues = issues
+_UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(slots=True, eq=False)
@@ -49,17 +43,28 @@ class Table:
     """The columns of a file, or of one array in it."""
 
     name: str  # what messages call it
-    path: Path
     frame: pd.DataFrame  # with names of columns, unless the array has none (`RangeIndex`)
     # The lines of the columns' names and of the first row, counted from 1; None if the file has no lines.
     header_line: int | None = None
     first_line: int | None = None
 
-    def issue(self, row: int, text: str, kind: str | None = None, count: int = 1) -> Issue:
-        """Return what is wrong with a row, counted from 0."""
-        if self.first_line is None:
-            return Issue(self.name, f"{text} (row {row}, counted from 0)", None, kind, count)
-        return Issue(self.name, text, self.first_line + row, kind, count)
+    @property
+    def places(self) -> pd.MultiIndex:
+        """Where messages find each row: the file and the line, or the row, counted from 0, of a file without lines."""
+        first = self.first_line or 0
+        numbers = range(first, first + len(self.frame))
+        return pd.MultiIndex.from_product([[self.name], numbers], names=[None, "line" if first else "row"])
+
+
+def row_issues(places: pd.MultiIndex, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
+    """Yield what is wrong with the first rows, the last of which stands for all others; each may have its own text."""
+    for number, row in enumerate(rows[:SHOWN].tolist()):
+        (file, line), count = places[row], 1 if number < SHOWN - 1 else len(rows) - SHOWN + 1
+        fault = text if isinstance(text, str) else text[number]
+        if places.names[1] == "line":
+            yield Issue(str(file), fault, int(str(line)), None, count)
+        else:
+            yield Issue(str(file), f"{fault} (row {line}, counted from 0)", None, None, count)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -79,144 +84,112 @@ def read_files(
     """Read files, given by the names that messages call them; ``form`` returns the format of each.
 
     Returns the tables of each file that can be read, by the names of its arrays ("" for a file that is one table), and
-    what is wrong with the others. ``wanted`` are arguments of `read_csv`.
+    what is wrong with the others. ``wanted`` are arguments of `_read_csv`.
     """
     tables, issues = dict[str, dict[str, Table]](), list[Issue]()
     arrays = read_arrays([path for path in files.values() if path.suffix.lower() in ARRAYS])
     for name, path in files.items():
+        found = arrays.get(path)
         try:
-            found = arrays.get(path)
             if isinstance(found, str):
-                raise BadFileError(Issue(name, found))
-            if found is not None:
-                several = len(found) > 1
-                tables[name] = {
-                    array: Table(f"{name}, variable {array}" if several else name, path, frame)
-                    for array, frame in found.items()
-                }
+                issues.append(Issue(name, f"cannot be read: {found}"))
+            elif found is not None:
+                called = {array: f"{name}, variable {array}" if len(found) > 1 else name for array in found}
+                tables[name] = {array: Table(called[array], frame) for array, frame in found.items()}
             elif path.suffix.lower() in PARQUET:
-                tables[name] = {"": _read_parquet(path, name, form(name))}
-            else:
-                tables[name] = {"": read_csv(path, name, form(name), **wanted)}
-        except BadFileError as error:
-            issues += error.issues
+                with extra("reading Parquet files", "parquet"):
+                    import pyarrow.parquet
+                frame = pyarrow.parquet.read_table(path, use_threads=False).to_pandas()
+                tables[name] = {"": Table(name, frame.set_axis(names_of(map(str, frame.columns), form(name)), axis=1))}
+            elif table := _read_csv(path, name, form(name), issues, **wanted):
+                tables[name] = {"": table}
         except (OSError, ValueError) as error:
             issues.append(Issue(name, f"cannot be read: {one_line(str(error), 200)}"))
     return tables, issues
 
 
-def _read_parquet(path: Path, name: str, form: FileFormat) -> Table:
-    with extra("reading Parquet files", "parquet"):
-        import pyarrow.parquet
-
-    frame = pyarrow.parquet.read_table(path, use_threads=False).to_pandas()
-    return Table(name, path, frame.set_axis(names_of(map(str, frame.columns), form), axis=1))
-
-
-def read_csv(
+def _read_csv(
     path: Path,
     name: str,
     form: FileFormat,
+    issues: list[Issue],
     *,
     needed: Sequence[str] = (),
     sensors: Sequence[str] = (),
-    skipped: Sequence[str] = (),
     values: Sequence[str] = (),
     texts: Sequence[str] = (),
-) -> Table:
-    """Read a CSV file; a BadFileError if its lines are not a table.
+) -> Table | None:
+    """Return the table in a CSV file; None after an issue if its lines are no table.
 
-    A header is searched for by the ``needed`` columns and the patterns ``sensors``. Columns whose names fit ``skipped``
-    are left out unless they are needed. If the first line holds nothing but ``values``, the file has one column without
-    a name. Columns ``texts`` hold texts even where they look like numbers.
+    A header is searched for by the ``needed`` columns and the patterns ``sensors``. If the first line holds nothing but
+    ``values``, the file has no header. Columns ``texts`` hold texts even where they look like numbers. Columns that the
+    format calls unused are left out, unless they are needed or texts.
     """
-    try:
-        with path.open(encoding=codec(form.encoding), newline=None) as file:
-            header_line, names, n_rows = _checked(file, name, form, needed, sensors, values)
-    except UnicodeDecodeError:
-        raise BadFileError(_encoding_issue(path, name, form.encoding)) from None
-    first = header_line + 1 + (form.units_line and header_line > 0)
-    kept = {column: text for column, text in enumerate(names) if text in needed or not matches(text, skipped)}
-    missing = MISSING | frozenset(form.missing)
-    present = {column: frozenset() if text in texts else _texts(form, text) for column, text in kept.items()}
-    absent = {column: sorted(missing - (found or frozenset())) for column, found in present.items()}
+    before, separator = len(issues), form.separator
+    with path.open(encoding=codec(form.encoding), errors="surrogateescape", newline=None) as file:
+        lines = _decoded(file, name, form, issues)
+        head = list(islice(lines, SEARCHED_LINES if form.header_line == "search" else form.header_line))
+        named = [(number, names_of(split(line.rstrip("\n"), separator), form)) for number, line in head]
+        header, names = next((one for one in named if is_header(*one, form, needed, sensors)), (0, []))
+        if values and named and set(named[0][1]) <= set(values):
+            header, names = 0, [""] * len(named[0][1])
+        elif fault := other_separator(names, form) if names else f"no names of columns; set header_line ({len(head)})":
+            issues.append(Issue(name, fault, header or 1))
+        first = header + 1 + (form.units_line and header > 0)
+        last = first - 1
+        # All lines are counted and checked, because pandas silently pads truncated lines.
+        for number, line in islice(chain(head, lines), last, None) if len(issues) == before else ():
+            if is_blank(line, separator):  # at the end, empty lines are no fault
+                continue
+            issues += [Issue(name, BLANK_LINE, empty, kind="empty") for empty in range(last + 1, number)]
+            cells = line.count(separator) + 1 if '"' not in line else len(split(line.rstrip("\n"), separator))
+            if cells != len(names):
+                issues.append(Issue(name, cells_fault(len(names), cells, separator), number, kind="cells"))
+            if len(issues) > before + _MOST_ISSUES:  # a long file of another form must not fill the memory
+                break
+            last = number
+    if len(issues) > before:
+        return None
+    used = {*needed, *texts}
+    kept = {i: text for i, text in enumerate(names) if text in used or not matches(text, form.unused)}
+    as_texts = {column for column, text in kept.items() if text in texts or _holds_texts(form, text)}
+    absent: dict[Any, list[str]] = {one: [*MISSING, *form.missing] for one in kept if one not in as_texts}
     frame: pd.DataFrame = pd.read_csv(
         path,
-        sep=form.separator,
+        sep=separator,
         decimal=form.decimal,
         encoding=codec(form.encoding),
         header=None,
         names=range(len(names)),
         usecols=list(kept),
         index_col=False,
-        na_values=absent,  # type: ignore[arg-type]  # the stubs know names of columns alone
+        na_values=absent,
         keep_default_na=False,
-        dtype={column: "str" for column, found in present.items() if found is not None},
+        dtype=dict.fromkeys(as_texts, "str"),
         float_precision=_EXACTLY,
         skip_blank_lines=False,
         skipinitialspace=True,
         skiprows=first - 1,
-        nrows=n_rows - (first - header_line - 1),
+        nrows=last - first + 1,
     )
-    return Table(name, path, frame.set_axis(list(kept.values()), axis=1), header_line, first)
+    return Table(name, frame.set_axis(list(kept.values()), axis=1), header, first)
 
 
-def _texts(form: FileFormat, column: str) -> frozenset[str] | None:
-    """Return which texts of a column do not mean a missing value, as elsewhere; None if it may be numbers."""
-    if form.long is not None:
-        if column == form.long[0]:  # a sensor may be called NA
-            return MISSING - {""}
-        return (
-            frozenset(text for _, codes in form.states for text, _ in codes) or None if column == form.long[1] else None
-        )
-    if column in form.time and not {"seconds", "milliseconds"}.issuperset(form.time_formats):
-        return frozenset()  # 01052024 has a zero in front
-    return frozenset(states_of(form, column)) or None
-
-
-def _checked(
-    file: Iterable[str],
-    name: str,
-    form: FileFormat,
-    needed: Sequence[str],
-    sensors: Sequence[str],
-    values: Sequence[str],
-) -> tuple[int, list[str], int]:
-    """Return the header's line, the names in it, and the number of lines below it.
-
-    All lines are counted and checked: pandas would fill up a line that has been cut off without a word.
-    """
-    separator, issues, blank = form.separator, list[Issue](), list[int]()
-    header, names, last = 0, list[str](), 0
+def _decoded(file: Iterable[str], name: str, form: FileFormat, issues: list[Issue]) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines, up to one that is not written in the encoding."""
     for number, line in enumerate(file, start=1):
-        if not names:
-            found = names_of(split(line.rstrip("\n"), separator), form)
-            if values and set(found) <= set(values):
-                header, names, last = 0, [""] * len(found), number
-            elif number == form.header_line and (fault := other_separator(found, form)):
-                raise BadFileError(Issue(name, fault, number))
-            elif is_header(number, found, form, needed, sensors):
-                header, names, last = number, found, number
-            elif number >= (SEARCHED_LINES if form.header_line == "search" else form.header_line):
-                break
-            continue
-        if is_blank(line, separator):
-            blank.append(number)
-            continue
-        issues += [Issue(name, BLANK_LINE, empty, kind="empty") for empty in blank]
-        blank.clear()
-        cells = line.count(separator) + 1 if '"' not in line else len(split(line.rstrip("\n"), separator))
-        if cells != len(names):
-            issues.append(Issue(name, cells_fault(len(names), cells, separator), number, kind="cells"))
-            if len(issues) > _MOST_ISSUES:  # a long file of another form must not fill the memory
-                issues = condensed(issues)
-        last = number
-    if not names:
-        where = f"the first {SEARCHED_LINES} lines" if form.header_line == "search" else f"line {form.header_line}"
-        issues.append(Issue(name, f"expected the columns' names in {where}, found none; set header_line", 1))
-    if issues:
-        raise BadFileError(*issues)
-    return header, names, last - header
+        if not line.isascii() and (byte := _UNDECODED.search(line)):
+            issues.append(Issue(name, encoding_fault(form.encoding, ord(byte[0]) - 0xDC00), number))
+            return
+        yield number, line
+
+
+def _holds_texts(form: FileFormat, column: str) -> bool:
+    """Whether a column holds times (01052024 has a zero in front), names of sensors (such as NA), or states."""
+    if form.long is not None and column in form.long:
+        return column == form.long[0] or bool(form.states)
+    is_text = column in form.time and not {"seconds", "milliseconds"}.issuperset(form.time_formats)
+    return is_text or bool(states_of(form, column))
 
 
 def is_header(
@@ -247,11 +220,9 @@ def cells_fault(expected: int, found: int, separator: str) -> str:
 
 def split(line: str, separator: str) -> list[str]:
     """Return a line's cells; a quoted cell may hold the separator."""
-    if '"' not in line:
-        return line.split(separator)
     try:
-        return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:  # a cell beyond csv's limit is no number or name either way
+        return next(csv.reader([line], delimiter=separator), [""])
+    except csv.Error:  # a cell beyond csv's limit, or a NUL, is no number or name either way
         return line.split(separator)
 
 
@@ -263,17 +234,6 @@ def names_of(cells: Iterable[str], form: FileFormat) -> list[str]:
 def codec(encoding: str) -> str:
     """Return the codec of an encoding; for UTF-8, the one that drops the byte order mark that spreadsheets write."""
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-
-
-def _encoding_issue(path: Path, name: str, encoding: str) -> Issue:
-    """Return the first line that is not written in the encoding."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode(encoding)
-            except UnicodeDecodeError as error:
-                return Issue(name, encoding_fault(encoding, line[error.start]), number)
-    return Issue(name, f"not {encoding}; set encoding")
 
 
 def encoding_fault(encoding: str, byte: int) -> str:
@@ -288,41 +248,27 @@ def numbers_of(
 
     ``states`` are numbers that stand for texts.
     """
-    absent = np.zeros(len(cells), dtype=np.bool_)
-    if not pd.api.types.is_numeric_dtype(cells.dtype):
+    absent = cells.isna().to_numpy()
+    if states or not pd.api.types.is_numeric_dtype(cells.dtype):
         texts = cells.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-        if states:
-            # Parquet holds truth values, which Python writes with a capital letter.
+        if states:  # Parquet holds truth values, which Python writes with a capital letter
             texts = texts.map(lambda cell: states.get(str(cell), states.get(str(cell).lower(), cell)))
         absent = (texts.isna() | texts.isin(MISSING | set(form.missing))).to_numpy()
-        if form.decimal != ".":
-            texts = texts.map(lambda cell: _pointed(cell, form.decimal) if isinstance(cell, str) else cell)
+        if form.decimal != ".":  # a text that has a point already is no number
+            pointed = str.maketrans(f"{form.decimal}.", ".?")
+            texts = texts.map(lambda cell: cell.translate(pointed) if isinstance(cell, str) else cell)
         cells = pd.to_numeric(texts, errors="coerce")
-    elif states and pd.api.types.is_bool_dtype(cells.dtype):
-        cells = cells.map({truth: states.get(str(truth).lower(), float(truth)) for truth in (True, False)})
-    else:
-        absent = cells.isna().to_numpy()
     numbers = cells.to_numpy(np.float64, na_value=np.nan)
-    codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna().tolist()
-    if codes:  # -999 and -999.0 alike
-        absent = absent | np.isin(numbers, codes)
-    wrong = ~np.isfinite(numbers) & ~absent
-    return (np.where(absent, np.nan, numbers) if codes else numbers), wrong
-
-
-def _pointed(cell: str, decimal: str) -> str:
-    """Return a number's text with a decimal point; a text that has one already is no number."""
-    return "?" if "." in cell else cell.replace(decimal, ".")
+    codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna()
+    absent = absent | np.isin(numbers, codes)  # -999 and -999.0 alike
+    return np.where(absent, np.nan, numbers), ~np.isfinite(numbers) & ~absent
 
 
 def number_fault(cell: object, states: Mapping[str, float] | None = None) -> str:
     """Return the message for a cell that holds no finite number."""
-    found = str(cell).strip()[:40]
-    if states:
-        declared = ", ".join(map(repr, list(states)[:10]))
-        return f"expected a number or one of the declared states {declared}, found {found!r}"
-    advice = "another decimal mark? then set decimal" if re.fullmatch(r"[+-]?\d+[.,]\d+", found) else "correct the cell"
-    return f"expected a finite number, found {found!r}; {advice}, name it in files.missing, or ignore the column"
+    declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
+    advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
+    return f"expected a finite number{declared}, found {str(cell).strip()[:40]!r}; {advice}"
 
 
 def header_fault(names: Sequence[str], needed: Mapping[str, str]) -> str:

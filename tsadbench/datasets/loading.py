@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 from tsadbench.errors import DataError, PluginError, UsageError
 from tsadbench.registry import entries, locate_entry
-from tsadbench.utils.parameters import Label, Parameter, nearest, parse_label, parse_value
+from tsadbench.utils.parameters import Parameter, nearest, parse_label, parse_value
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
 
-# A data set whose name ends in this is the path of a card.
-CARD_ENDING = ".toml"
+CARD_ENDING = ".toml"  # a data set whose name ends in this is the path of a card
 
 
 def load_dataset(name: str) -> Loader:
@@ -31,7 +30,16 @@ def load_dataset(name: str) -> Loader:
         raise UsageError(f"data set {name!r}: expected a name or a card ({CARD_ENDING}); tsadbench data new FOLDER")
     label = parse_label(name)
     loader = checked_loader(label.target, locate_entry("datasets", label.target).load("datasets"))
-    return with_parameters(loader, label) if label.arguments else loader
+    if not label.arguments:
+        return loader
+    signature, values = inspect.signature(loader, eval_str=True), {}
+    known = {one.name: one for one in signature.parameters.values() if one.kind == one.KEYWORD_ONLY}
+    for key, text in label.arguments.items():
+        if key not in known:
+            raise UsageError(f"data set {label.target!r} has no parameter {key!r}{nearest(key, known)}")
+        parameter = Parameter(key, known[key].annotation, known[key].default, "")
+        values[key] = parse_value(parameter, text, f"data set {label.target!r}")
+    return partial(loader, **values)
 
 
 def loader(
@@ -40,29 +48,14 @@ def loader(
     """Return a function that loads a data set of a run store by the name that its records have, once."""
     from tsadbench.base.dataset import DataOptions
 
-    known = dict(own)
-    for card in cards:
-        loaded = load_dataset(card)(DataOptions())
-        known[loaded.dataset.name] = loaded
+    loaded = [load_dataset(card)(DataOptions()) for card in cards]
+    known = {**own, **{one.dataset.name: one for one in loaded}}
 
     @cache
     def load(name: str) -> LabelledDataset:
         return known[name] if name in known else load_dataset(name)(DataOptions(directory, allow_changed=True))
 
     return load
-
-
-def with_parameters(loader: Loader, label: Label) -> Loader:
-    """Return a loader with values for its keyword parameters; a UsageError if a name or a value is wrong."""
-    signature = inspect.signature(loader, eval_str=True)
-    known = {one.name: one for one in signature.parameters.values() if one.kind == one.KEYWORD_ONLY}
-    values = {}
-    for name, text in label.arguments.items():
-        if name not in known:
-            raise UsageError(f"data set {label.target!r} has no parameter {name!r}{nearest(name, known)}")
-        parameter = Parameter(name, known[name].annotation, known[name].default, "")
-        values[name] = parse_value(parameter, text, f"data set {label.target!r}")
-    return partial(loader, **values)
 
 
 def checked_loader(name: str, loader: object) -> Loader:
@@ -76,18 +69,13 @@ def require_distinct_names(loaded: Iterable[tuple[str, LabelledDataset]]) -> Non
     """Raise a UsageError if two data sets, each with what the user calls it, have the same name."""
     called: dict[str, str] = {}
     for call, data in loaded:
-        name = data.dataset.name
-        if name in called:
-            raise UsageError(f"data sets {called[name]} and {call} have the same name, {name!r}; change a card")
-        called[name] = call
+        first = called.setdefault(data.dataset.name, call)
+        if first is not call:
+            raise UsageError(f"data sets {first} and {call} have the same name, {data.dataset.name!r}; change a card")
 
 
 def card_loader(path: Path) -> Loader:
-    """Return the loader of the card at a path.
-
-    A UsageError by the loader: if the path is no card's, if the user names a folder of data sets, where a card's files
-    do not lie, or if the card takes the name of a registered data set.
-    """
+    """Return the loader of the card at a path; it raises a UsageError if the card cannot stand for a data set."""
 
     def load(options: DataOptions) -> LabelledDataset:
         from tsadbench.datasets.reader import load_card
@@ -97,33 +85,25 @@ def card_loader(path: Path) -> Loader:
         if options.directory is not None:
             raise UsageError(f"--data is for data sets with a name; the files of the card {path} lie beside it")
         loaded = load_card(path)
-        if loaded.dataset.name in {entry.name for entry in entries("datasets")}:
-            raise UsageError(
-                f"{path}: the name {loaded.dataset.name!r} belongs to a registered data set; choose another"
-            )
+        if (name := loaded.dataset.name) in {entry.name for entry in entries("datasets")}:
+            raise UsageError(f"{path}: the name {name!r} belongs to a registered data set; choose another")
         return loaded
 
     return load
 
 
 def check_labels(data: LabelledDataset) -> None:
-    """Raise a DataError unless each row of each test recording has a label, in the data set's order, or none has.
-
-    Causes must lie in test recordings and name sensors of the data set.
-    """
-    where = f"data set {data.dataset.name!r}:"
-    expected = {recording.id: recording.n_rows for recording in data.dataset.test}
-    found = {name: len(rows) for name, rows in data.labels.rows.items()}
-    if found and list(expected.items()) != list(found.items()):
+    """Raise a DataError unless all test rows or none are labelled, and causes lie in them and name sensors."""
+    dataset, labels, where = data.dataset, data.labels, f"data set {data.dataset.name!r}:"
+    expected = {recording.id: recording.n_rows for recording in dataset.test}
+    found = {name: len(rows) for name, rows in labels.rows.items()}
+    if found and [*expected.items()] != [*found.items()]:
         wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
-        raise DataError(
-            f"{where} expected one label for each row of each test recording, in their order; "
-            f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
-        )
-    if dict(data.labels.splits) != dict(data.dataset.splits):
+        counts = f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
+        raise DataError(f"{where} expected a label for each row of each test recording, in their order; {counts}")
+    if dict(labels.splits) != dict(dataset.splits):
         raise DataError(f"{where} its splits and those of its labels differ")
-    for name, causes in data.labels.causes.items():
-        for cause in causes:
-            inside = 0 <= cause.start < cause.stop <= expected.get(name, 0)
-            if not inside or not cause.sensors or set(cause.sensors).difference(data.dataset.sensors):
-                raise DataError(f"{where} {cause} of {name!r}: expected rows of a test recording and its sensors")
+    for name, cause in ((name, cause) for name, causes in labels.causes.items() for cause in causes):
+        inside = 0 <= cause.start < cause.stop <= expected.get(name, 0)
+        if not inside or not cause.sensors or not set(cause.sensors) <= set(dataset.sensors):
+            raise DataError(f"{where} {cause} of {name!r}: expected rows of a test recording and its sensors")

@@ -27,15 +27,9 @@ from tsadbench.utils.arrays import FloatArray
 
 # As SKAB's card has them.
 SENSORS = (
-    "Accelerometer1RMS",
-    "Accelerometer2RMS",
-    "Current",
-    "Pressure",
-    "Temperature",
-    "Thermocouple",
-    "Voltage",
+    "Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure", "Temperature", "Thermocouple", "Voltage",
     "Volume Flow RateRMS",
-)
+)  # fmt: skip
 Quantity: TypeAlias = float | FloatArray
 
 NOMINAL_VOLTAGE = 230.0  # V
@@ -85,10 +79,7 @@ class Loop:
         self.motor, self.water = air + 14.0, air + 5.0
 
     def step(self, asked: Quantity, opening: Quantity, air: Quantity, fault: Fault) -> tuple[Quantity, ...]:
-        """Go on by one second; return what the sensors would show without noise, in their order and units.
-
-        ``asked`` is the motor voltage that is asked for (V); ``opening`` and ``air`` are as for the start.
-        """
+        """Go on by one second with the motor voltage asked for (V); return the sensors' values without noise."""
         self.voltage = self.voltage + (asked - self.voltage) / 3.0
         self.flow = self.flow + (_settled_flow(self.speed, opening, fault) - self.flow) / 2.0
         head = np.maximum(0.0, _lift(self.speed, fault) - _HEAD_LOSS * self.flow**2)
@@ -97,7 +88,11 @@ class Loop:
         self.speed = self.voltage / NOMINAL_VOLTAGE - _SLIP * shaft / _SHAFT_POWER
         resistance = (_RESISTANCE + fault.winding) * (1 + _COPPER * (self.motor - 20.0))
         self.current = (shaft + resistance * self.current**2) / (self.voltage * _COS_PHI)
-        self._warm(shaft, hydraulic, resistance, air, fault)
+        exchanged = _TO_WATER * (0.4 + self.flow / 1e-3) * (self.motor - self.water)
+        lost, given_off = resistance * self.current**2 + (1 - _EFFICIENCY) * shaft, 1 - fault.fouling
+        motor = (lost - given_off * _TO_AIR * (self.motor - air) - exchanged) / _HEAT_MOTOR
+        water = (hydraulic + exchanged - given_off * _COOLER * (self.water - air)) / _HEAT_WATER
+        self.motor, self.water = self.motor + motor, self.water + water
         suction_loss = _VALVE_IN / (opening * (1 - fault.valve2)) ** 2 * self.flow**2
         suction = _TANK_PRESSURE - _RHO_G * suction_loss
         cavitation = np.maximum(0.0, (_SUCTION_LIMIT - suction) / 1e5) * 0.6 + fault.air
@@ -111,14 +106,6 @@ class Loop:
             self.voltage,
             self.flow * (1 - fault.leak) * 60_000.0,
         )
-
-    def _warm(self, shaft: Quantity, hydraulic: Quantity, resistance: Quantity, air: Quantity, fault: Fault) -> None:
-        exchanged = _TO_WATER * (0.4 + self.flow / 1e-3) * (self.motor - self.water)
-        lost = resistance * self.current**2 + (1 - _EFFICIENCY) * shaft
-        given_off = 1 - fault.fouling
-        motor = (lost - given_off * _TO_AIR * (self.motor - air) - exchanged) / _HEAT_MOTOR
-        water = (hydraulic + exchanged - given_off * _COOLER * (self.water - air)) / _HEAT_WATER
-        self.motor, self.water = self.motor + motor, self.water + water
 
 
 def _lift(speed: Quantity, fault: Fault) -> Quantity:

@@ -1,8 +1,8 @@
 """pumploop: a simulated water-pump loop that ships with the package, for machines without any other data.
 
 An inverter feeds a motor, the motor drives a centrifugal pump, the pump pushes water from a tank through a valve before
-it and a valve after it, and back. Eight sensors, named as in SKAB; one row a second (`pump_physics` has the equations,
-`pump_sessions` what happens). Everything is drawn from seeds, one a session, and takes part of a second.
+it and a valve after it, and back. Eight sensors, named as in SKAB; one row a second (`pump_physics` has the equations).
+Everything is drawn from seeds, one a session, and takes part of a second.
 
 Because it is simulated, the truth is known: every test recording is simulated twice, with its fault and without, from
 the same draws. A row is anomalous while the fault lasts, and after it until the loop is back where it would have been:
@@ -11,35 +11,82 @@ until every sensor, without noise, stays within `TOLERANCE` of the twin run (`la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import NonNegativeInt
+from scipy.signal import lfilter
 
 from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.pump_physics import NOMINAL_VOLTAGE, SENSORS, Fault, Loop
-from tsadbench.datasets.pump_sessions import (
-    FAULTS,
-    FIRST_SENSORS,
-    NOISE,
-    SIZES,
-    WARM_UP,
-    Course,
-    faulty_courses,
-    sound_courses,
-)
+from tsadbench.datasets.pump_physics import NOMINAL_VOLTAGE, SENSORS, SOUND, Fault, Loop
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 
+CITATION = "Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it."
+_HERE = Path(__file__).parent
+_N_TRAIN, _TRAIN_ROWS = 6, 1500
+_N_SESSIONS = 9  # of the test
+WARM_UP = 1800  # seconds before a recording's first row, so that its heat does not give its beginning away
+_TEST_ROWS, _FAULT_ROWS = (560, 741), (200, 301)  # from, up to but without
+_LEAST = 60  # rows of the fault that lie inside its recording: no protocol leaves out more at the borders
+# Standard deviations of the sensors' noise, in their order and units.
+NOISE = np.array([0.004, 0.004, 0.015, 0.006, 0.15, 0.1, 0.35, 0.25])
 # How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
 TOLERANCE = 3 * NOISE
-CITATION = "Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it."
-_DATASETS = Path(__file__).parent
+
+
+class Kind(NamedTuple):
+    """A kind of fault: its amounts by `SIZES`, and the sensors that it shows in first."""
+
+    amounts: tuple[float, float, float]  # in the units of `Fault`
+    sensors: tuple[str, ...]  # by the equations alone (docs/systems/pumploop.md has the reasons)
+
+
+SIZES = ("small", "medium", "large")
+_HYDRAULIC, _VIBRATION = ("Pressure", "Volume Flow RateRMS"), ("Accelerometer1RMS", "Accelerometer2RMS")
+FAULTS: Mapping[str, Kind] = {
+    "valve1": Kind((0.2, 0.35, 0.5), _HYDRAULIC),
+    "valve2": Kind((0.3, 0.45, 0.6), (*_HYDRAULIC, *_VIBRATION)),
+    "unbalance": Kind((0.012, 0.024, 0.048), ("Accelerometer1RMS",)),
+    "air": Kind((0.005, 0.01, 0.02), (*_HYDRAULIC, *_VIBRATION)),
+    "leak": Kind((0.04, 0.08, 0.16), ("Volume Flow RateRMS",)),
+    "friction": Kind((6.0, 12.0, 25.0), ("Current", "Temperature")),
+    "winding": Kind((5.0, 10.0, 20.0), ("Current", "Temperature")),
+    "fouling": Kind((0.15, 0.3, 0.6), ("Temperature", "Thermocouple")),
+    "wear": Kind((0.03, 0.06, 0.12), _HYDRAULIC),
+}
+
+
+class Course(NamedTuple):
+    """What one recording is made of. Arrays begin `WARM_UP` seconds before its first row, unless said otherwise."""
+
+    id: str
+    session: str
+    start: float  # time of the recording's first row, s
+    asked: FloatArray  # voltage asked for as a share of the nominal one
+    opening: FloatArray  # of the valves
+    air: FloatArray  # degrees Celsius around the loop
+    noise: FloatArray  # of the sensors, [n_rows, n_sensors]: rows of the recording alone
+    fault: str = ""  # a key of `FAULTS`; empty if the loop is sound
+    size: str = ""  # one of `SIZES`
+    amount: Fault = SOUND  # what is wrong while the fault lasts
+    first: int = 0  # the fault's rows from the recording's first one on: it may begin before row 0, with a negative
+    last: int = 0  # number, and outlast the recording; the first row without it
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the recording."""
+        return len(self.noise)
+
+    @property
+    def twin(self) -> Course:
+        """The same without the fault."""
+        return self._replace(amount=SOUND)
 
 
 def load(options: DataOptions, *, seed: NonNegativeInt | None = None) -> LabelledDataset:  # noqa: ARG001 - no files
@@ -48,53 +95,115 @@ def load(options: DataOptions, *, seed: NonNegativeInt | None = None) -> Labelle
     Splits: ``overall``, one for each fault, one for each size. The same numbers on every machine: they are rounded as
     sensors round. Another seed draws another plant, called ``pumploop[seed=N]``, which no detector can have seen.
     """
-    # NumPy pads short entropy with zeros: without the ones, seeds 0 and 1 would share draws with pumploop itself.
-    key = () if seed is None else (seed, 1, 1)
-    name = "pumploop" if seed is None else f"pumploop[seed={seed}]"
-    training, test, labels = series(key)
-    courses = faulty_courses(key)
-    splits = _splits(courses)
-    dataset = Dataset(
-        name=name,
-        train=training,
-        test=test,
-        splits=splits,
-        sessions={course.id: course.session for course in (*sound_courses(key), *courses)},
-        description=(_DATASETS / "pumploop.description.md").read_text(encoding="utf-8"),
-        prior=Prior.load(_DATASETS / "pumploop.prior.json", origin="pumploop"),
-        citation=CITATION,
-        licence="MIT",
-    )
-    causes = {course.id: _causes(course, labels[course.id]) for course in courses}
-    return LabelledDataset(dataset, Labels(rows=labels, splits=splits, causes=causes))
-
-
-_Series: TypeAlias = tuple[tuple[Recording, ...], tuple[Recording, ...], Mapping[str, BoolArray]]
+    return _plant(seed)
 
 
 @cache
-def series(key: tuple[int, ...] = ()) -> _Series:
-    """Return the training recordings, the test recordings and the labels of these by id, simulated once a process."""
-    training, courses = sound_courses(key), faulty_courses(key)
+def _plant(seed: int | None) -> LabelledDataset:
+    # NumPy pads short entropy with zeros: without the ones, seeds 0 and 1 would share draws with pumploop itself.
+    key = () if seed is None else (seed, 1, 1)
+    sound, courses = sound_courses(key), faulty_courses(key)
     shown = simulate([*courses, *(course.twin for course in courses)])
-    test = tuple(_recording(course, values) for course, values in zip(courses, shown, strict=False))
-    labels = {
-        course.id: read_only(labels_of(course, values, twin))
-        for course, values, twin in zip(courses, shown, shown[len(courses) :], strict=False)
+    pairs = [*zip(courses, shown, shown[len(courses) :], strict=False)]
+    labels = {course.id: read_only(labels_of(course, values, twin)) for course, values, twin in pairs}
+    splits = {"overall": tuple(course.id for course in courses)}
+    splits |= {name: tuple(course.id for course in courses if course.fault == name) for name in FAULTS}
+    splits |= {name: tuple(course.id for course in courses if course.size == name) for name in SIZES}
+    dataset = Dataset(
+        name="pumploop" if seed is None else f"pumploop[seed={seed}]",
+        train=tuple(_recording(course, values) for course, values in zip(sound, simulate(sound), strict=True)),
+        test=tuple(_recording(course, values) for course, values, _ in pairs),
+        splits=splits,
+        sessions={course.id: course.session for course in (*sound, *courses)},
+        description=(_HERE / "pumploop.description.md").read_text(encoding="utf-8"),
+        prior=Prior.load(_HERE / "pumploop.prior.json", origin="pumploop"),
+        citation=CITATION,
+        licence="MIT",
+    )
+    causes = {
+        course.id: tuple(Cause(*rows, FAULTS[course.fault].sensors) for rows in mask_runs(labels[course.id]))
+        for course in courses
     }
-    normal = tuple(_recording(*one) for one in zip(training, simulate(training), strict=True))
-    return normal, test, MappingProxyType(labels)
+    return LabelledDataset(dataset, Labels(labels, splits, causes))
+
+
+def sound_courses(key: Sequence[int] = ()) -> list[Course]:
+    """Return the recordings of the sound loop, a session each."""
+    generators = [np.random.default_rng([*key, 0, number]) for number in range(_N_TRAIN)]
+    return [
+        _course(generator, f"normal/{number}", f"train-{number}", _TRAIN_ROWS, *_day(generator))
+        for number, generator in enumerate(generators)
+    ]
+
+
+def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
+    """Return the recordings with faults: each session has each fault once, in sizes and places that are balanced.
+
+    Which size a fault has in a session, and in which ninth of its recording it begins, are two orthogonal Latin
+    squares: over the sessions each fault comes three times in each size and once from each ninth, and each size comes
+    equally often from each ninth. So a row's place says next to nothing about its label, whatever the seeds.
+    """
+    courses = []
+    for number in range(_N_SESSIONS):
+        generator = np.random.default_rng([*key, 1, number])
+        air, start = _day(generator)
+        for place, fault in enumerate(FAULTS):
+            n_rows, length = int(generator.integers(*_TEST_ROWS)), int(generator.integers(*_FAULT_ROWS))
+            ninth = (place + 2 * number) % _N_SESSIONS
+            earliest, latest = _LEAST - length, n_rows - _LEAST
+            first = math.floor(earliest + (latest - earliest) * (ninth + generator.uniform()) / _N_SESSIONS)
+            course = _course(generator, f"{fault}/{number}", f"test-{number}", n_rows, air, start + 7200.0 * place)
+            size = (place + number) % len(SIZES)
+            amount = SOUND._replace(**{fault: FAULTS[fault].amounts[size]})
+            wrong = course._replace(fault=fault, size=SIZES[size], amount=amount, first=first, last=first + length)
+            courses.append(wrong)
+    return courses
+
+
+def _day(generator: np.random.Generator) -> tuple[float, float]:
+    """Return what a session's recordings have in common: how warm it is, and when it began."""
+    return float(generator.uniform(18.0, 26.0)), float(generator.integers(1_700_000_000, 1_800_000_000))
+
+
+def _course(generator: np.random.Generator, name: str, session: str, n_rows: int, air: float, start: float) -> Course:
+    seconds = WARM_UP + n_rows
+    return Course(
+        name,
+        session,
+        start,
+        asked=_operating_points(generator, seconds, 0.7, 1.0) * (1 + _wander(generator, seconds, 0.006)),
+        opening=_operating_points(generator, seconds, 0.4, 1.0),
+        air=air + float(generator.uniform(-2.0, 2.0)) + np.cumsum(generator.normal(0.0, 0.01, seconds)),
+        noise=generator.normal(size=(n_rows, len(SENSORS))) * NOISE,
+    )
+
+
+def _operating_points(generator: np.random.Generator, seconds: int, low: float, high: float) -> FloatArray:
+    """Return what operators set, [seconds]: each value is held for 40 to 240 s."""
+    points: list[float] = []
+    while len(points) < seconds:
+        points += [float(generator.uniform(low, high))] * int(generator.integers(40, 241))
+    return np.array(points[:seconds])
+
+
+def _wander(generator: np.random.Generator, seconds: int, deviation: float) -> FloatArray:
+    """Return noise with a memory of some 20 s, [seconds]."""
+    kept = 0.95
+    drawn = generator.normal(0.0, deviation * math.sqrt(1 - kept**2), seconds)
+    return np.asarray(lfilter([1.0], [1.0, -kept], drawn), dtype=np.float64)
 
 
 def simulate(courses: Sequence[Course]) -> list[FloatArray]:
     """Return what the sensors show without noise, [n_rows, n_sensors] for each course; all loops run side by side."""
-    asked, opening, air = (
-        _side_by_side([getattr(course, name) for course in courses]) for name in ("asked", "opening", "air")
+    seconds = WARM_UP + max(course.n_rows for course in courses)
+    asked, opening, air = (  # [seconds, n_courses]; shorter ones repeat their last value
+        np.stack([np.pad(one, (0, seconds - len(one)), mode="edge") for one in inputs], axis=1)
+        for inputs in zip(*((course.asked, course.opening, course.air) for course in courses), strict=True)
     )
     amounts = np.array([course.amount for course in courses], dtype=np.float64).T
     first, last = (np.array([getattr(course, name) for course in courses]) for name in ("first", "last"))
     loops, shown = Loop(asked[0] * NOMINAL_VOLTAGE, opening[0], air[0]), []
-    for second in range(len(asked)):
+    for second in range(seconds):
         row = second - WARM_UP
         fault = Fault(*(amounts * ((first <= row) & (row < last))))
         sensors = loops.step(asked[second] * NOMINAL_VOLTAGE, opening[second], air[second], fault)
@@ -114,22 +223,6 @@ def labels_of(course: Course, values: FloatArray, twin: FloatArray) -> BoolArray
     return (row >= course.first) & (row < max(course.last, int(away[-1]) + 1 if len(away) else 0))
 
 
-def _causes(course: Course, anomalous: BoolArray) -> tuple[Cause, ...]:
-    return tuple(Cause(start, stop, FIRST_SENSORS[course.fault]) for start, stop in mask_runs(anomalous))
-
-
-def _side_by_side(series: Sequence[FloatArray]) -> FloatArray:
-    """Return series as columns, [longest, n_series]; shorter ones repeat their last value."""
-    longest = max(len(one) for one in series)
-    return np.stack([np.pad(one, (0, longest - len(one)), mode="edge") for one in series], axis=1)
-
-
 def _recording(course: Course, values: FloatArray) -> Recording:
     rounded = np.round(values + course.noise, 4)
     return Recording(id=course.id, values=rounded, sensors=SENSORS, time=course.start + np.arange(float(course.n_rows)))
-
-
-def _splits(courses: Sequence[Course]) -> Mapping[str, tuple[str, ...]]:
-    faults = {name: tuple(course.id for course in courses if course.fault == name) for name in FAULTS}
-    sizes = {name: tuple(course.id for course in courses if course.size == name) for name in SIZES}
-    return {"overall": tuple(course.id for course in courses), **faults, **sizes}

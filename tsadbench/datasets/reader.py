@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -14,36 +14,21 @@ import pandas as pd
 from tsadbench.base.dataset import Cause, Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.card import (
-    NUMBER,
-    Card,
-    CutGaps,
-    FillGaps,
-    LabelColumn,
-    LabelFile,
-    LabelIntervals,
-    Part,
-    Single,
-    listed,
-    read_card,
-)
-from tsadbench.datasets.formats import Table, header_fault, matches, number_fault, numbers_of, read_files, states_of
-from tsadbench.datasets.labels import Intervals, first_rows, labels_of_cells, labels_of_file
-from tsadbench.datasets.resampling import Grid, grid_fault
-from tsadbench.datasets.times import BACKWARDS, joined, time_fault, time_in_seconds
+from tsadbench.datasets import card as cards
+from tsadbench.datasets import formats, times
+from tsadbench.datasets.formats import Table, matches, row_issues
+from tsadbench.datasets.labels import Intervals, labels_of_cells, read_labels
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.files import read_text
-from tsadbench.utils.issues import Issue, raise_if_any
+from tsadbench.utils.issues import SHOWN, Issue, raise_if_any
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import printable
 from tsadbench.utils.toml import line_of
 
 # What columns with labels are called.
-LABEL = re.compile(
-    r"anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$", re.IGNORECASE
-)
+LABEL = re.compile(r"(?i)anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$")
 _LONGEST_DESCRIPTION = 2**24
 
 
@@ -52,413 +37,344 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
     A DataError if anything is wrong with the card or its files; the message lists all of it.
     """
-    what = f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}"
     loaded, issues = try_card(path, path.parent if folder is None else folder)
-    raise_if_any(what, issues)
-    if loaded is None:
-        raise DataError(f"{what}: cannot be read")
+    raise_if_any(f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}", issues)
+    assert loaded is not None
     return loaded
 
 
 def try_card(path: Path, folder: Path) -> tuple[LabelledDataset | None, list[Issue]]:
     """Return the data set of a card whose files lie in a folder, None if anything is wrong; and what is wrong."""
-    card, text, issues = read_card(path)
+    card, text, issues = cards.read_card(path)
     if card is None:
-        return None, list(issues)
+        return None, issues
     reader = CardReader(card, text, path, folder)
     loaded = reader.read()
-    issues = [*issues, *reader.issues]
+    issues += reader.issues
     return (None if issues else loaded), issues
 
 
 @dataclass(slots=True, eq=False)
-class Source:
-    """A recording of the files, before its rows become training and test recordings."""
+class Run:
+    """A recording of the files, and later a part of its rows that trains or is tested."""
 
     id: str
-    roles: dict[str, int]  # the parts that name it, each with its place there
-    part: Part  # the last of these
-    tables: tuple[Table, ...]  # hold its rows
+    part: cards.Part  # the last of those that name it
+    tables: Sequence[Table]  # hold its rows until `values` does
+    roles: dict[str, int] = field(default_factory=dict)  # the parts that name it, each with its place there
+    names: tuple[str, ...] = ()  # what patterns may call it
+    places: pd.MultiIndex = field(default_factory=lambda: pd.MultiIndex.from_arrays([[], []]))  # of its rows in files
     values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # [n_rows, n_sensors], NaN if missing
     time: FloatArray | None = None
     labels: BoolArray | None = None
     causes: tuple[Cause, ...] = ()
-    rows: IntArray | None = None  # for each row of a grid, its first row in the files
+
+    @property
+    def trains(self) -> bool:
+        """Whether training alone takes rows of it."""
+        return [*self.roles] == ["train"]
 
     @property
     def before_event(self) -> bool:
         """Whether the rows before its first event train."""
         return len(self.roles) > 1 or self.part.before_event
 
-    @property
-    def needs_labels(self) -> bool:
-        """Whether its rows must be labelled."""
-        return [*self.roles] != ["train"] or self.before_event
-
-    def issue(self, row: int, text: str, kind: str | None = None, count: int = 1) -> Issue:
-        """Return what is wrong with a row."""
-        row = int(row if self.rows is None else self.rows[row])
-        for table in self.tables:
-            if row < len(table.frame) or table is self.tables[-1]:
-                return table.issue(row, text, kind, count)
-            row -= len(table.frame)
-        raise AssertionError
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Piece:
-    """Rows ``start`` to ``stop - 1`` of a source that become a recording; ``names`` are what patterns may call it."""
-
-    source: Source
-    id: str
-    start: int
-    stop: int
-    is_train: bool
-    names: tuple[str, ...]
-
-    def is_called(self, patterns: Sequence[str]) -> bool:
+    def is_called(self, *patterns: str) -> bool:
         """Whether one of its names fits one of the patterns."""
         return any(matches(name, patterns) for name in self.names)
 
-    def recording(self, sensors: tuple[str, ...]) -> Recording:
-        """Return its rows as a recording."""
-        values, time = self.source.values[self.start : self.stop], self.source.time
-        values.flags.writeable = False  # so that the recording does not copy them
-        return Recording(self.id, values, sensors, None if time is None else time[self.start : self.stop])
-
-    def causes(self) -> tuple[Cause, ...]:
-        """Return the source's events that lie in this piece, in rows of the piece."""
-        inside = (
-            Cause(max(one.start, self.start) - self.start, min(one.stop, self.stop) - self.start, one.sensors)
-            for one in self.source.causes
-            if max(one.start, self.start) < min(one.stop, self.stop)
+    def cut(self, start: int, stop: int, id_: str, role: str) -> Run:
+        """Return rows ``start`` to ``stop - 1`` under an id of their own."""
+        rows, causes = slice(start, stop), list[Cause]()
+        for one in self.causes:
+            if start < one.stop and one.start < stop:
+                causes.append(Cause(max(one.start, start) - start, min(one.stop, stop) - start, one.sensors))
+        return replace(
+            self,
+            id=id_,
+            roles={role: [*self.roles.values()][-1]},
+            names=(*self.names, self.id, id_),
+            places=self.places[rows],
+            values=self.values[rows],
+            time=None if self.time is None else self.time[rows],
+            labels=None if self.labels is None else self.labels[rows],
+            causes=tuple(causes),
         )
-        return tuple(inside)
 
 
 class CardReader:
     """Reads the files of one card. What is wrong is collected in `issues`."""
 
-    def __init__(self, card: Card, text: str, path: Path, folder: Path) -> None:
+    def __init__(self, card: cards.Card, text: str, path: Path, folder: Path) -> None:
         self.issues: list[Issue] = []
         self._card, self._text, self._path, self._folder = card, text, path, folder
         self._sensors: tuple[str, ...] = ()
         self._notes: list[str] = []
+        self._read: list[Path] = []  # files of the data folder
 
     def read(self) -> LabelledDataset | None:
-        """Return the data set, or None if its recordings cannot be read."""
-        card = self._card
-        sources = self._sources()
-        self._choose_sensors(sources)
+        """Return the data set, or None after an issue."""
+        card, runs = self._card, self._runs()
+        self._choose_sensors(runs)
         if not self._sensors:
             return None
-        intervals = self._intervals(sources)
-        for done, source in enumerate(sources):
-            progress(done, len(sources), source.id)
-            self._read_rows(source, intervals)
-        sources = [source for source in sources if len(source.values)]
+        intervals = self._intervals()
+        for done, run in enumerate(runs):
+            progress(done, len(runs), run.id)
+            self._read_rows(run, intervals)
         if intervals is not None:
-            if not self.issues and (note := intervals.note()):
-                self._notes.append(note)
+            if not self.issues:
+                self._notes += filter(None, [intervals.note([run.id for run in runs])])
             self.issues += intervals.issues
-        self._settle_gaps(sources)
-        pieces = self._pieces(sources)
-        train, test = ([one for one in pieces if one.is_train == is_train] for is_train in (True, False))
-        splits = self._splits(test)
-        sessions, entities = (self._groups(table, pieces) for table in ("sessions", "entities"))
-        description, prior = self._description(), self._prior()
-        if not self.issues and not train:
-            self._report("no train row is left; correct the card's choice of files and rows")
-        if not self.issues and not test and (card.test or card.single):
-            self._report("no test row is left; correct the card's choice of files and rows")
+        runs = [run for run in runs if len(run.values)]
+        self._fill_gaps(runs)
+        runs = self._divided(runs)
+        description, prior = self._described()
         if self.issues:
             return None
-        labels = Labels(
-            {one.id: one.source.labels[one.start : one.stop].copy() for one in test if one.source.labels is not None},
-            splits,
-            {one.id: causes for one in test if (causes := one.causes())},
-        )
-        dataset = Dataset(
-            name=card.name,
-            train=tuple(piece.recording(self._sensors) for piece in train),
-            test=tuple(piece.recording(self._sensors) for piece in test),
-            splits=splits,
-            description=description,
-            prior=prior,
-            citation=card.citation,
-            licence=card.licence,
-            notes=tuple(self._notes),
-            folder=self._innermost(sources),
-            layout=card.file_format(),
-            sessions=sessions,
-            entities=entities,
-            version=card.version,
-        )
-        return LabelledDataset(dataset, labels)
+        sessions, entities = (self._groups(table, runs) for table in ("sessions", "entities"))
+        test = [run for run in runs if not run.trains]
+        splits = {"overall": tuple(run.id for run in test)} if card.test or card.single else {}
+        splits |= {name: tuple(run.id for run in test if run.is_called(*of)) for name, of in card.splits.items()}
+        recordings = {False: list[Recording](), True: list[Recording]()}
+        for run in runs:
+            run.values.flags.writeable = False  # so that the recording does not copy them
+            recordings[run.trains].append(Recording(run.id, run.values, self._sensors, run.time))
+        try:
+            dataset = Dataset(
+                train=tuple(recordings[True]),
+                test=tuple(recordings[False]),
+                splits=splits,
+                description=description,
+                prior=prior,
+                notes=tuple(self._notes),
+                # What a detector in the box must not reach for.
+                folder=Path(os.path.commonpath([path.resolve().parent for path in self._read])),
+                layout=card.file_format(),
+                sessions=sessions,
+                entities=entities,
+                **card.model_dump(include={"name", "citation", "licence", "version"}),
+            )
+        except DataError as error:
+            self._report(str(error))
+            return None
+        rows = {run.id: run.labels.copy() for run in test if run.labels is not None}
+        return LabelledDataset(dataset, Labels(rows, splits, {run.id: run.causes for run in test if run.causes}))
 
-    def _report(self, text: str, file: str | None = None, line: int | None = None, kind: str | None = None) -> None:
-        self.issues.append(Issue(file or self._path.name, text, line, kind))
+    def _report(self, text: str, file: str | None = None, line: int | None = None) -> None:
+        self.issues.append(Issue(file or self._path.name, text, line))
 
-    # ------------------------------------------------------------------------------------------------------ files
-
-    def _sources(self) -> list[Source]:
+    def _runs(self) -> list[Run]:
         """Return the recordings of all parts, those of training first."""
-        card = self._card
-        found = {role: self._find(part.files) for role, part in card.parts}
-        part_of = {name: part for role, part in card.parts for name in found[role]}
-        paths = {name: path for files in found.values() for name, path in files.items()}
-        label = card.labels.column if isinstance(card.labels, LabelColumn) else None
-        tables, issues = read_files(
-            paths,
-            lambda name: card.file_format(part_of[name]),
-            needed=[*listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
+        card, runs = self._card, dict[tuple[int, ...], Run]()
+        names = {role: self._find(part.files) for role, part in card.parts}
+        forms = {name: card.file_format(part) for role, part in card.parts for name in names[role]}
+        self._read += [self._folder / name for name in forms]
+        tables, issues = formats.read_files(
+            {name: self._folder / name for name in forms},
+            forms.__getitem__,
+            needed=[*cards.listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
             sensors=[] if card.long else card.columns.sensors,
-            skipped=[pattern for pattern in card.columns.ignore if pattern != label] if not card.long else [],
+            texts=[card.labels.column] if isinstance(card.labels, cards.LabelColumn) else [],
         )
         self.issues += issues
-        sources: dict[tuple[int, ...], Source] = {}
         for role, part in card.parts:
-            for place, (id_, own) in enumerate(self._recordings(role, part, found[role], tables)):
-                key = tuple(map(id, own))
-                if key not in sources:
-                    sources[key] = Source(id_, {role: place}, part, tuple(own))
-                    continue
-                other = sources[key]
-                if not other.part.before_event:
-                    self._report(f"{own[0].name} is a training file and a test file; take it out of one of them")
-                other.roles[role] = place
-                other.id, other.part = id_, part
-        return list(sources.values())
+            found: dict[tuple[str, ...], tuple[str, list[Table]]] = {}
+            for name in names[role]:
+                for key, id_, table in self._picked(role, part, name, tables.get(name, {})):
+                    found.setdefault(key, (id_, []))[1].append(table)
+            for place, (id_, own) in enumerate(found.values()):
+                run = runs.setdefault(tuple(map(id, own)), Run(id_, part, own))
+                if run.roles and not run.before_event:
+                    self._report("it is a training file and a test file; take it out of one of them", own[0].name)
+                run.roles[role], run.id, run.part = place, id_, part
+        return list(runs.values())
 
-    def _find(self, patterns: Sequence[str]) -> dict[str, Path]:
+    def _find(self, patterns: Sequence[str]) -> dict[str, None]:
         """Return the files that any pattern names, by their paths below the card's folder."""
-        files: dict[str, Path] = {}
+        files: dict[str, None] = {}
         for pattern in patterns:
             try:
-                found = [path for path in self._folder.glob(pattern) if path.is_file()]
+                found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
+                found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
             except (ValueError, IndexError, NotImplementedError, OSError) as error:
-                self._report(f"files {pattern!r}: expected a name or pattern below the card's folder ({error})")
+                self._report(f"files {pattern!r}: {error}")
                 continue
-            if not found:
-                self._report(f"files {pattern!r}: there is no such file in {self._folder}; correct the name or pattern")
-            for path in sorted(found, key=lambda path: as_counted(str(path))):
-                name = path.relative_to(self._folder).as_posix()
-                if ".." in name or not path.resolve().is_relative_to(self._folder.resolve()):
-                    self._report(f"files {name!r}: lies outside of the card's folder; put the file itself there")
-                elif printable(name) != name:
-                    self._report(f"files '{printable(name)}': its name cannot be printed; rename it")
-                else:
-                    files.setdefault(name, path)
+            safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
+            if not found or len(safe) < len(found):
+                text = f"expected files below {self._folder} whose names can be printed, found {found or 'none'}"
+                self._report(f"files {pattern!r}: {printable(text)}")
+            files |= dict.fromkeys(safe)
         return files
 
-    def _recordings(
-        self, role: str, part: Part, files: Mapping[str, Path], tables: Mapping[str, Mapping[str, Table]]
-    ) -> list[tuple[str, list[Table]]]:
-        """Return the id and the tables of each recording of a part."""
-        found: dict[str, tuple[str, list[Table]]] = {}
-        for name, path in files.items():
-            arrays = tables.get(name, {})
-            picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
-            if arrays and not picked:
-                text = f"{role}.variables: no array is called {part.variables}; it holds {list(arrays)[:10]}"
-                self._report(text, name)
-            if len(picked) > 1 and part.variables is None:
-                self._report(f"it holds several arrays, {picked[:10]}; pick some by {role}.variables", name)
-                continue
-            key, id_ = name, path.stem if part.ids == "file name" else str(PurePosixPath(name).with_suffix(""))
-            if part.join is not None:
-                group = re.search(part.join, name)
-                if not group or not group[1]:
-                    self._report(f"{role}.join: {part.join!r} finds no group in {name!r}; correct either")
-                    continue
-                key = id_ = group[1]
-            for array in picked:
-                if part.variables is not None:
-                    key = id_ = array or path.stem
-                found.setdefault(key, (id_, []))[1].append(self._named(arrays[array]))
-        return list(found.values())
+    def _picked(
+        self, role: str, part: cards.Part, name: str, arrays: Mapping[str, Table]
+    ) -> Iterator[tuple[tuple[str, ...], str, Table]]:
+        """Yield the tables of a file that a part takes, each with the key and the id of its recording."""
+        columns, path = self._card.columns, PurePosixPath(name)
+        picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
+        group = part.join.search(name) if part.join else None
+        joined = group[1] if group and group.groups() else None
+        if arrays and (not picked or (len(picked) > 1 and part.variables is None)):
+            text = f"{role}.variables = {part.variables or []}: expected names of its arrays, {[*arrays][:10]}"
+            self._report(text, name)
+            return
+        if part.join and not joined:
+            self._report(f"{role}.join: its first group is not found in {name!r}; correct either")
+            return
+        for array, table in ((array, arrays[array]) for array in picked):
+            n_columns = table.frame.shape[1]
+            if isinstance(table.frame.columns, pd.RangeIndex):  # an array without names
+                called = [columns.names] * n_columns if isinstance(columns.names, str) else columns.names or []
+                given = [one.replace(cards.NUMBER, str(number)) for number, one in enumerate(called, start=1)]
+                if len(given) > n_columns or (len(given) < n_columns and columns.extra_columns == "error"):
+                    self._report(f"expected {len(given)} columns (columns.names), found {n_columns}", table.name)
+                    given = []
+                table.frame = table.frame.iloc[:, : len(given)].set_axis(given, axis=1)
+            id_ = path.stem if part.ids == "file name" else str(path.with_suffix(""))
+            id_ = joined or (array if part.variables and array else id_)
+            yield (id_,) if joined else (name, array), id_, table
 
-    def _named(self, table: Table) -> Table:
-        """Give names to the columns of an array that has none."""
-        columns, n_columns = self._card.columns, table.frame.shape[1]
-        if not isinstance(table.frame.columns, pd.RangeIndex):
-            return table
-        names = columns.names or []
-        if isinstance(names, str):
-            names = [names.replace(NUMBER, str(number)) for number in range(1, n_columns + 1)]
-        n_named = len(names)
-        if n_named > n_columns or not (n_named == n_columns or (names and columns.extra_columns == "ignore")):
-            text = f"its {n_columns} columns have no names, and columns.names has {n_named}; correct these, or ignore"
-            self._report(f"{text} more columns by columns.extra_columns", table.name)
-            names = []
-        table.frame = table.frame.iloc[:, : len(names)].set_axis(names, axis=1)
-        return table
-
-    # ---------------------------------------------------------------------------------------------------- columns
-
-    def _names(self, table: Table) -> list[str]:
-        """Return the names of a table's columns; of a long one, those of its sensors and of its times."""
-        names, long = list(table.frame.columns), self._card.long
-        if long is None or long.name not in names:
-            return names
-        return [*listed(self._card.columns.time), *table.frame[long.name].dropna().astype(str).str.strip().unique()]
-
-    def _choose_sensors(self, sources: Sequence[Source]) -> None:
+    def _choose_sensors(self, runs: Sequence[Run]) -> None:
         """Choose the sensors from the columns' names; the first file's header decides, and its order."""
-        columns, labels = self._card.columns, self._card.labels
-        headers = [self._names(table) for source in sources for table in source.tables]
+        columns, labels, long = self._card.columns, self._card.labels, self._card.long
+        headers = [[*table.frame.columns] for run in runs for table in run.tables]
+        if long is not None:  # of a long table, the sensors' names
+            named = [table.frame.get(long.name, pd.Series()) for run in runs for table in run.tables]
+            headers = [[*names.astype(str).str.strip().unique()] for names in named]
         if not headers:
             return
-        everywhere = dict.fromkeys(name for header in headers for name in header)
-        used = {*listed(columns.time), "", *([labels.column] if isinstance(labels, LabelColumn) else [])}
+        everywhere, first = dict.fromkeys(name for header in headers for name in header), runs[0].tables[0].name
+        used = ["", *cards.listed(columns.time), *([labels.column] if isinstance(labels, cards.LabelColumn) else [])]
         free = [name for name in headers[0] if name not in used and not matches(name, columns.ignore)]
-        free += [name for name in columns.sensors if name in everywhere and name not in {*free, *used}]
-        chosen = dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one]))
-        self._sensors = tuple(chosen)
-        first = sources[0].tables[0].name
-        if not chosen:
-            text = f"no column is a sensor by columns.sensors = {columns.sensors}; found {headers[0][:20]}"
-            self._report(text, first)
-        for name in chosen if labels is None else ():
+        free += [name for name in columns.sensors if name in everywhere and name not in used]
+        self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
+        if not self._sensors:
+            self._report(f"no column is a sensor; the columns are {headers[0][:20]}", first)
+        for name in self._sensors if labels is None else ():
             if LABEL.search(name) and name not in columns.sensors:
                 advice = "name it under [labels], columns.ignore or columns.sensors"
                 self._report(f"column {name!r} is called like a label: {advice}", first)
         for pattern in columns.sensors if not self.issues else ():
             if not any(matches(name, [pattern]) for name in everywhere):
-                near = nearest(pattern, everywhere) if len(everywhere) < 1000 else ""
-                line = line_of(self._text, ("columns", "sensors"))
-                self._report(f"columns.sensors: no column is called {pattern!r}{near}", line=line)
+                text = f"columns.sensors: no column is called {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
+                self._report(text, line=line_of(self._text, ("columns", "sensors")))
 
-    # ------------------------------------------------------------------------------------------------------- rows
-
-    def _read_rows(self, source: Source, intervals: Intervals | None) -> None:
+    def _read_rows(self, run: Run, intervals: Intervals | None) -> None:
         """Read the rows of a recording; it has none if its columns or times are wrong."""
-        card, sensors = self._card, self._sensors
-        labels = card.labels
-        label = labels.column if isinstance(labels, LabelColumn) else None
-        needed = dict.fromkeys(listed(card.columns.time), "time column")
-        needed |= dict.fromkeys(card.long.model_dump().values() if card.long else sensors, "column")
-        if label is not None and (source.needs_labels or label in source.tables[0].frame):
+        columns, labels, long, grid = self._card.columns, self._card.labels, self._card.long, self._card.resample
+        label = labels.column if isinstance(labels, cards.LabelColumn) else ""
+        needed = dict.fromkeys(cards.listed(columns.time), "time column")
+        needed |= dict.fromkeys(long.model_dump().values() if long else self._sensors, "column")
+        if label and (not run.trains or run.before_event or label in run.tables[0].frame):
             needed[label] = "label column"
-        faults = [(table, header_fault(list(table.frame.columns), needed)) for table in source.tables]
-        for table, fault in faults:
+        faults = [formats.header_fault(list(table.frame.columns), needed) for table in run.tables]
+        if not any(faults) and not any(len(table.frame) for table in run.tables):
+            faults = ["it has no rows"]
+        for table, fault in zip(run.tables, faults, strict=False):
             if fault:
                 self._report(fault, table.name, table.header_line)
-        n_rows = sum(len(table.frame) for table in source.tables)
-        if n_rows == 0:
-            self._report("it has no rows", source.tables[0].name)
-        if n_rows == 0 or any(fault for _, fault in faults):
+        if any(faults):
             return
-        time = self._times(source)
-        if time is None and card.columns.time:
+        first, *others = run.tables
+        frame = pd.concat([table.frame for table in run.tables], ignore_index=True) if others else first.frame
+        places = run.places = first.places.append([table.places for table in others])
+        run.tables = ()  # so that its rows are in memory once
+        time = self._times(frame, places)
+        if time is None and columns.time:
             return
-        if isinstance(labels, LabelColumn) and label in needed:
-            found = [labels_of_cells(table.frame[label], labels, table, labels.column) for table in source.tables]
-            source.labels = np.concatenate([rows for rows, _ in found])
-            self.issues += [issue for _, issues in found for issue in issues]
-        if isinstance(labels, LabelFile):
-            self._read_label_file(source, labels, n_rows)
-        grid = None
-        if card.resample is not None and time is not None:
-            held = card.long is not None and card.resample.by == "last"
-            if fault := grid_fault(time, card.resample.every, held=held):
-                self.issues.append(source.issue(int(np.argmax(np.diff(time))) + 1, fault))
+        if isinstance(labels, cards.LabelColumn) and label in needed:
+            run.labels = labels_of_cells(frame[label], labels, places, self.issues)
+        elif isinstance(labels, cards.LabelFile):
+            self._read_label_file(run, labels, len(frame))
+        bins = None
+        if grid is not None and time is not None:
+            try:
+                bins = times.grid_rows(time, grid.every, held=long is not None and grid.by == "last")
+            except ValueError as error:
+                self.issues += row_issues(places, np.array([np.argmax(np.diff(time)) + 1]), str(error))
                 return
-            grid = Grid.of(time, card.resample.every)
-            source.labels = None if source.labels is None else grid.labels(source.labels)
-            time = grid.time
-        source.values, source.time = self._values(source, grid), time
-        if grid is not None:
-            source.rows = np.searchsorted(grid.bins, np.arange(len(grid.time)))
+            rows = np.arange(bins[-1] + 1)
+            time, run.places = time[0] + rows * grid.every, places[np.searchsorted(bins, rows)]
+            if run.labels is not None:  # a row is anomalous if any of its rows is; without any, as the last one before
+                groups = pd.Series(run.labels.astype(float)).groupby(bins)
+                held = groups.last().reindex(range(len(rows))).ffill()
+                run.labels = groups.max().reindex(held.index).fillna(held).to_numpy() > 0
+        run.time, run.values = time, self._values(run, frame, places, bins)
         if intervals is not None:
-            step = 0.0 if card.resample is None else card.resample.every
-            source.labels, source.causes = intervals.label(source.id, len(source.values), time, step)
-        for table in source.tables:
-            table.frame = table.frame[[]]  # its rows are in memory once
+            run.labels, run.causes = intervals.label(run.id, len(run.values), time, grid.every if grid else 0.0)
 
-    def _times(self, source: Source) -> FloatArray | None:
-        """Return the times, None if there are none, or if they are wrong."""
-        columns = self._card.columns
-        names = list(listed(columns.time))
+    def _times(self, frame: pd.DataFrame, places: pd.MultiIndex) -> FloatArray | None:
+        """Return the times by the first format that fits them all, None if there is none, or they run backwards."""
+        columns, failed = self._card.columns, -1
+        names, forms = cards.listed(columns.time), cards.listed(columns.time_format)
         if not names:
-            n_rows = sum(len(table.frame) for table in source.tables)
-            return None if columns.period is None else np.arange(n_rows, dtype=np.float64) * columns.period
-        cells = pd.concat([joined([table.frame[name] for name in names]) for table in source.tables], ignore_index=True)
-        forms = listed(columns.time_format)
-        failed = -1
+            return None if columns.period is None else np.arange(len(frame), dtype=np.float64) * columns.period
+        cells, text = times.joined([frame[name] for name in names]), f"column {', '.join(names)!r}: "
         for form in forms:
-            time = time_in_seconds(cells, form)
+            time = times.time_in_seconds(cells, form)
             wrong = np.flatnonzero(~np.isfinite(time))
             if not len(wrong):
-                break
+                back = np.flatnonzero(np.diff(time) < 0) + 1
+                self.issues += row_issues(places, back, text + times.BACKWARDS)
+                return None if len(back) else time
             failed = max(failed, int(wrong[0]))
-        else:
-            fault = f"column {', '.join(names)!r}: {time_fault(cells.iloc[failed], forms)}"
-            self.issues.append(source.issue(failed, fault, "time"))
-            return None
-        back = np.flatnonzero(np.diff(time) < 0) + 1
-        if len(back):
-            fault = f"column {', '.join(names)!r}: {BACKWARDS}"
-            self.issues.append(source.issue(int(back[0]), fault, "order", len(back)))
-            return None
-        return time
+        self.issues += row_issues(places, np.array([failed]), text + times.time_fault(cells.iloc[failed], forms))
+        return None
 
-    def _values(self, source: Source, grid: Grid | None) -> FloatArray:
+    def _values(self, run: Run, frame: pd.DataFrame, places: pd.MultiIndex, bins: IntArray | None) -> FloatArray:
         """Return the sensors' values [n_rows, n_sensors], on the grid if there is one."""
-        card, tables = self._card, source.tables
-        n_rows = sum(len(table.frame) for table in tables) if grid is None else len(grid.time)
-        values = np.empty((n_rows, len(self._sensors)))
-        form = card.file_format(source.part)
-        names: pd.Series | None = None
-        if card.long is not None:
-            names = pd.concat([table.frame[card.long.name] for table in tables], ignore_index=True)
-            if names.isna().any():
-                row = int(np.argmax(names.isna().to_numpy()))
-                self.issues.append(
-                    source.issue(row, f"column {card.long.name!r}: expected a sensor's name, found none")
-                )
-            places = names.astype(str).str.strip().groupby(names.astype(str).str.strip()).indices
+        long, form = self._card.long, self._card.file_format(run.part)
+        values = np.empty((len(run.places), len(self._sensors)))
+        if long is not None:
+            names = frame[long.name].astype(str).str.strip()
+            rows_of = names.groupby(names).indices
+            fault = f"column {long.name!r}: expected a sensor's name, found none"
+            self.issues += row_issues(places, np.flatnonzero(names == ""), fault)
         for i, sensor in enumerate(self._sensors):
-            column = sensor if card.long is None else card.long.value
-            cells = [table.frame[column] for table in tables]
-            whole = cells[0] if len(cells) == 1 else pd.concat(cells, ignore_index=True)
-            rows = None if names is None else np.asarray(places.get(sensor, []), dtype=np.int64)
-            own = whole if rows is None else whole.iloc[rows]
-            states = states_of(form, sensor)
-            numbers, wrong = numbers_of(own, form, states)
-            bad = np.flatnonzero(wrong)
-            for row, count in first_rows(bad):
-                text = f"column {sensor!r}: {number_fault(own.iloc[row], states)}"
-                self.issues.append(source.issue(row if rows is None else rows[row], text, f"number {sensor}", count))
-            if len(bad):
-                numbers = np.where(wrong, 0.0, numbers)
-            values[:, i] = numbers if grid is None else grid.values(numbers, form.resample_by, rows)
+            rows = np.asarray(rows_of.get(sensor, []), dtype=np.int64) if long else slice(None)
+            cells, states = frame[long.value if long else sensor].iloc[rows], formats.states_of(form, sensor)
+            numbers, wrong = formats.numbers_of(cells, form, states)
+            if wrong.any():
+                bad, numbers = np.flatnonzero(wrong), np.where(wrong, 0.0, numbers)
+                faults = [formats.number_fault(cell, states) for cell in cells.iloc[bad[:SHOWN]]]
+                self.issues += row_issues(places[rows], bad, [f"column {sensor!r}: {fault}" for fault in faults])
+            if bins is not None:
+                laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
+                numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
+            values[:, i] = numbers
         return values
 
-    # ----------------------------------------------------------------------------------------------------- labels
-
-    def _read_label_file(self, source: Source, labels: LabelFile, n_rows: int) -> None:
-        name = labels.of(source.id)
+    def _read_label_file(self, run: Run, labels: cards.LabelFile, n_rows: int) -> None:
+        name = labels.file.replace("{id}", run.id)
         path = self._beside(name, self._folder)
         if path is None:
-            if source.needs_labels:
-                self._report(f"there is no such file below {self._folder}; it holds the labels of {source.id!r}", name)
+            if not run.trains or run.before_event:
+                self._report(f"there is no such file in {self._folder}; it holds the labels of {run.id!r}", name)
             return
-        source.labels, issues = labels_of_file(self._card, labels, name, path, n_rows)
-        self.issues += issues
+        self._read.append(path)
+        table, _ = read_labels(self._card, labels, name, path, self.issues)
+        if table is None:
+            return
+        columns = [*map(str, table.frame.columns)]
+        column = labels.column or (columns[0] if len(columns) == 1 else "labels.column")
+        fault = formats.header_fault(columns, {column: "label column"})
+        if fault or len(table.frame) != n_rows:
+            self._report(fault or f"expected {n_rows} labels, one for each row, found {len(table.frame)}", name)
+        else:
+            cells = table.frame.iloc[:, columns.index(column)]
+            run.labels = labels_of_cells(cells, labels, table.places, self.issues)
 
-    def _intervals(self, sources: Sequence[Source]) -> Intervals | None:
+    def _intervals(self) -> Intervals | None:
         labels = self._card.labels
-        if not isinstance(labels, LabelIntervals):
+        if not isinstance(labels, cards.LabelIntervals):
             return None
-        path = self._beside(labels.file, self._path.parent) or self._beside(labels.file, self._folder)
-        if path is None:
-            self._report("there is no such file beside the card, or in the data folder", labels.file)
-            return None
-        found = Intervals(self._card, labels, path, self._sensors)
-        if not self.issues:
-            found.check_known(source.id for source in sources)
-        return found
+        own, theirs = (self._beside(labels.file, folder) for folder in (self._path.parent, self._folder))
+        self._read += [theirs] if theirs else []
+        if path := own or theirs:
+            return Intervals(self._card, labels, path, self._sensors)
+        self._report("there is no such file beside the card, or in the data folder", labels.file)
+        return None
 
     def _beside(self, name: str, folder: Path) -> Path | None:
         """Return a file that a card names, None if there is no such file below the folder."""
@@ -466,190 +382,104 @@ class CardReader:
         inside = ".." not in PurePosixPath(name).parts and path.resolve().is_relative_to(folder.resolve())
         return path if inside and path.is_file() else None
 
-    # ------------------------------------------------------------------------------------------------------- gaps
-
-    def _settle_gaps(self, sources: Sequence[Source]) -> None:
+    def _fill_gaps(self, runs: Sequence[Run]) -> None:
         """Fill missing values or report them, as the card says."""
-        gaps = self._card.gaps
-        filled = [int(np.isnan(source.values).sum()) for source in sources]
-        for source in sources:
-            for sensor, values in zip(self._sensors, source.values.T, strict=True):
-                if isinstance(gaps, FillGaps) and np.isnan(values).any():
-                    values[:] = pd.Series(values).ffill(limit=gaps.at_most)
-                missing = np.isnan(values)
-                if missing.all():
-                    text = "so are all others; put the column under ignore"
-                elif isinstance(gaps, CutGaps) or not missing.any():
+        gaps, advice, filled = self._card.gaps, "set gaps.policy", 0
+        if isinstance(gaps, cards.FillGaps):
+            advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
+        for run in runs if not isinstance(gaps, cards.CutGaps) else ():
+            for sensor, values in zip(self._sensors, run.values.T, strict=True):
+                if not (n_missing := int(np.isnan(values).sum())):
                     continue
-                elif isinstance(gaps, FillGaps):
-                    text = "no value lies before it to be carried forward"
-                    if not missing[0]:
-                        text = f"more than {gaps.at_most} in a row are missing (gaps.at_most)"
-                else:
-                    text = 'fill it in, ignore the column, or set gaps.policy = "forward-fill" or "cut"'
-                row, count = int(np.argmax(missing)), int(missing.sum())
-                text = f"column {sensor!r}: a value is missing; {text}"
-                self.issues.append(source.issue(row, text, f"missing {sensor}", count))
-        if isinstance(gaps, FillGaps) and any(filled):
-            share = sum(filled) / sum(source.values.size for source in sources)
-            self._notes.append(
-                f"{sum(filled)} missing values ({share:.2%}) in {np.count_nonzero(filled)} files are filled with the "
-                "sensor's last value, as its card says"
-            )
+                if isinstance(gaps, cards.FillGaps):
+                    filled += n_missing
+                    values[:] = pd.Series(values).ffill(limit=gaps.at_most)
+                text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
+                self.issues += row_issues(run.places, np.flatnonzero(np.isnan(values)), text)
+        if filled:
+            share = filled / sum(run.values.size for run in runs)
+            self._notes.append(f"{filled} missing values ({share:.2%}) are filled with the sensor's last value")
 
-    # ----------------------------------------------------------------------------------------------------- pieces
-
-    def _pieces(self, sources: Sequence[Source]) -> list[Piece]:
+    def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
-        pieces: list[Piece] = []
-        for source in sources:
-            border, n_rows = self._border(source), len(source.values)
-            both = len(source.roles) > 1 or isinstance(source.part, Single)
-            for is_train, start, stop in ((True, 0, border), (False, border, n_rows)):
-                if start < stop and (is_train or [*source.roles] != ["train"]):
-                    id_ = f"{source.id}/{'train' if is_train else 'test'}" if both else source.id
-                    pieces.append(Piece(source, id_, start, stop, is_train, (source.id, id_)))
-        if isinstance(self._card.gaps, CutGaps):
-            pieces = self._cut(pieces, self._card.gaps.at_least)
-        for piece in pieces:
-            labels = piece.source.labels
-            if piece.is_train and labels is not None and (wrong := labels[piece.start : piece.stop]).any():
-                text = f'this row of {piece.id!r}, which trains, is labelled anomalous; set rows = "before first event"'
-                row = piece.start + int(np.argmax(wrong))
-                self.issues.append(piece.source.issue(row, text, "train", int(wrong.sum())))
-        seen: dict[str, Piece] = {}
-        for piece in pieces:
-            other = seen.setdefault(piece.id, piece)
-            if other is not piece:  # files of one name, or piece 1 of "run" and a file "run/1"
-                files = f"{other.source.tables[0].name} and {piece.source.tables[0].name}"
-                self._report(f"recordings of {files} would both be called {piece.id!r}; rename one")
-        return sorted(pieces, key=lambda one: (not one.is_train, not one.is_train and [*one.source.roles.values()][-1]))
+        parts = list[Run]()
+        for run in runs:
+            border, both = self._border(run), len(run.roles) > 1 or isinstance(run.part, cards.Single)
+            for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):
+                if start < stop and (role == "train" or not run.trains):
+                    parts.append(run.cut(start, stop, f"{run.id}/{role}" if both else run.id, role))
+        if isinstance(self._card.gaps, cards.CutGaps):
+            parts = self._without_gaps(parts, self._card.gaps.at_least)
+        for part in parts:
+            if part.trains and part.labels is not None:
+                text = f'this row of {part.id!r} trains, but is labelled anomalous; set rows = "before first event"'
+                self.issues += row_issues(part.places, np.flatnonzero(part.labels), text)
+        return sorted(parts, key=lambda part: (not part.trains, part.roles.get("test", 0)))
 
-    def _border(self, source: Source) -> int:
+    def _border(self, run: Run) -> int:
         """Return how many rows of a recording are for training."""
-        n_rows, labels, part, name = len(source.values), source.labels, source.part, source.tables[0].name
-        if source.before_event:
-            if labels is not None and labels.any():
-                return int(np.argmax(labels))
-            if labels is not None and [*source.roles] != ["train"]:
-                self._report("it has no event, so no row is left to test on; name it in one part", name)
-            return n_rows
-        if not isinstance(part, Single):
-            return n_rows if "train" in source.roles else 0
-        rows = part.train_rows
-        if isinstance(rows, str):
-            found = re.search(rows, name)
-            rows = int(found[1]) if found and found[1].isdecimal() else 0
+        n_rows, part, name = len(run.values), run.part, str(run.places[0][0])
+        if run.before_event:
+            return int(np.argmax(run.labels)) if run.labels is not None and run.labels.any() else n_rows
+        if not isinstance(part, cards.Single):
+            return n_rows if run.trains else 0
+        found = part.train_rows.search(name) if isinstance(part.train_rows, re.Pattern) else None
+        number = "".join(found.groups("")) if found else str(part.train_rows)
+        rows = int(number) if number.isdecimal() else 0
         if not 0 < rows < n_rows:
-            self._report(f"train_rows: {part.train_rows!r} makes {rows} training rows, but it has {n_rows}", name)
+            self._report(f"train_rows: {number!r} makes {rows} training rows, but it has {n_rows}", name)
         return min(rows, n_rows)
 
-    def _cut(self, pieces: Sequence[Piece], at_least: int) -> list[Piece]:
-        """Return what missing values leave of pieces: those without any, and their long stretches."""
-        kept, lost, anomalous, recordings = list[Piece](), 0, 0, set[str]()
-        for piece in pieces:
-            missing = np.isnan(piece.source.values[piece.start : piece.stop]).any(axis=1)
-            if not missing.any():
-                kept.append(piece)
-                continue
-            borders = np.flatnonzero(np.diff(np.concatenate([[True], missing, [True]]))).reshape(-1, 2)
-            left = np.ones(piece.stop - piece.start, dtype=np.bool_)
-            long = (pair for pair in borders.tolist() if pair[1] - pair[0] >= at_least)
-            for number, (start, stop) in enumerate(long, start=1):
-                left[start:stop] = False
-                id_, first = f"{piece.id}/{number}", piece.start
-                kept.append(Piece(piece.source, id_, first + start, first + stop, piece.is_train, (*piece.names, id_)))
-            lost += int(left.sum())
-            recordings.add(piece.source.id)
-            if piece.source.labels is not None:
-                anomalous += int((left & piece.source.labels[piece.start : piece.stop]).sum())
-        if lost:
-            n_rows = sum(piece.stop - piece.start for piece in pieces)
+    def _without_gaps(self, parts: Sequence[Run], at_least: int) -> list[Run]:
+        """Return what missing values leave of recordings: those without any, and their long stretches."""
+        kept = list[Run]()
+        for part in parts:
+            missing = np.isnan(part.values).any(axis=1)
+            ends = np.flatnonzero(np.diff(missing, prepend=True, append=True)).reshape(-1, 2).tolist()
+            long = [(start, stop) for start, stop in ends if stop - start >= at_least]
+            pieces = (part.cut(*one, f"{part.id}/{number}", *part.roles) for number, one in enumerate(long, start=1))
+            kept += pieces if missing.any() else [part]
+        n_rows, n_kept = (sum(len(part.values) for part in some) for some in (parts, kept))
+        labels = ([part.labels for part in some if part.labels is not None] for some in (parts, kept))
+        anomalous, left = (sum(int(rows.sum()) for rows in some) for some in labels)
+        if n_kept < n_rows:
             self._notes.append(
-                f"{lost} rows ({lost / n_rows:.2%}) with missing values, or in pieces of fewer than {at_least} rows, "
-                f"are left out of {len(recordings)} recordings, as its card says; {anomalous} of them are anomalous"
+                f"{n_rows - n_kept} rows ({1 - n_kept / n_rows:.2%}) with missing values, or in pieces of fewer than "
+                f"{at_least} rows, are left out, as its card says; {anomalous - left} of them are anomalous"
             )
         return kept
 
-    # ----------------------------------------------------------------------------------------------------- groups
-
-    def _splits(self, test: Sequence[Piece]) -> dict[str, tuple[str, ...]]:
-        """Return the test recordings of each split, by id."""
-        splits = {"overall": tuple(piece.id for piece in test)} if self._card.test or self._card.single else {}
-        for split, patterns in self._card.splits.items():
-            splits[split] = tuple(piece.id for piece in test if piece.is_called(patterns))
-            if not splits[split] and not self.issues:
-                text = f"no test recording is called {patterns}; there are {splits['overall'][:10]}"
-                self._report(f"splits.{split}: {text}")
-        return splits
-
-    def _groups(self, table: str, pieces: Sequence[Piece]) -> dict[str, str]:
+    def _groups(self, table: str, runs: Sequence[Run]) -> dict[str, str]:
         """Return the session or entity that each recording belongs to."""
         declared: dict[str, list[str]] = getattr(self._card, table)
         found: dict[str, str] = {}
-        if self.issues:  # it is not known what belongs to each
-            return found
         for group, patterns in declared.items():
-            line = line_of(self._text, (table, group))
-            for pattern in patterns:
-                members = [piece for piece in pieces if piece.is_called([pattern])]
-                if not members:
-                    ids = [piece.id for piece in pieces[:10]]
-                    self._report(f"{table}.{group}: no recording is called {pattern!r}; there are {ids}", line=line)
-                for one in members:
-                    if (other := found.setdefault(one.id, group)) != group:
-                        text = (
-                            f"{table}.{group}: recording {one.id!r} belongs to {table}.{other} too; take it out of one"
-                        )
-                        self._report(text, line=line, kind=f"{table} twice")
-        missing = [piece.id for piece in pieces if declared and piece.id not in found]
-        if missing:
-            text = f"{table}: recordings {missing[:10]} belong to none of them; add them, or leave [{table}] out"
-            self._report(text, line=line_of(self._text, (table,)))
-        trained = {found.get(piece.id) for piece in pieces if piece.is_train}
-        for group in declared if table == "entities" and not self.issues else ():
-            if group not in trained:
-                self._report(f"entities.{group}: it has no training row", line=line_of(self._text, (table, group)))
+            faults = [
+                f"no recording is called {one!r}" for one in patterns if not any(run.is_called(one) for run in runs)
+            ]
+            members = [run for run in runs if run.is_called(*patterns)]
+            faults += [f"recording {run.id!r} belongs to {found[run.id]!r} too" for run in members if run.id in found]
+            if table == "entities" and not faults and not any(run.trains for run in members):
+                faults.append("it has no training row")
+            for fault in faults:
+                self._report(f"{table}.{group}: {fault}", line=line_of(self._text, (table, group)))
+            found |= {run.id: group for run in members}
         return found
 
-    # ------------------------------------------------------------------------------------------------ description
-
-    def _near(self, name: str) -> Path:
-        """Return a file that the card names relative to its own folder."""
-        path = self._beside(name, self._path.parent)
-        if path is None:
-            raise FileNotFoundError("there is no such file below the card's folder")
-        return path
-
-    def _description(self) -> str:
-        name = self._card.description
-        try:
-            return "" if name is None else read_text(self._near(name), _LONGEST_DESCRIPTION)
-        except (OSError, UnicodeDecodeError) as error:
-            self._report(f"description: {error}", name)
-            return ""
-
-    def _prior(self) -> Prior | None:
-        name = self._card.prior
-        if name is None:
-            return None
-        try:
-            prior = Prior.load(self._near(name), origin=self._card.name)
-            prior.check(self._sensors)
-        except (OSError, DataError, UsageError) as error:
-            self._report(str(error), name)
-            return None
-        return prior
-
-    def _innermost(self, sources: Sequence[Source]) -> Path:
-        """Return the innermost folder that holds all files: what a detector in the box must not reach for."""
-        paths = [table.path for source in sources for table in source.tables]
-        labels = self._card.labels
-        if isinstance(labels, LabelFile):
-            paths += [path for one in sources if (path := self._folder / labels.of(one.id)).exists()]
-        elif isinstance(labels, LabelIntervals) and (self._folder / labels.file).exists():
-            paths.append(self._folder / labels.file)
-        return Path(os.path.commonpath([path.resolve().parent for path in paths]))
+    def _described(self) -> tuple[str, Prior | None]:
+        """Return the description and the prior, which are files below the card's folder."""
+        description, prior = "", None
+        for key, name in self._card.model_dump(include={"description", "prior"}, exclude_none=True).items():
+            try:
+                path = self._beside(name, self._path.parent) or self._path.parent / "no such file"
+                if key == "description":
+                    description = read_text(path, _LONGEST_DESCRIPTION)
+                else:
+                    prior = Prior.load(path, origin=self._card.name)
+                    prior.check(self._sensors)
+            except (OSError, UnicodeDecodeError, DataError, UsageError) as error:
+                self._report(f"{key}: {error}", name)
+        return description, prior
 
 
 def as_counted(text: str) -> tuple[tuple[int, int, str], ...]:

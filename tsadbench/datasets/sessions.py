@@ -38,30 +38,25 @@ def sessions_of(dataset: Dataset) -> Mapping[str, str]:
     """
     if dataset.sessions:
         return dataset.sessions
-    recordings = (*dataset.train, *dataset.test)
-    sharing = _sharing(recordings)
-    joined = sharing | _following(recordings, dataset.entities, sharing)
     # Slow to import, and most data sets declare their sessions.
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    _, components = connected_components(coo_array(joined), directed=False)
-    place = {recording.id: i for i, recording in enumerate(recordings)}
+    recordings = (*dataset.test, *dataset.train)
+    sharing = _sharing(recordings)
+    joined = sharing | _following(recordings, dataset.entities, sharing)
+    _, components = connected_components(joined, directed=False)
     named: dict[str, str] = {}
-    for members in grouped(
-        [recording.id for recording in (*dataset.test, *dataset.train)], lambda name: components[place[name]]
-    ).values():
+    for members in grouped(range(len(recordings)), lambda i: components[i]).values():
         more = f" and {len(members) - 1} more" if len(members) > 1 else ""
-        named |= dict.fromkeys(members, f"{members[0]}{more}")
-    return {name: named[name] for name in place}
+        named |= dict.fromkeys([recordings[i].id for i in members], f"{recordings[members[0]].id}{more}")
+    return {recording.id: named[recording.id] for recording in (*dataset.train, *dataset.test)}
 
 
 def _sharing(recordings: Sequence[Recording]) -> BoolArray:
     """Return [n, n], whether two recordings share a row, or one is a copy of the other at another time."""
     joined = _share_of_rows(recordings) > 0.0
     if all(recording.time is not None for recording in recordings):
-        untimed = [replace(recording, time=None) for recording in recordings]
-        joined |= _share_of_rows(untimed) >= COPIED
+        joined |= _share_of_rows([replace(recording, time=None) for recording in recordings]) >= COPIED
     return joined
 
 
@@ -70,27 +65,22 @@ def _share_of_rows(recordings: Sequence[Recording]) -> FloatArray:
     from scipy.sparse import coo_array
 
     numbers = shared_rows(recordings, untimed="by value")
-    place = np.repeat(np.arange(len(numbers)), [len(rows) for rows in numbers])
-    number = np.concatenate(numbers)
-    place, number = place[number >= 0], number[number >= 0]
-    shape = (len(recordings), int(number.max(initial=0)) + 1)
-    rows = coo_array((np.ones(len(place)), (place, number)), shape=shape).tocsr()
-    shared: FloatArray = (rows @ (rows > 0).astype(np.float64).T).toarray()
-    n_rows: FloatArray = np.array([[recording.n_rows] for recording in recordings], dtype=np.float64)
-    return shared / n_rows
+    n_rows = np.array([len(rows) for rows in numbers])
+    places = np.repeat(np.arange(len(numbers)), n_rows), np.concatenate(numbers) + 1
+    counts = coo_array((np.ones(n_rows.sum()), places)).tocsr()[:, 1:]  # without those that nothing else has, -1
+    return np.asarray((counts @ (counts > 0).astype(np.float64).T).toarray() / n_rows[:, None])
 
 
 def _following(recordings: Sequence[Recording], entities: Mapping[str, str], sharing: BoolArray) -> BoolArray:
     """Return [n, n], whether the second recording begins while the first runs, or within ten steps after its end."""
     joined = np.zeros_like(sharing)
-    timed = [i for i, recording in enumerate(recordings) if recording.time is not None]
-    for members in grouped(timed, lambda i: entities.get(recordings[i].id)).values():
-        times = [time for i in members if (time := recordings[i].time) is not None]
-        start, stop = (np.array([time[place] for time in times]) for place in (0, -1))
+    times = {i: recording.time for i, recording in enumerate(recordings) if recording.time is not None}
+    for members in grouped(times, lambda i: entities.get(recordings[i].id)).values():
+        start, stop = (np.array([times[i][place] for i in members]) for place in (0, -1))
         together = (start[:, None] == start) & ~sharing[np.ix_(members, members)]
         if (together & ~np.eye(len(members), dtype=np.bool_)).any():
             continue
-        steps = np.concatenate([np.diff(time) for time in times])
+        steps = np.concatenate([np.diff(times[i]) for i in members])
         latest = stop + STEPS * float(np.median(steps)) if len(steps) else stop
         joined[np.ix_(members, members)] = (start >= start[:, None]) & (start <= latest[:, None])
     return joined

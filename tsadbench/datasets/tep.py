@@ -8,7 +8,6 @@ repository camaramm/tennessee-eastman-profBraatz. The files stay out of this pac
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,27 +16,26 @@ from tsadbench.base.dataset import Cause, DataOptions, Dataset, LabelledDataset,
 from tsadbench.base.file_format import FileFormat
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.fetch import Source, find_or_download
+from tsadbench.datasets.shipped import load_published
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
 
-SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
+_SENSORS = (*(f"XMEAS({i})" for i in range(1, 42)), *(f"XMV({i})" for i in range(1, 12)))
 TEST = tuple(f"d{fault:02}" for fault in range(22))
 # Faults 3, 9 and 15 leave hardly a trace in any variable: the literature knows them as all but undetectable.
-UNDETECTABLE = ("d03", "d09", "d15")
-# Each recording is a run of its own of the simulator, but these two are the same one until their faults begin.
-ONE_RUN = ("d04", "d05")
-SPLITS = {
+_UNDETECTABLE = ("d03", "d09", "d15")
+# Each recording is a run of its own of the simulator, but these two are one until their faults begin.
+_ONE_RUN = ("d04", "d05")
+_SPLITS = {
     "overall": TEST,
     "normal": TEST[:1],
     **{f"fault{name[1:]}": (name,) for name in TEST[1:]},
-    "detectable": tuple(name for name in TEST if name not in UNDETECTABLE),
+    "detectable": tuple(name for name in TEST if name not in _UNDETECTABLE),
 }
 
 _TRAIN_ROWS, _TEST_ROWS = 500, 960
-# A fault begins after so many rows: eight hours.
-_NORMAL_ROWS = 160
-_SECONDS = 180.0
+_NORMAL_ROWS = 160  # before a fault: eight hours
+_SECONDS = 180.0  # from row to row
 _HERE = Path(__file__).parent
 CITATION = (
     "Downs, J. J. and Vogel, E. F. (1993). A plant-wide industrial process control problem. Computers and Chemical "
@@ -50,46 +48,40 @@ def load(options: DataOptions) -> LabelledDataset:
     """Return the Tennessee Eastman process: 500 normal rows to train on, 22 recordings of 960 rows to test on.
 
     The first test recording is normal; in each of the others, one of 21 faults begins with row 160. Each run of the
-    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit. A
-    DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is malformed,
-    or well-formed but different from the published one.
+    simulator is a session; ``d04`` and ``d05`` are one, because their first 160 rows are equal to the bit.
     """
-    source = Source.load("tep")
-    folder = find_or_download(source, options.directory)
+    return load_published("tep", options, _load)
+
+
+def _load(folder: Path) -> LabelledDataset:
     # Each line of the training file holds a variable, each line of the others a row.
-    train = _read(folder / "d00.dat", (len(SENSORS), _TRAIN_ROWS)).T
-    test = {name: _read(folder / f"{name}_te.dat", (_TEST_ROWS, len(SENSORS))) for name in TEST}
+    train = _read(folder / "d00.dat", (len(_SENSORS), _TRAIN_ROWS)).T
     dataset = Dataset(
         name="tep",
         train=(_recording("normal", train),),
-        test=tuple(_recording(name, values) for name, values in test.items()),
-        splits=SPLITS,
+        test=tuple(_recording(id_, _read(folder / f"{id_}_te.dat", (_TEST_ROWS, len(_SENSORS)))) for id_ in TEST),
+        splits=_SPLITS,
         description=(_HERE / "tep.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_HERE / "tep.prior.json", origin="tep"),
         citation=CITATION,
         licence="University of Illinois (free use with notice)",
-        notes=source.notes(folder, allow_changed=options.allow_changed),
         folder=folder.resolve(),
         layout=FileFormat(period=_SECONDS),
-        sessions={name: name for name in ("normal", *TEST)} | dict.fromkeys(ONE_RUN, " and ".join(ONE_RUN)),
+        sessions={name: name for name in ("normal", *TEST)} | dict.fromkeys(_ONE_RUN, " and ".join(_ONE_RUN)),
     )
-    row = np.arange(_TEST_ROWS)
-    labels = {name: (row >= _NORMAL_ROWS) & (name != "d00") for name in TEST}
-    return LabelledDataset(dataset, Labels(rows=labels, splits=SPLITS, causes=_causes()))
-
-
-def _causes() -> Mapping[str, tuple[Cause, ...]]:
-    """Return the sensors that each fault shows in first, by recording; ``tep.causes.toml`` has the reasons."""
+    labels = {name: (np.arange(_TEST_ROWS) >= _NORMAL_ROWS) & (name != "d00") for name in TEST}
+    # The sensors that each fault shows in first; the file has the reasons.
     faults = tomllib.loads((_HERE / "tep.causes.toml").read_text(encoding="utf-8"))
-    return {
+    causes = {
         f"d{int(number):02}": (Cause(_NORMAL_ROWS, _TEST_ROWS, tuple(fault["sensors"])),)
         for number, fault in faults.items()
         if fault["sensors"]
     }
+    return LabelledDataset(dataset, Labels(labels, _SPLITS, causes))
 
 
 def _recording(name: str, values: FloatArray) -> Recording:
-    return Recording(id=name, values=values, sensors=SENSORS, time=np.arange(0.0, _SECONDS * len(values), _SECONDS))
+    return Recording(id=name, values=values, sensors=_SENSORS, time=np.arange(0.0, _SECONDS * len(values), _SECONDS))
 
 
 def _read(file: Path, shape: tuple[int, int]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Times of rows: in seconds since 1970, UTC if no zone is named."""
+"""Times of rows, in seconds since 1970 (UTC if no zone is named), and regular grids of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.arrays import FloatArray, IntArray
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Nanoseconds since 1970 in 64 bits reach from 1677 to 2262; "-2" is a year to ISO 8601.
 _COUNTED = pd.Timestamp.min.tz_localize("UTC"), pd.Timestamp.max.tz_localize("UTC")
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
+# More rows than this, and so many times more than the file has, are a wrong time.
+_MOST_ROWS, _MOST_TIMES_MORE = 1_000_000, 1_000
 
 BACKWARDS = (
     "the time lies before that of the row above; sort the rows by time (if a clock was set back, write times in UTC)"
@@ -53,8 +55,7 @@ def joined(columns: Sequence[pd.Series]) -> pd.Series:
 
 def time_fault(cell: object, forms: Sequence[str]) -> str:
     """Return the message for a cell that holds no time."""
-    found = "an empty cell" if str(cell) in ("", "nan", "None", "NaT", "<NA>") else repr(str(cell)[:40])
-    return f"expected a time written as {' or '.join(forms)}, found {found}; correct it, or set time_format"
+    return f"expected a time written as {' or '.join(forms)}, found {str(cell)[:40]!r}; correct it, or set time_format"
 
 
 def iso_time(seconds: float) -> str:
@@ -69,3 +70,20 @@ def iso_time(seconds: float) -> str:
         return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
     except OverflowError:
         return repr(seconds)
+
+
+def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
+    """Return the row of a regular grid that each row lies in, given ascending times in seconds.
+
+    ``held`` says that rows are changes of a value that holds until the next: these have no step of their own. A
+    ValueError if the rows do not fit the grid.
+    """
+    step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
+    if not held and every < 0.99 * step:
+        raise ValueError(f"resample.every is {every:g} s, but rows lie {step:g} s apart; set it to that or more")
+    n_rows = (float(time[-1]) - float(time[0])) / every + 1.0
+    if n_rows > max(_MOST_ROWS, _MOST_TIMES_MORE * len(time)):
+        raise ValueError(f"resample.every = {every:g} s makes {n_rows:,.0f} rows of {len(time):,}; check this time")
+    # Seconds since 1970 in binary are inexact by up to a step of theirs: a row on a border belongs behind it.
+    tolerance = 1e-9 + 2.0 * np.spacing(np.abs(time).max()) / every
+    return np.asarray(np.floor((time - time[0]) / every + tolerance), dtype=np.int64)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from markupsafe import Markup
@@ -22,13 +23,16 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.selection import all_records, select
-from tsadbench.reporting.tables import ENVIRONMENT, finding, frame_of, html_table, ranked
+from tsadbench.reporting.tables import ENVIRONMENT, finding, frame_of, html_table, ranked, source
 from tsadbench.results.judging import judge_outdated
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.extras import extra
 from tsadbench.utils.files import write_file
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.progress import progress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Detectors whose curves and recordings a page shows by default: as many as a figure has colours.
 BEST = 12
@@ -45,7 +49,6 @@ def write_report(
     *,
     labels: Sequence[str] = (),
     best: int | None = None,
-    tell: Callable[[str], object] = lambda _: None,
 ) -> Path:
     """Write ``index.html`` into a folder, and return the file.
 
@@ -62,8 +65,6 @@ def write_report(
         The detectors whose curves and recordings the page holds; by default the best ones and the best floor.
     best
         How many detectors that are, 12 by default; 0 takes all.
-    tell
-        Receives a line about what is left out.
 
     Raises
     ------
@@ -82,167 +83,167 @@ def write_report(
             raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
     frame = frame_of(Leaderboard.from_records(records, checked_in=store.path))
     tables = list(frame.groupby(["dataset", "rules"], sort=False))
-    if len(tables) > _BOARDS:
-        tell(f"{len(tables)} data sets and protocols: the first {_BOARDS} have figures")
     boards = []
-    for place, ((dataset, rules), rows) in enumerate(tables):
-        progress(place, len(tables), f"{dataset}, {rules}")
-        of_board = [record for record in records if (record.dataset, record.rules) == (dataset, rules)]
-        board = _Board(store, rows, of_board, f"b{place}")
-        boards.append(board.content(load, named, BEST if best is None else best, figures=place < _BOARDS))
+    for place, (key, rows) in enumerate(tables):
+        progress(place, len(tables), f"{key[0]}, {key[1]}")
+        of_board = [record for record in records if (record.dataset, record.rules) == key]
+        chosen = _chosen(rows, named, BEST if best is None else best)
+        board = _tables(rows, of_board) | {"key": f"b{place}"}
+        if chosen and place < _BOARDS:
+            board |= _figures(f"b{place}", rows, of_board, chosen)
+            board |= _from_scores(f"b{place}", store, load, of_board[0], str(rows["split"].iloc[0]), chosen, named)
+        boards.append(board)
     text = ENVIRONMENT.get_template("report.html.j2").render(
         title=store.path.name,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
         n_trials=len(records),
         boards=boards,
+        most_rows=_ROWS,
         broken=list(store.broken.items())[:_TRIALS],
-        ranks=_ranks(store, n_datasets=frame["dataset"].nunique()),
-        # Base64 and JSON hold no character that ends a script.
-        plotly=Markup(_packed(get_plotlyjs())),
-        scripts=Markup("\n".join(_source(name) for name in ("tables.js", "report.js"))),
-        styles=Markup("\n".join(_source(name) for name in ("tables.css", "report.css"))),
+        ranks=_ranks(store) if frame["dataset"].nunique() > 1 else None,
+        plotly=_packed(get_plotlyjs()),
+        scripts=source("tables.js", "report.js"),
+        styles=source("tables.css", "report.css"),
     )
     return write_file(folder / "index.html", text)
 
 
-class _Board:
-    """One data set and protocol of a report."""
+def _chosen(rows: pd.DataFrame, named: Sequence[str], best: int) -> list[str]:
+    """Return the detectors whose curves are shown: those named, else the best ones and the best floor."""
+    main = ranked(rows[rows["split"] == rows["split"].iloc[0]])
+    ok = main[main["status"] == "ok"]
+    if named:
+        return [label for label in named if label in set(ok["detector"])]
+    detectors, floors = ok[~ok["floor"]]["detector"], ok[ok["floor"]]["detector"]
+    return [*(detectors.head(best) if best else detectors), *(floors.head(1) if best else floors)]
 
-    def __init__(self, store: Store, rows: pd.DataFrame, records: Sequence[Record], key: str) -> None:
-        self.store, self.rows, self.records, self.key = store, rows, records, key
-        self.first = records[0]
-        self.split = str(rows["split"].iloc[0])
-        self.main = ranked(rows[rows["split"] == self.split])
 
-    def content(
-        self, load: Callable[[str], LabelledDataset], named: Sequence[str], best: int, *, figures: bool
-    ) -> dict[str, object]:
-        """Return what the template shows of it."""
-        splits = list(self.rows.groupby("split", sort=False))
-        tables = [
-            (split, finding(rows), html_table(ranked(rows).head(_ROWS), f"{self.first.dataset}, {split}"), len(rows))
-            for split, rows in splits
-        ]
-        content: dict[str, object] = {
-            "key": self.key,
-            "dataset": self.first.dataset,
-            "rules": self.first.rules,
-            "tables": tables,
-            "most_rows": _ROWS,
-            "trials": [_manifest(record) for record in self.records[:_TRIALS]],
-            "n_trials": len(self.records),
-        }
-        chosen = self.chosen(named, best)
-        if not figures or not chosen:
-            return content
-        content["figures"] = self.table_figures(chosen)
-        try:
-            data = load(self.first.dataset)
-            here = select(
-                self.store, dataset=data, protocol=self.first.protocol, detectors=chosen, split=self.known(data)
+def _tables(rows: pd.DataFrame, records: Sequence[Record]) -> dict[str, object]:
+    """Return the tables of one data set and protocol, and what repeats its trials."""
+    first = records[0]
+    return {
+        "dataset": first.dataset,
+        "rules": first.rules,
+        "tables": [
+            (
+                split,
+                finding(of_split),
+                html_table(ranked(of_split).head(_ROWS), f"{first.dataset}, {split}"),
+                len(of_split),
             )
-            results = here.results(data)
-        except MissingExtraError:
-            raise
-        except TsadbenchError as error:
-            return {**content, "missing": str(error)}
-        compared = self.compared(data, named or [*chosen[:_COMPARED], *chosen[-1:]])
-        return {
-            **content,
-            "about": data.dataset.description.strip().partition("\n\n")[0][:600],
-            "compared": compared,
-            "curves": self.curves(results),
-            "shown": list(dict.fromkeys(result.record.label for result in results)),
-            "recordings": Markup(_packed(self.recordings(results))),
-            "names": list(results[0].recordings),
-        }
+            for split, of_split in rows.groupby("split", sort=False)
+        ],
+        "trials": [_manifest(record) for record in records[:_TRIALS]],
+        "n_trials": len(records),
+    }
 
-    def chosen(self, named: Sequence[str], best: int) -> list[str]:
-        """Return the detectors whose curves are shown: those named, else the best ones and the best floor."""
-        ok = self.main[self.main["status"] == "ok"]
-        if named:
-            return [label for label in named if label in set(ok["detector"])]
-        detectors, floors = ok[~ok["floor"]]["detector"], ok[ok["floor"]]["detector"]
-        return [*(detectors.head(best) if best else detectors), *(floors.head(1) if best else floors)]
 
-    def known(self, data: LabelledDataset) -> str | None:
-        """Return the first split as the data set knows it, or None."""
-        return self.split if self.split in data.dataset.splits else None
+def _figures(key: str, rows: pd.DataFrame, records: Sequence[Record], chosen: Sequence[str]) -> dict[str, object]:
+    """Return what can be drawn without scores: seeds and speed."""
+    from tsadbench.reporting import figures
 
-    def table_figures(self, chosen: Sequence[str]) -> list[tuple[str, Markup]]:
-        """Return seeds and speed."""
-        from tsadbench.reporting import figures
+    split = str(rows["split"].iloc[0])
+    place = {label: i for i, label in enumerate(ranked(rows[rows["split"] == split])["detector"])}
+    trials = figures.trial_frame(sorted(records, key=lambda record: place[record.label]), split)
+    metric = "auprc" if "auprc" in trials else str(trials.columns[6])
+    shown = trials[trials["detector"].isin(chosen) | trials["floor"]]
+    costly = "What quality costs: nothing beats the solid line, no detector the dotted one"
+    drawn = []
+    with _panel(f"{key}-seeds", 4.8, 0.9 + 0.19 * shown["detector"].nunique()) as (ax, svg):
+        figures.seeds(shown, ax, metric)
+    drawn.append(("Seed by seed: a dot a seed, a bar their mean; the best floor is dashed", svg[0]))
+    for cost in ("fit_seconds", "rows_per_second"):
+        with _panel(f"{key}-{cost}", 4.8, 3.4) as (ax, svg):
+            figures.speed(trials, ax, metric, cost)
+        drawn.append((costly, svg[0]))
+    return {"figures": drawn}
 
-        ranks = {label: place for place, label in enumerate(self.main["detector"])}
-        trials = figures.trial_frame(sorted(self.records, key=lambda record: ranks[record.label]), self.split)
-        metric = "auprc" if "auprc" in trials else str(trials.columns[6])
-        shown = trials[trials["detector"].isin(chosen) | trials["floor"]]
-        drawn = []
-        with _panel(self.key, "seeds", 4.8, 0.9 + 0.19 * shown["detector"].nunique()) as (ax, svg):
-            figures.seeds(shown, ax, metric)
-        drawn.append(("Seed by seed: a dot a seed, a bar their mean; the best floor is dashed", svg[0]))
-        for cost in ("fit_seconds", "rows_per_second"):
-            with _panel(self.key, cost, 4.8, 3.4) as (ax, svg):
-                figures.speed(trials, ax, metric, cost)
-            drawn.append(
-                ("What quality costs: no row beats those on the solid line in both; dotted: detectors", svg[0])
-            )
-        return drawn
 
-    def compared(self, data: LabelledDataset, labels: Sequence[str]) -> dict[str, object]:
-        """Return what ``tsadbench compare`` says of some detectors, with its figure."""
-        from tsadbench.reporting.figures.significance import comparison_figure
+def _from_scores(
+    key: str,
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    first: Record,
+    split: str,
+    chosen: Sequence[str],
+    named: Sequence[str],
+) -> dict[str, object]:
+    """Return what needs scores and data: the comparison, curves, recordings; or why they are missing."""
+    try:
+        data = load(first.dataset)
+        of_data = split if split in data.dataset.splits else None
+        here = select(store, dataset=data, protocol=first.protocol, detectors=chosen, split=of_data)
+        results = here.results(data)
+    except MissingExtraError:
+        raise
+    except TsadbenchError as error:
+        return {"missing": str(error)}
+    shown = {result.record.label: result for result in reversed(results)}
+    firsts = {label: shown[label] for label in chosen if label in shown}
+    return {
+        "about": _first_paragraph(data.dataset.description),
+        "compared": _compared(key, store, data, first, of_data, named or [*chosen[:_COMPARED], *chosen[-1:]]),
+        "curves": _curves(key, results, split),
+        "shown": list(firsts),
+        "names": list(results[0].recordings),
+        "recordings": _packed(_recordings(list(firsts.values()))),
+    }
 
-        labels = list(dict.fromkeys(labels))[:BEST]
-        if len(labels) < 2:
-            return {"missing": "Two detectors or more can be compared."}
+
+def _compared(
+    key: str, store: Store, data: LabelledDataset, first: Record, split: str | None, labels: Sequence[str]
+) -> dict[str, object]:
+    """Return what ``tsadbench compare`` says of some detectors, with its figure."""
+    from tsadbench.reporting.figures.significance import comparison_figure
+
+    labels = list(dict.fromkeys(labels))[:BEST]
+    try:
+        found = compare(store, labels, dataset=data, protocol=first.protocol, split=split)
+        with _panel(f"{key}-differences", 5.2, 1.5 + 0.24 * len(labels)) as (ax, svg):
+            comparison_figure(found, ax)
+            if ax.get_legend_handles_labels()[0]:
+                ax.figure.legend(loc="outside lower left", ncols=3)
+    except MissingExtraError:
+        raise
+    except TsadbenchError as error:
+        return {"missing": str(error)}
+    said = found.inference.conclusions
+    return {"svg": svg[0], "sentences": said, "notes": found.sentences[len(said) :]}
+
+
+def _curves(key: str, results: Sequence[TrialResult], split: str) -> list[tuple[str, Markup]]:
+    """Return ROC and precision-recall curves with their titles; a reason where the split has none."""
+    from tsadbench.reporting import figures
+
+    drawn = []
+    for title, draw in (("ROC", figures.roc), ("Precision and recall", figures.precision_recall)):
         try:
-            found = compare(
-                self.store, labels, dataset=data, protocol=self.first.protocol, split=self.known(data)
-            )  # fmt: skip
-            with _panel(self.key, "differences", 6.4, 1.3 + 0.24 * len(labels)) as (ax, svg):
-                comparison_figure(found, ax)
-                if ax.get_legend_handles_labels()[0]:
-                    ax.figure.legend(loc="outside lower left", ncols=4)
-        except MissingExtraError:
-            raise
-        except TsadbenchError as error:
-            return {"missing": str(error)}
-        return {"svg": svg[0], "sentences": found.conclusions, "notes": found.notes}
+            with _panel(f"{key}-{title[:3]}", 4.2, 5.8) as (ax, svg):
+                draw(results, ax, split).set_title("")
+                ax.set_anchor("N")
+                if (legend := ax.get_legend()) is not None:  # below the curves: beside them it is too small on a phone
+                    legend.set_loc("upper left")
+                    legend.set_bbox_to_anchor((0.0, -0.13))
+            drawn.append((title, svg[0]))
+        except UsageError as error:
+            drawn.append((str(error), Markup("")))
+    return drawn
 
-    def curves(self, results: Sequence[TrialResult]) -> list[tuple[str, Markup]]:
-        """Return ROC and precision-recall curves, and the thresholds; a reason where a split has no curve."""
-        from tsadbench.reporting import figures
 
-        drawn = []
-        for title, draw in (("ROC", figures.roc), ("Precision and recall", figures.precision_recall)):
-            try:
-                with _panel(self.key, title[:3], 6.2, 3.6) as (ax, svg):
-                    draw(results, ax, self.split).set_title("")
-                drawn.append((title, svg[0]))
-            except UsageError as error:
-                drawn.append((str(error), Markup("")))
-        return drawn
+def _recordings(results: Sequence[TrialResult]) -> str:
+    """Return the interactive figure of each recording as JSON, in the order of the data set."""
+    from tsadbench.reporting.figures.interactive import interactive
 
-    def recordings(self, results: Sequence[TrialResult]) -> str:
-        """Return each recording's interactive figure as JSON, by its place."""
-        from tsadbench.reporting.figures.interactive import interactive
-
-        firsts = {result.record.label: result for result in reversed(results)}
-        firsts = dict(reversed(firsts.items()))
-        names = list(results[0].recordings)
-        n_series = len(names) * (results[0].data.dataset.test[0].n_sensors + 2 * len(firsts))
-        n_points = min(max(_NUMBERS // n_series, 100), 4000)
-        shown = [
-            interactive({label: one.recordings[name] for label, one in firsts.items()}, n_points).to_json()
-            for name in names
-        ]
-        return f"[{','.join(shown)}]"
+    names = list(results[0].recordings)
+    n_series = len(names) * (results[0].data.dataset.test[0].n_sensors + 2 * len(results))
+    n_points = min(max(_NUMBERS // n_series, 100), 4000)
+    every = ({result.record.label: result.recordings[name] for result in results} for name in names)
+    return f"[{','.join(interactive(one, n_points).to_json() for one in every)}]"
 
 
 @contextmanager
-def _panel(key: str, name: str, width: float, height: float) -> Iterator[tuple[object, list[Markup]]]:
+def _panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[Markup]]]:
     """Give the axes of a new figure, and a list that holds its SVG when the block ends."""
     from matplotlib.figure import Figure
 
@@ -252,41 +253,35 @@ def _panel(key: str, name: str, width: float, height: float) -> Iterator[tuple[o
         figure = Figure(figsize=(width, height), layout="constrained")
         svg: list[Markup] = []
         yield figure.add_subplot(), svg
-        svg.append(Markup(inline_svg(figure, f"{key}-{name}")))
+        svg.append(Markup(inline_svg(figure, name)))
 
 
-def _ranks(store: Store, *, n_datasets: int) -> tuple[str, Markup] | None:
-    """Return the mean ranks over the data sets of a store, with a title; None of a single one."""
+def _ranks(store: Store) -> tuple[str, Markup] | None:
+    """Return the mean ranks over the data sets of a store, with a title; None if no two rows ran on several."""
     from tsadbench.reporting.figures import mean_ranks
 
-    if n_datasets < 2:
-        return None
     try:
-        (found, *_) = rank([store]).over_all
+        (found, *_) = rank([store.path]).over_all
     except (TsadbenchError, ValueError):
         return None
-    frame = found.to_frame().head(60)
-    with _panel("ranks", "r", 6.4, 1.0 + 0.19 * len(frame)) as (ax, svg):
+    frame = found.frame.dropna(subset="rank").head(60)
+    with _panel("ranks", 5.2, 1.0 + 0.19 * len(frame)) as (ax, svg):
         mean_ranks(frame, ax)
     return found.title, svg[0]
 
 
-def _manifest(record: Record) -> dict[str, object]:
-    """Return what repeats a trial, as the page lists it."""
+def _manifest(record: Record) -> tuple[str, str]:
+    """Return a trial's name and what repeats it, as JSON."""
     facts = {"parameters": dict(record.parameters), "seal": record.seal_reason or record.seal, **record.manifest}
     reason = f"{record.status}: {record.reason}" if record.reason else record.status
-    return {
-        "name": f"{record.label}, seed {record.seed}: {reason}",
-        "facts": json.dumps(facts, indent=1, ensure_ascii=False),
-    }
+    return f"{record.label}, seed {record.seed}: {reason}", json.dumps(facts, indent=1, ensure_ascii=False)
+
+
+def _first_paragraph(text: str) -> str:
+    parts = (" ".join(part.split()) for part in text.split("\n\n"))
+    return next((part[:600] for part in parts if part and not part.startswith("#")), "")
 
 
 def _packed(text: str) -> str:
     """Return a text as base64 of its gzip, which browsers unpack."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-
-
-def _source(name: str) -> str:
-    loader = ENVIRONMENT.loader
-    assert loader is not None
-    return loader.get_source(ENVIRONMENT, name)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import TypedDict
 
 import jinja2
@@ -35,7 +36,7 @@ def frame_of(board: Leaderboard) -> pd.DataFrame:
     frame = board.to_frame()
     frame["floor"] = [row.floor for row in board.rows]
     frame["rules"] = [row.rules for row in board.rows]
-    numbers = [name for name in frame if str(name).endswith(("_mean", "_std"))]
+    numbers = [str(name) for name in frame if str(name).endswith(("_mean", "_std"))]
     numbers += ["coverage", "look_ahead", "fit_seconds", "rows_per_second", "peak_memory_mib"]
     return frame.assign(**{name: pd.to_numeric(frame[name], errors="coerce") for name in numbers})
 
@@ -72,6 +73,12 @@ def finding(rows: pd.DataFrame) -> str:
     return f"{best}. {beaten} the best one-liner, {floor}; {len(detectors) - n} do not."
 
 
+def source(*names: str) -> Markup:
+    """Return style sheets or scripts of this package, one after the other."""
+    folder = files(__package__) / "templates"
+    return Markup("\n".join((folder / name).read_text(encoding="utf-8") for name in names))
+
+
 def html_table(rows: pd.DataFrame, caption: str, links: Mapping[str, str] | None = None) -> Markup:
     """Return a table of the rows of one split, sortable by the page's script; a name may lead to a page."""
     shown = ranked(rows)
@@ -97,7 +104,7 @@ def html_table(rows: pd.DataFrame, caption: str, links: Mapping[str, str] | None
             first,
             cell("" if pd.isna(margin) else number(margin, 2, signed=True), margin, sign),
             *rest,
-            cell(number(row["fit_seconds"], 1) if ok else "-", row["fit_seconds"], "cost"),
+            cell(_seconds(row["fit_seconds"]) if ok else "-", row["fit_seconds"], "cost"),
             cell(remark, remark, "remarks"),
         ]
         body.append({"floor": bool(row["floor"]), "causal": not row["look_ahead"] > 0, "cells": cells})
@@ -115,6 +122,10 @@ def cell(text: str, value: float | str | None = None, kind: str = "", link: str 
     if isinstance(value, float) and pd.isna(value):
         value = None
     return {"text": text, "value": text if value is None and not kind else value, "kind": kind, "link": link}
+
+
+def _seconds(value: float) -> str:
+    return "-" if pd.isna(value) else f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "<.1"
 
 
 def _metric(row: pd.Series[float], name: str, *, ok: bool, best: float | None) -> Cell:

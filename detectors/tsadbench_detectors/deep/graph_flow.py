@@ -15,15 +15,7 @@ _LARGEST_LOG_SCALE = 3.0
 
 
 class Network(nn.Module):
-    """Encoder, graph and flow.
-
-    Parameters
-    ----------
-    n_sensors
-        Sensors of a row.
-    hidden_size, blocks
-        Width of the LSTM, of the conditions and of the flow's hidden layers; blocks of the flow.
-    """
+    """Encoder, graph and flow."""
 
     def __init__(self, n_sensors: int, hidden_size: int, blocks: int) -> None:
         super().__init__()
@@ -94,13 +86,7 @@ class Network(nn.Module):
 
 
 class Affine(nn.Module):
-    """A block of the flow: ``u = (x - m(d)) exp(-s(d))``.
-
-    Parameters
-    ----------
-    hidden_size
-        Width of d and of the hidden layer.
-    """
+    """A block of the flow: ``u = (x - m(d)) exp(-s(d))``."""
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()

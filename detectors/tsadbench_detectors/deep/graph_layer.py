@@ -1,4 +1,4 @@
-"""Graph layers of torch_geometric over one sensor graph, for a batch of windows."""
+"""Graph layers over one sensor graph, for a batch of windows."""
 
 from __future__ import annotations
 
@@ -8,19 +8,33 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-with warnings.catch_warnings():
-    # torch_geometric uses deprecated parts of PyTorch, and users of a detector can do nothing about that.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from torch_geometric.nn import DenseGATConv, DenseGCNConv, DenseGraphConv, TransformerConv
-
 Backbone: TypeAlias = Literal["sage", "gcn", "gat", "transformer"]
 
 
-class DenseTransformerConv(TransformerConv):  # type: ignore[misc]
-    """torch_geometric's graph transformer with one head, for an adjacency matrix instead of a list of edges."""
+class SageLayer(nn.Module):
+    """GraphSAGE with weighted messages, ``W1 h_i + b + W2 sum_j A[i, j] h_j``."""
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__()
+        self.lin_rel, self.lin_root = nn.Linear(n_in, n_out), nn.Linear(n_in, n_out, bias=False)
+        _draw_again(self)
 
     def forward(self, nodes: Tensor, adjacency: Tensor) -> Tensor:
-        """Return [batch, n_nodes, n_out]; messages go from node j to node i if ``adjacency[i, j] > 0``."""
+        """Return [batch, n_nodes, n_out] for [batch, n_nodes, n_in]."""
+        return torch.as_tensor(self.lin_rel(adjacency @ nodes) + self.lin_root(nodes))
+
+
+class TransformerLayer(nn.Module):
+    """A graph transformer with one head; messages go from node j to node i if ``A[i, j] > 0``."""
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__()
+        self.lin_key, self.lin_query = nn.Linear(n_in, n_out), nn.Linear(n_in, n_out)
+        self.lin_value, self.lin_skip = nn.Linear(n_in, n_out), nn.Linear(n_in, n_out)
+        _draw_again(self)
+
+    def forward(self, nodes: Tensor, adjacency: Tensor) -> Tensor:
+        """Return [batch, n_nodes, n_out] for [batch, n_nodes, n_in]."""
         query, key, value = self.lin_query(nodes), self.lin_key(nodes), self.lin_value(nodes)
         # The softmax of a node without neighbours would be NaN, and so would its gradient.
         has_neighbours = (adjacency > 0).any(dim=1, keepdim=True)
@@ -29,7 +43,23 @@ class DenseTransformerConv(TransformerConv):  # type: ignore[misc]
         return torch.as_tensor(self.lin_skip(nodes) + has_neighbours * (weights @ value))
 
 
-_LAYERS = {"sage": DenseGraphConv, "gcn": DenseGCNConv, "gat": DenseGATConv, "transformer": DenseTransformerConv}
+def _draw_again(layer: nn.Module) -> None:
+    """Draw the weights twice, as torch_geometric's layers do: seeds keep the results of the committed tables."""
+    for linear in layer.children():
+        linear.reset_parameters()  # type: ignore[operator]  # all children are linear layers
+
+
+def _layer(backbone: Backbone, n_in: int, n_out: int) -> nn.Module:
+    if backbone in ("sage", "transformer"):
+        return SageLayer(n_in, n_out) if backbone == "sage" else TransformerLayer(n_in, n_out)
+    with warnings.catch_warnings():
+        # torch_geometric uses deprecated parts of PyTorch, and users of a detector can do nothing about that. Imported
+        # here, because that takes as long as importing PyTorch, and the default needs none of it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from torch_geometric.nn import DenseGATConv, DenseGCNConv
+
+    made: nn.Module = {"gcn": DenseGCNConv, "gat": DenseGATConv}[backbone](n_in, n_out)
+    return made
 
 
 class GraphLayer(nn.Module):
@@ -51,9 +81,8 @@ class GraphLayer(nn.Module):
 
     def __init__(self, backbone: Backbone, n_in: int, n_out: int, adjacency: Tensor) -> None:
         super().__init__()
-        self.layer: nn.Module = _LAYERS[backbone](n_in, n_out)
+        self.layer = _layer(backbone, n_in, n_out)
         if backbone == "sage":
-            # A mean over the number of neighbours: torch_geometric's dense mean divides by the sum of their weights.
             adjacency = adjacency / (adjacency > 0).sum(dim=0).clamp(min=1)
         self.register_buffer("adjacency", adjacency.t().contiguous(), persistent=False)
 

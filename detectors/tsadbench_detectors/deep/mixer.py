@@ -12,21 +12,7 @@ _EPSILON = 1e-5
 
 
 class Mixer(nn.Module):
-    """Forecasts the next row from a window: blocks of a TSMixer in a reversible instance normalisation (RevIN).
-
-    Parameters
-    ----------
-    window
-        Rows that it sees.
-    n_sensors
-        Sensors of a row.
-    hidden_size
-        Width of the hidden layer that mixes sensors.
-    blocks
-        How many blocks there are, at least 1.
-    normalised
-        Whether each sensor's window is brought to mean 0 and variance 1, and its forecast back.
-    """
+    """Forecasts the next row from a window: blocks of a TSMixer in a reversible instance normalisation (RevIN)."""
 
     def __init__(self, window: int, n_sensors: int, hidden_size: int, blocks: int, *, normalised: bool) -> None:
         super().__init__()
@@ -51,13 +37,7 @@ class Mixer(nn.Module):
 
 
 class MixerBlock(nn.Module):
-    """Mixes each sensor's rows, then each row's sensors; either is added to what it is made from.
-
-    Parameters
-    ----------
-    window, n_sensors, hidden_size
-        As for `Mixer`.
-    """
+    """Mixes each sensor's rows, then each row's sensors; either is added to what it is made from."""
 
     def __init__(self, window: int, n_sensors: int, hidden_size: int) -> None:
         super().__init__()

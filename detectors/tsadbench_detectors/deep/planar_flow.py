@@ -30,9 +30,10 @@ class PlanarFlow(nn.Module):
         along = (self.direction * self.weight).sum(dim=1, keepdim=True)
         lacking = functional.softplus(along) - 1.0 - along
         directions = self.direction + lacking * self.weight / self.weight.square().sum(dim=1, keepdim=True)
-        log_determinants = []
+        flat, bends = latents.flatten(0, -2), []
         for u, w, b in zip(directions, self.weight, self.bias, strict=True):
-            bend = torch.tanh(latents @ w + b)
-            latents = latents + bend[..., None] * u
-            log_determinants.append(torch.log1p((u @ w) * (1.0 - bend.square())))
-        return latents, torch.stack(log_determinants).sum(dim=0)
+            bends.append(torch.addmv(b, flat, w).tanh())
+            flat = torch.addr(flat, bends[-1], u)
+        inner = (directions * self.weight).sum(dim=1, keepdim=True)
+        log_determinants = torch.log1p(inner * (1.0 - torch.stack(bends).square()))
+        return flat.view(latents.shape), log_determinants.sum(dim=0).view(latents.shape[:-1])

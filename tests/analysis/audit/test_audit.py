@@ -10,8 +10,8 @@ import pytest
 from tests.helpers.protocol_plant import SENSORS, plant
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit.labels import position_scores
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
-from tsadbench.analysis.audit.predictors import position_scores
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 
 
@@ -33,8 +33,8 @@ def grades(found) -> dict[str, str]:
     return {finding.about: finding.grade for finding in found.findings}
 
 
-def sentence(found, about: str) -> str:
-    return next(finding.sentence for finding in found.findings if finding.about == about)
+def auroc(found) -> dict[str, float]:
+    return found["position"].tables[0].frame.set_index("predictor")["AUROC"].to_dict()
 
 
 def test_the_position_score_is_the_share_of_other_sessions_recordings_that_are_anomalous_there():
@@ -52,7 +52,7 @@ def test_the_position_score_is_the_share_of_other_sessions_recordings_that_are_a
 def test_a_sound_plant_gets_no_fault():
     found = audit(sound())
     assert "fault" not in grades(found).values(), found.findings
-    assert {one.name for one in found.predictors} == {
+    assert set(found["position"].tables[0].frame["predictor"]) == {
         "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour",
     }  # fmt: skip
 
@@ -62,8 +62,8 @@ def test_faults_that_always_begin_at_the_same_row_are_found():
     data = plant(given.dataset.train, given.dataset.test, {one.id: slice(60, 90) for one in given.dataset.test})
     found = audit(data)
     assert grades(found)["position"] == "fault"
-    assert next(one.auroc for one in found.predictors if one.name == "position") == 1.0
-    assert "AUROC 1.000" in sentence(found, "position")
+    assert auroc(found)["position"] == 1.0
+    assert "AUROC 1.000" in found["position"].sentence
 
 
 def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
@@ -91,21 +91,21 @@ def test_gaps_repeated_rows_and_sensors_that_never_move():
         (recording("free", 50, start=0.0),), (Recording("odd", values, SENSORS, time + 1e6),), {"odd": slice(3, 8)}
     )
     found = audit(data)
-    odd = found.recordings[1]
-    assert (odd.step_seconds, odd.duplicates, odd.constant) == (1.0, 1, ("flow",))
-    assert [(gap.row, gap.seconds) for gap in odd.gaps] == [(12, 31.0)]
-    assert (odd.n_anomalous, odd.first_anomalous) == (5, 3)
-    assert re.search(r"\b31 s\b.*\b12\b.*\bodd\b", sentence(found, "gaps"))
-    assert re.search("flow.* odd", sentence(found, "constant"))
+    odd = found["duplicates"].tables[0].frame.iloc[1]
+    assert tuple(odd[["step, s", "repeated rows", "never move"]]) == (1.0, 1, "flow")
+    assert tuple(odd[["anomalous", "from row"]]) == (5, 3)
+    assert found["gaps"].tables[0].frame.to_numpy().tolist() == [["odd", 12, 31.0]]
+    assert re.search(r"\b31 s\b.*\b12\b.*\bodd\b", found["gaps"].sentence)
+    assert re.search("flow.* odd", found["constant"].sentence)
 
 
 def test_a_shift_between_training_and_normal_test_rows():
     test = (recording("a", 100, seed=1, offset=30.0),)
     found = audit(plant((recording("free", 200),), test, {"a": slice(0, 20)}, {"overall": ("a",), "valve": ("a",)}))
     assert grades(found)["shift"] == "fault"
-    shift = next(one for one in found.shifts if one.split == "valve" and one.sensor == "flow")
-    assert shift.z == pytest.approx(30.0, rel=0.1)
-    assert shift.outside == 1.0
+    shift = found["shift"].tables[0].frame.set_index(["where", "sensor"]).loc[("valve", "flow")]
+    assert shift["z"] == pytest.approx(30.0, rel=0.1)
+    assert shift["outside the training range"] == 1.0
 
 
 @pytest.mark.skab
@@ -113,20 +113,19 @@ def test_what_is_known_of_skab(skab_directory):
     from tsadbench.datasets.shipped import load_skab
 
     found = audit(load_skab(DataOptions(directory=skab_directory)))
-    by_name = {one.name: one for one in found.predictors}
     # Learned from the other three sessions; from the other 33 files, most of them of the same session, it is .937.
-    assert by_name["position"].auroc == pytest.approx(0.926, abs=0.001)
-    assert by_name["max-z"].auroc == pytest.approx(0.756, abs=0.005)
-    jumps = sorted((gap.seconds for one in found.recordings for gap in one.gaps), reverse=True)
-    assert jumps[:6] == [247.0, 76.0, 65.0, 64.0, 54.0, 33.0]
-    flow = {one.split: one for one in found.shifts if one.sensor == "Volume Flow RateRMS"}
-    assert flow["valve1"].train_median == pytest.approx(125, abs=1)
-    assert flow["valve1"].test_median == pytest.approx(32, abs=1)
-    assert next(one for one in found.recordings if one.id == "other/2").first_anomalous == 104
-    assert [(one.first, one.second, one.n_rows, one.n_contradicting) for one in found.shared] == [
-        ("anomaly-free", "other/5", 572, None),
-        ("other/2", "other/3", 120, 0),
-        ("other/3", "other/4", 228, 57),
-        ("other/10", "other/11", 21, 0),
+    assert auroc(found)["position"] == pytest.approx(0.926, abs=0.001)
+    assert auroc(found)["max-z"] == pytest.approx(0.756, abs=0.005)
+    assert found["gaps"].tables[0].frame["s"].tolist()[:6] == [247.0, 76.0, 65.0, 64.0, 54.0, 33.0]
+    shifts = found["shift"].tables[0].frame.set_index(["where", "sensor"])
+    medians = shifts.loc[("valve1", "Volume Flow RateRMS"), ["training median", "test median"]]
+    assert medians.tolist() == pytest.approx([125, 32], abs=1)
+    assert found["duplicates"].tables[0].frame.set_index("recording").loc["other/2", "from row"] == 104
+    shared = found["shared-train-test"].tables[0].frame
+    assert [tuple(row) for row in shared[["first", "second", "rows", "with two labels"]].fillna(-1).to_numpy()] == [
+        ("anomaly-free", "other/5", 572, -1),
         ("other/12", "other/13", 349, 178),
+        ("other/3", "other/4", 228, 57),
+        ("other/2", "other/3", 120, 0),
+        ("other/10", "other/11", 21, 0),
     ]

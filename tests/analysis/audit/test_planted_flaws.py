@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
-from tsadbench.analysis.audit.render import markdown
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 
 SENSORS = ("level", "flow", "speed")
@@ -61,7 +62,13 @@ def grades(data: LabelledDataset) -> dict[str, str]:
 
 
 def sentence(data: LabelledDataset, about: str) -> str:
-    return next(one.sentence for one in audit(data).findings if one.about == about)
+    return audit(data)[about].sentence
+
+
+def only(found, about: str):
+    """Return the only row of the table behind a finding."""
+    (frame,) = (table.frame for table in found[about].tables)
+    return frame.iloc[0]
 
 
 PLANTED = ("trivial", "overlap", "shared-train-test", "shared-test-test", "contradicting-labels", "copies", "shift",
@@ -95,8 +102,7 @@ def test_scaling_by_the_tests_statistics():
     by_both = changed(outer, lambda role, name, values: (values - outer_rows.min(0)) / np.ptp(outer_rows, axis=0))
     assert grades(by_both)["scaling"] == "fault"
     assert "3 of 3 sensors" in sentence(by_both, "scaling")
-    (facts,) = audit(by_both).sensors
-    assert (facts.moving, facts.scaled_by_both, facts.scaled_by_train) == (3, 3, 0)
+    assert tuple(only(audit(by_both), "range")[["move", "scaled by both", "scaled by training"]]) == (3, 3, 0)
     by_train = scaled(train.min(0), train.max(0))
     assert grades(by_train)["scaling"] == "good"
     z_both = changed(data, lambda role, name, values: (values - every.mean(0)) / every.std(0))
@@ -124,12 +130,11 @@ def test_training_rows_in_the_test(clean):
         return values
 
     found = audit(changed(data, planted))
-    (facts,) = found.overlap
     expected = np.isin(
         np.concatenate([one.values for one in changed(data, planted).dataset.test])[:, 0], known[:, 0]
     ).mean()
-    assert facts.test_in_train == pytest.approx(expected)
-    assert {one.about: one.grade for one in found.findings}["overlap"] == "note"
+    assert only(found, "overlap")["test rows in training"] == pytest.approx(expected)
+    assert found["overlap"].grade == "note"
 
 
 def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself_is_to_be_known():
@@ -140,24 +145,26 @@ def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself
     assert grades(drawn)["overlap"] == "fault"
     states = changed(data, lambda role, name, values: np.round(values))
     assert grades(states)["overlap"] == "note"
-    (facts,) = audit(states).overlap
+    facts = only(audit(states), "overlap")
     train = [tuple(row) for one in states.dataset.train for row in one.values]
-    assert facts.train_in_train == pytest.approx(np.mean([row in set(train[:400]) for row in train[400:]]))
+    assert facts["second half of training in the first"] == pytest.approx(
+        np.mean([row in set(train[:400]) for row in train[400:]])
+    )
     test = [tuple(row) for one in states.dataset.test for row in one.values]
     anomalous = np.concatenate(list(states.labels.rows.values()))
-    assert facts.test_in_train == pytest.approx(np.mean([row in set(train) for row in test]))
+    assert facts["test rows in training"] == pytest.approx(np.mean([row in set(train) for row in test]))
     rows = [row in set(train) for row, faulty in zip(test, anomalous, strict=True) if faulty]
-    assert facts.anomalous_in_train == pytest.approx(np.mean(rows))
+    assert facts["anomalous ones"] == pytest.approx(np.mean(rows))
 
 
 def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
     data = sound()
     other = data.dataset.test[0].values
     copied = changed(data, lambda role, name, values: np.array(other) if name == "test2" else values)
-    (copy,) = audit(copied).copies
-    assert (copy.recording, copy.start, copy.stop, copy.source, copy.source_start) == ("test2", 0, 300, "test0", 0)
+    copy = only(audit(copied), "copies")
+    assert tuple(copy)[:5] == ("test2", 0, 300, "test0", 0)
     labels = copied.labels.rows
-    assert copy.n_contradicting == (labels["test0"] != labels["test2"]).sum()
+    assert copy["with two labels"] == (labels["test0"] != labels["test2"]).sum()
     assert grades(copied)["copies"] == "fault"
 
     source = data.dataset.train[1].values
@@ -168,9 +175,9 @@ def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
             values[7:16] = source[:9]  # nine states: too few
         return values
 
-    (copy,) = audit(changed(data, planted)).copies
-    assert (copy.recording, copy.start, copy.stop) == ("test1", 200, 240)
-    assert (copy.source, copy.source_start, copy.roles, copy.n_contradicting) == ("train1", 60, "train and test", None)
+    copy = only(audit(changed(data, planted)), "copies")
+    assert tuple(copy)[:6] == ("test1", 200, 40, "train1", 60, "train and test")
+    assert pd.isna(copy["with two labels"])
     assert grades(changed(data, planted))["copies"] == "fault"
 
 
@@ -181,10 +188,10 @@ def test_a_sensor_that_is_constant_in_training_alone(clean):
         return values
 
     found = audit(changed(sound(), planted))
-    (facts,) = found.sensors
-    assert (facts.never, facts.train_only, facts.test_only, facts.anomalies_only) == ((), (), ("flow",), ())
-    assert facts.off_constant == 1.0
-    assert {one.about: one.grade for one in found.findings}["constant-in-training"] == "fault"
+    facts = only(found, "range")
+    assert facts["never move"] is facts["move in training only"] is facts["move in anomalies only"] is None
+    assert (facts["move in the test only"], facts["off a training constant"]) == ("flow", 1.0)
+    assert found["constant-in-training"].grade == "fault"
 
 
 def test_a_sensor_that_moves_in_anomalous_rows_alone():
@@ -197,24 +204,24 @@ def test_a_sensor_that_moves_in_anomalous_rows_alone():
         return values
 
     found = audit(changed(data, planted))
-    (facts,) = found.sensors
-    assert facts.test_only == facts.anomalies_only == ("speed",)
-    assert facts.off_constant == 0.0
-    assert {one.about: one.grade for one in found.findings}["constant-in-training"] == "note"
-    (events,) = found.events
-    assert (events.trivial, events.best_share, events.best) == (1.0, 1.0, "speed high")
-    assert events.best_by_chance == pytest.approx(0.0, abs=0.1)
+    facts = only(found, "range")
+    assert facts["move in the test only"] == facts["move in anomalies only"] == "speed"
+    assert facts["off a training constant"] == 0.0
+    assert found["constant-in-training"].grade == "note"
+    events = only(found, "events")
+    assert tuple(events[["found", "finds", "best alone"]]) == (1.0, 1.0, "speed high")
+    assert events["alone by chance"] == pytest.approx(0.0, abs=0.1)
 
 
 def test_normal_rows_out_of_range():
     found = audit(changed(sound(), lambda role, name, values: values + np.array([0.0, 0.0, 8.0]) * (role == "test")))
-    (facts,) = found.sensors
+    facts = only(found, "range")
     train = np.concatenate([one.values for one in sound().dataset.train])
-    assert facts.outside == pytest.approx(1.0, abs=0.01)
-    assert {one.about: one.grade for one in found.findings}["range"] == "fault"
-    (facts,) = audit(sound()).sensors
+    assert facts["out of range"] == pytest.approx(1.0, abs=0.01)
+    assert found["range"].grade == "fault"
+    facts = only(audit(sound()), "range")
     normal = np.concatenate([one.values[~sound().labels.rows[one.id]] for one in sound().dataset.test])
-    assert facts.outside == pytest.approx(((normal < train.min(0)) | (normal > train.max(0))).any(1).mean())
+    assert facts["out of range"] == pytest.approx(((normal < train.min(0)) | (normal > train.max(0))).any(1).mean())
 
 
 @pytest.mark.parametrize("kind", ["high", "low", "jumps"])
@@ -233,8 +240,8 @@ def test_events_that_one_threshold_finds(kind):
         return values
 
     shown = changed(data, planted)
-    (facts,) = audit(shown).events
-    assert (facts.n_events, facts.shortest, facts.median, facts.longest) == (9, 15, 15, 15)
+    facts = only(audit(shown), "events")
+    assert tuple(facts[["events", "shortest", "median", "longest"]]) == (9, 15, 15, 15)
     scores = {}
     for one in shown.dataset.test:
         jumps = np.abs(np.diff(one.values, axis=0, prepend=one.values[:1]))
@@ -249,10 +256,10 @@ def test_events_that_one_threshold_finds(kind):
             for start, stop in slices_of(rows)
         ]
     )
-    assert facts.trivial == pytest.approx(found.any(1).mean())
-    assert facts.best_share == pytest.approx(found.mean(0).max())
+    assert facts["found"] == pytest.approx(found.any(1).mean())
+    assert facts["finds"] == pytest.approx(found.mean(0).max())
     assert found.mean(0).max() >= 4 / 9
-    assert facts.best.startswith("flow ")
+    assert facts["best alone"].startswith("flow ")
 
 
 def slices_of(rows) -> list[tuple[int, int]]:
@@ -263,7 +270,7 @@ def slices_of(rows) -> list[tuple[int, int]]:
 def test_the_share_found_by_chance_is_that_of_all_places():
     """Every place of a stretch among the normal rows is tried."""
     data = sound()
-    (facts,) = audit(data).events
+    facts = only(audit(data), "events")
     columns = []
     for one in data.dataset.test:
         jumps = np.abs(np.diff(one.values, axis=0, prepend=one.values[:1]))
@@ -275,7 +282,7 @@ def test_the_share_found_by_chance_is_that_of_all_places():
     for start in range(len(normal) - 15 + 1):
         others = np.delete(normal, slice(start, start + 15), axis=0)
         hits.append((normal[start : start + 15].max(0) > others.max(0)).any())
-    assert facts.by_chance == pytest.approx(np.mean(hits))
+    assert facts["by chance"] == pytest.approx(np.mean(hits))
 
 
 # Entities
@@ -305,19 +312,17 @@ def machines(n: int = 3, loud: tuple[str, ...] = ()) -> LabelledDataset:
 
 def test_each_entity_has_fits_of_its_own():
     found = audit(machines(loud=("m1",)))
-    assert found.entities == ("m0", "m1", "m2")
-    max_z = next(one for one in found.predictors if one.name == "max-z")
-    assert set(max_z.entities) == {"m0", "m1", "m2"}
-    assert max_z.entities["m1"].auroc == 1.0
-    of_each = [one.auroc for one in max_z.entities.values()]
-    assert max_z.auroc == pytest.approx(np.mean(of_each))
-    assert 0.4 < max_z.entities["m0"].auroc < 0.6
+    means, of_each = (table.frame for table in found["position"].tables)
+    max_z = of_each.set_index("entity")["max-z"]
+    assert list(max_z.index) == ["m0", "m1", "m2"]
+    assert max_z["m1"] == 1.0
+    assert means.set_index("predictor").loc["max-z", "AUROC"] == pytest.approx(max_z.mean())
+    assert 0.4 < max_z["m0"] < 0.6
     # One model of all would have seen m1 in the middle, and m2 far out.
-    assert all(one.outside is not None and one.outside < 0.05 for one in found.sensors)
-    assert {one.entity for one in found.shifts} == {"m0", "m1", "m2"}
-    text = markdown(found)
-    assert "## AUROC by entity" in text
-    assert re.search(r"max-z.*\b3 entities", text)
+    assert (found["range"].tables[0].frame["out of range"] < 0.05).all()
+    assert set(found["shift"].tables[0].frame["where"]) == {"m0", "m1", "m2"}
+    assert re.search(r"max-z.*\b3 entities", found.text("markdown"))
+    assert json.loads(found.text("json"))["tables"][0]["rows"][0]["about"] == "anomalies"
 
 
 def one_part(data: LabelledDataset, entity: str) -> LabelledDataset:
@@ -331,15 +336,10 @@ def one_part(data: LabelledDataset, entity: str) -> LabelledDataset:
 def test_an_entity_alone_is_audited_as_it_is_among_others():
     data = machines(loud=("m2",))
     among, alone = audit(data), audit(one_part(data, "m2"))
-    assert replace(among.sensors[2], entity="") == alone.sensors[0]
-    assert replace(among.events[2], entity="") == alone.events[0]
-    assert replace(among.overlap[2], entity="") == alone.overlap[0]
-    for one in alone.predictors:
-        if one.name != "position":  # which is learned from the other recordings
-            assert (one.auroc, one.auprc) == (
-                next(other for other in among.predictors if other.name == one.name).entities["m2"].auroc,
-                next(other for other in among.predictors if other.name == one.name).entities["m2"].auprc,
-            )
-
-
-# Hostile data sets: no traceback, and what can be said is said.
+    for about in ("range", "events"):
+        of_m2, whole = among[about].tables[0].frame.iloc[2], alone[about].tables[0].frame.iloc[0]
+        pd.testing.assert_series_equal(of_m2.drop("entity"), whole, check_names=False)
+    of_m2 = among["position"].tables[1].frame.iloc[2].drop("entity")
+    whole = alone["position"].tables[0].frame.set_index("predictor")["AUROC"]
+    others = whole.index.drop("position")  # which is learned from the other recordings
+    assert of_m2[others].to_dict() == whole[others].to_dict()

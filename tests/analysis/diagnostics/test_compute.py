@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tests.helpers.flags import FLAGGED, make_dataset, rows
-from tsadbench.analysis.diagnostics import GROUPS, of_result, of_splits
-from tsadbench.analysis.diagnostics.affiliation import affiliation
+from tsadbench.analysis.diagnostics import of_result, of_splits
+from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
 from tsadbench.analysis.diagnostics.vus import vus_pr
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.columns import GROUPS
 from tsadbench.results.trial_result import TrialResult
 
 
@@ -21,39 +22,39 @@ def result(add, store) -> TrialResult:
 
 def test_operational_numbers_are_pooled_over_recordings(result):
     found = of_result(result, "overall")
-    assert (found.n_recordings, found.n_events, found.n_found) == (3, 3, 2)
-    assert found.found == pytest.approx(2 / 3)
+    assert (found["n_recordings"], found["n_events"], found["n_found"]) == (3, 3, 2)
+    assert found["found"] == pytest.approx(2 / 3)
     # The onsets of a's event and of b's second one were seen; when b's began, row 7 was flagged.
-    assert found.already_on == 1 / 2
+    assert found["already_on"] == 1 / 2
     # a's event begins at row 5, row 6 is flagged and known two rows later.
-    assert (found.n_delays, found.delay_rows, found.delay_seconds) == (1, 3, 180)
+    assert (found["n_delays"], found["delay_rows"], found["delay_seconds"]) == (1, 3, 180)
     # a: rows 3, 8 and 11; b: rows 5 to 7. Normal: 7 + 4 + 6 rows of a minute; b's gap of 44 minutes is no time.
-    assert found.n_false_alarms == 4
-    assert found.false_alarms_per_hour == pytest.approx(4 / (17 / 60))
-    assert found.false_alarms_per_1000_rows == pytest.approx(4000 / 17)
-    assert found.false_alarm_share == pytest.approx(6 / 17)
+    assert found["n_false_alarms"] == 4
+    assert found["false_alarms_per_hour"] == pytest.approx(4 / (17 / 60))
+    assert found["false_alarms_per_1000_rows"] == pytest.approx(4000 / 17)
+    assert found["false_alarm_share"] == pytest.approx(6 / 17)
     # 40 training and 30 test rows in 2 s.
-    assert found.rows_per_second == 35
-    assert found.vus_pr is found.affiliation_f1 is None
+    assert found["rows_per_second"] == 35
+    assert not {"vus_pr", "affiliation_f1"} & set(found)
 
 
 def test_each_split_has_its_own(result):
     found = of_splits(result, ["a", "b", "c"])
-    assert [one.n_events for one in found.values()] == [1, 2, 0]
-    assert [one.found for one in found.values()] == [1.0, 0.5, None]
-    assert [one.already_on for one in found.values()] == [0.0, 1.0, None]
-    assert [one.delay_rows for one in found.values()] == [3, None, None]
-    assert [one.delay_seconds for one in found.values()] == [180, None, None]
-    assert [one.n_false_alarms for one in found.values()] == [3, 1, 0]
-    assert [one.false_alarms_per_hour for one in found.values()] == pytest.approx([3 / 7 * 60, 1 / 4 * 60, 0])
-    assert [one.false_alarm_share for one in found.values()] == pytest.approx([3 / 7, 3 / 4, 0])
+    assert [one["n_events"] for one in found.values()] == [1, 2, 0]
+    assert [one["found"] for one in found.values()] == [1.0, 0.5, None]
+    assert [one["already_on"] for one in found.values()] == [0.0, 1.0, None]
+    assert [one["delay_rows"] for one in found.values()] == [3, None, None]
+    assert [one["delay_seconds"] for one in found.values()] == [180, None, None]
+    assert [one["n_false_alarms"] for one in found.values()] == [3, 1, 0]
+    assert [one["false_alarms_per_hour"] for one in found.values()] == pytest.approx([3 / 7 * 60, 1 / 4 * 60, 0])
+    assert [one["false_alarm_share"] for one in found.values()] == pytest.approx([3 / 7, 3 / 4, 0])
 
 
 def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
     data = make_dataset()
     # The event whose onset was seen begins at row 8; row 9 is flagged 44 minutes later, and no row comes after it.
     found = of_result(TrialResult(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
-    assert (found.delay_rows, found.delay_seconds) == (1, 44 * 60)
+    assert (found["delay_rows"], found["delay_seconds"]) == (1, 44 * 60)
 
 
 @pytest.mark.parametrize(("character", "found", "share", "already_on"), [("x", 1.0, 1.0, 1.0), (".", 0.0, 0.0, 0.0)])
@@ -61,17 +62,17 @@ def test_all_flagged_and_none_flagged(add, store, character, found, share, alrea
     data = make_dataset()
     flagged = {name: character * len(text) for name, text in FLAGGED.items()}
     one = of_result(TrialResult(add(data, flagged, look_ahead=0), store, data), "overall", GROUPS)
-    assert (one.found, one.false_alarm_share, one.already_on) == (found, share, already_on)
+    assert (one["found"], one["false_alarm_share"], one["already_on"]) == (found, share, already_on)
     # Flagged everywhere, a alarms before and after its event, b between its two, c all along.
-    assert one.n_false_alarms == 4 * share
-    assert one.delay_rows == (0 if found else None)
-    assert one.affiliation_recall == found
-    assert (one.affiliation_precision is None) == (found == 0)
+    assert one["n_false_alarms"] == 4 * share
+    assert one["delay_rows"] == (0 if found else None)
+    assert one["affiliation_recall"] == found
+    assert (one["affiliation_precision"] is None) == (found == 0)
     # Nothing is ranked: what the ranks are worth is the same, flagged or not.
     same = of_result(
         TrialResult(add(data, {name: "." * len(text) for name, text in FLAGGED.items()}), store, data), "a", ["vus"]
     )
-    assert of_result(TrialResult(add(data, flagged), store, data), "a", ["vus"]).vus_pr == same.vus_pr
+    assert of_result(TrialResult(add(data, flagged), store, data), "a", ["vus"])["vus_pr"] == same["vus_pr"]
 
 
 def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
@@ -86,9 +87,9 @@ def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
     )
     assert found["a"] == complete["a"]
     for split, (n_recordings, n_events) in {"overall": (3, 3), "b": (1, 2)}.items():
-        assert {name for name, value in found[split].values(GROUPS).items() if value is not None} == {"rows_per_second"}
-        assert (found[split].n_recordings, found[split].n_events) == (n_recordings, n_events)
-        assert found[split].n_found is found[split].n_false_alarms is found[split].n_delays is None
+        assert (found[split]["n_recordings"], found[split]["n_events"]) == (n_recordings, n_events)
+        defined = {name for name, value in found[split].items() if value is not None}
+        assert defined == {"rows_per_second", "n_recordings", "n_events", "n_causes"}
 
 
 def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
@@ -96,26 +97,28 @@ def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
     parts = {name: result.recordings[name] for name in "ab"}
     counted = {name: (one.scores[2:], one.anomalous[2:]) for name, one in parts.items()}
     each = [vus_pr(scores, anomalous) for scores, anomalous in counted.values()]
-    assert found.vus_pr == pytest.approx(np.mean(each))
+    assert found["vus_pr"] == pytest.approx(np.mean(each))
     # a has one event, b two; c has none and does not count.
-    of_a, of_b = (affiliation(rows(FLAGGED[name])[2:], anomalous) for name, (_, anomalous) in counted.items())
-    assert found.affiliation_precision == pytest.approx((of_a.precision + 2 * of_b.precision) / 3)
-    assert found.affiliation_recall == pytest.approx((of_a.recall + 2 * of_b.recall) / 3)
-    both = found.affiliation_precision + found.affiliation_recall
-    assert found.affiliation_f1 == pytest.approx(2 * found.affiliation_precision * found.affiliation_recall / both)
+    of_a, of_b = (affiliation(zones_of(rows(FLAGGED[name])[2:], anomalous)) for name, (_, anomalous) in counted.items())
+    assert found["affiliation_precision"] == pytest.approx((of_a[0] + 2 * of_b[0]) / 3)
+    assert found["affiliation_recall"] == pytest.approx((of_a[1] + 2 * of_b[1]) / 3)
+    both = found["affiliation_precision"] + found["affiliation_recall"]
+    assert found["affiliation_f1"] == pytest.approx(
+        2 * found["affiliation_precision"] * found["affiliation_recall"] / both
+    )
 
 
 def test_recordings_without_evaluated_rows_take_no_part(add, store):
     data = make_dataset(timeless=("b", "c"))
     found = of_splits(TrialResult(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
     # Of a rows 9 to 11 remain, of b row 9, of c none; row 11 is a false alarm, b's event began before.
-    assert (found["overall"].n_recordings, found["overall"].n_events) == (2, 1)
-    assert (found["overall"].n_false_alarms, found["overall"].false_alarm_share) == (1, pytest.approx(1 / 3))
+    assert (found["overall"]["n_recordings"], found["overall"]["n_events"]) == (2, 1)
+    assert (found["overall"]["n_false_alarms"], found["overall"]["false_alarm_share"]) == (1, pytest.approx(1 / 3))
     # b has no time, but no normal row either.
-    assert found["overall"].false_alarms_per_hour == pytest.approx(1 / 3 * 60)
-    assert found["c"].n_recordings == 0
-    assert set(found["c"].values(["vus", "affiliation"]).values()) == {None}
-    assert found["c"].false_alarms_per_hour is found["c"].false_alarms_per_1000_rows is None
+    assert found["overall"]["false_alarms_per_hour"] == pytest.approx(1 / 3 * 60)
+    assert found["c"]["n_recordings"] == 0
+    assert {found["c"][name] for name in ("vus_pr", "affiliation_precision", "affiliation_f1")} == {None}
+    assert found["c"]["false_alarms_per_hour"] is found["c"]["false_alarms_per_1000_rows"] is None
 
 
 @pytest.mark.parametrize(("split", "groups", "name"), [("overal", GROUPS, "overal"), ("overall", ["vsu"], "vsu")])

@@ -10,7 +10,8 @@ import pytest
 
 from tests.helpers.flags import ANOMALOUS, make_dataset
 from tsadbench import DataError, Leaderboard
-from tsadbench.analysis.diagnostics import DIAGNOSTICS, GROUPS, of_result, with_diagnostics
+from tsadbench.analysis.diagnostics import of_result, with_diagnostics
+from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import TrialResult
 
 ROOT_CAUSE = [one.name for one in DIAGNOSTICS if one.group == "root-cause"]
@@ -32,7 +33,7 @@ def test_they_are_means_and_deviations_over_seeds(board, store, data):
     row = next(row for row in board.rows if row.split == "a")
     each = [of_result(TrialResult(record, store, data), "a", GROUPS) for record in row.records]
     for name in (one.name for one in DIAGNOSTICS):
-        values = [getattr(one, name) for one in each]
+        values = [one[name] for one in each]
         if name in ROOT_CAUSE:  # the events' sensors are not known
             assert values == [None, None]
             assert row.diagnostics[name].mean is None

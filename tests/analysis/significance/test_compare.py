@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import re
 import sys
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
@@ -97,42 +99,40 @@ class TestNumbers:
                     for one in of_seeds
                 ]
                 expected[names, label] = np.mean(values)
-        assert tuple(found.recordings.index) == tuple(f"r{number}" for number in range(12))
-        for unit, values in found.recordings.to_dict("index").items():
-            assert values == pytest.approx({label: expected[(unit,), label] for label in (SEEDED, FIRST)})
-        (pair,) = found.inference.pairs
+        assert found.recordings["left_out"].ne("").tolist() == [False] * 12 + [True]
+        for unit, *values in found.recordings[["recording", SEEDED, FIRST]].to_numpy()[:12]:
+            assert values == pytest.approx([expected[(unit,), label] for label in (SEEDED, FIRST)])
+        (pair,) = found.inference.pairs.itertuples()
         # The two that share rows are judged together, as a split is: their rows are pooled.
         sessions = [("r0", "r1"), *((f"r{number}",) for number in range(2, 12))]
         differences = [expected[names, SEEDED] - expected[names, FIRST] for names in sessions]
-        assert pair.differences == pytest.approx(differences)
+        assert list(found.inference.units[SEEDED] - found.inference.units[FIRST]) == pytest.approx(differences)
         assert pair.mean_difference == pytest.approx(np.mean(differences))
         assert pair.n_units == 11
 
     def test_recordings_that_share_rows_count_once_unless_told_otherwise(self, made):
         found = compare(made, SECOND, FIRST)
-        assert found.sessions["r0 and 1 more"] == ("r0", "r1")
-        assert len(found.sessions) == 11
-        assert re.search(r"\b12 .*\b11 sessions", found.title)
-        assert any("sessions" in note and "r0 + r1" in note for note in found.notes)
+        assert list(found.recordings["session"][:3]) == ["r0 and 1 more", "r0 and 1 more", "r2"]
+        assert len(found.inference.units) == 11
+        assert re.search(r"\b12 .*\b11 sessions", found.tables[0].title)
+        assert any("sessions" in note and "r0 + r1" in note for note in found.sentences)
         alone = compare(made, SECOND, FIRST, independent=True)
-        assert len(alone.sessions) == 12
+        assert len(alone.inference.units) == 12
 
     def test_a_split_of_few_recordings_shows_nothing(self, made):
         found = compare(made, FIRST, SEEDED, split="few")
-        assert tuple(found.recordings.index) == ("r0", "r1", "r2", "r3")
+        assert list(found.recordings["recording"]) == ["r0", "r1", "r2", "r3"]
         assert not found.inference.conclusive
-        (pair,) = found.inference.pairs
-        assert (pair.wilcoxon, pair.p_holm, pair.interval) == (None, None, None)
-        assert list(found.to_frame()["p"]) == [None]
-        assert json.loads(found.to_json())["sessions"]["r2"] == {
-            "recordings": ["r2"],
-            "values": {FIRST: found.recordings[FIRST].iloc[2], SEEDED: found.recordings[SEEDED].iloc[2]},
-        }
+        assert found.to_frame()[["p", "p_holm", "low", "high"]].isna().all(axis=None)
+        pairs, _, sessions, _ = json.loads(found.to_json())["tables"]
+        assert (pairs["rows"][0]["p"], pairs["rows"][0]["wilcoxon"]) == (None, None)
+        values = {label: found.recordings[label].iloc[2] for label in (FIRST, SEEDED)}
+        assert sessions["rows"][1] == {"session": "r2", **values}
 
     def test_the_other_metrics_describe(self, made):
-        (contender, _) = compare(made, FIRST, SEEDED).contenders
-        judged = compare(made, FIRST, SEEDED, metric="auroc").inference.units[FIRST].to_numpy()
-        assert contender.metrics["auroc"] == pytest.approx(judged.mean())
+        described = compare(made, FIRST, SEEDED).detectors.set_index("label")
+        judged = compare(made, FIRST, SEEDED, metric="auroc").inference.units
+        assert described["auroc"].to_dict() == pytest.approx(judged.mean().to_dict())
 
 
 class TestSessions:
@@ -169,22 +169,20 @@ class TestSessions:
         once = self.compared(self.plant(8, **options), tmp_path / "once")
         thrice = self.compared(self.plant(8, copies=3, **options), tmp_path / "thrice")
         assert (len(once.recordings), len(thrice.recordings)) == (8, 24)
-        assert len(thrice.sessions) == 8
-        (first,), (second,) = once.inference.pairs, thrice.inference.pairs
-        assert second.wilcoxon == first.wilcoxon
-        assert second.differences == pytest.approx(first.differences)
-        assert second.interval.low == pytest.approx(first.interval.low)
+        assert len(thrice.inference.units) == 8
+        numbers = once.inference.pairs.select_dtypes("number")
+        pd.testing.assert_frame_equal(thrice.inference.pairs[list(numbers)], numbers)
 
 
 class TestFailures:
     def test_a_detector_with_a_failed_seed_is_a_row_that_says_so(self, made):
         found = compare(made, FIRST, "tests.analysis.significance.test_compare:Fragile", SEEDED)
-        bad = found.contenders[1]
-        assert (bad.status, bad.seeds, bad.metrics) == ("error", (0, 1), {})
-        assert bad.failed[0]["seed"] == 1
-        assert tuple(found.recordings.columns) == (FIRST, SEEDED)
-        assert "no convergence" in found.notes[0]
-        assert "| error in 1 of 2 | - | - |" in found.to_markdown()
+        bad = found.detectors.iloc[1]
+        assert (bad["status"], bad["seeds"]) == ("error", 2)
+        assert np.isnan([bad["auprc"], bad["median"]]).all()
+        assert list(found.inference.units) == [FIRST, SEEDED]
+        assert any("no convergence" in note for note in found.sentences)
+        assert "| error | - | - |" in found.to_markdown()
 
 
 class TestWrongInputs:
@@ -215,7 +213,7 @@ class TestWrongInputs:
 
     def test_without_the_extra_two_are_compared_and_three_name_it(self, made, monkeypatch):
         monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
-        assert compare(made, FIRST, SECOND).inference.pairs
+        assert len(compare(made, FIRST, SECOND).inference.pairs) == 1
         with pytest.raises(MissingExtraError, match=r"pip install 'tsadbench\[stats\]'"):
             compare(made, FIRST, SECOND, SEEDED)
 
@@ -227,17 +225,15 @@ def test_skab_has_four_sessions_and_is_described(skab_directory, tmp_path, tsadb
     assert ran.code == 0, ran.err
     found = tsadbench("compare", tmp_path / "runs", "t2", "t2-q", "--format", "json")
     assert found.code == 0, found.err
-    content = json.loads(found.out)
-    assert [(name, len(one["recordings"])) for name, one in content["sessions"].items()] == [
-        ("valve1", 16), ("valve2", 4), ("other/1-4", 4), ("other/5-14", 10),
-    ]  # fmt: skip
-    assert content["tested"] is content["conclusive"] is False
-    (pair,) = content["pairs"]
+    (pair,), _, sessions, recordings = (table["rows"] for table in json.loads(found.out)["tables"])
+    counts = collections.Counter(one["session"] for one in recordings)
+    assert counts == {"valve1": 16, "valve2": 4, "other/1-4": 4, "other/5-14": 10}
     assert (pair["wilcoxon"], pair["p_holm"], pair["interval"]) == (None, None, None)
     assert pair["sessions_needed"] >= 6
+    of_sessions = {one["session"]: one for one in sessions}
     # A session's value is the table's, on the split that holds the same recordings.
     board = json.loads(tsadbench("leaderboard", tmp_path / "runs", "--format", "json").out)["rows"]
     rows = {(row["label"], row["split"]): row["metrics"]["auprc"]["mean"] for row in board}
     for split in ("valve1", "valve2"):
         for label in ("t2", "t2-q"):
-            assert content["sessions"][split]["values"][label] == pytest.approx(rows[label, split])
+            assert of_sessions[split][label] == pytest.approx(rows[label, split])

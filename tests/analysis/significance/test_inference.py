@@ -46,8 +46,8 @@ def test_where_lower_is_better_the_lower_one_is():
     seven = matrix(7, 0.3)
     found = infer(seven, better="lower")
     assert any(re.match(r"a .*better.* b \(p = \.016\)", line) for line in found.conclusions)
-    assert (found.pairs[0].wins, found.pairs[0].losses) == (7, 0)
-    assert found.mean_ranks == {"a": 1.0, "b": 2.0}
+    assert found.pairs[["wins", "losses"]].to_numpy().tolist() == [[7, 0]]
+    assert found.mean_ranks.to_dict() == {"a": 1.0, "b": 2.0}
 
 
 def test_what_cannot_be_compared():

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, stats
 from statsmodels.stats.power import TTestPower
 
-from tsadbench.analysis.significance.pairs import paired_t_power, sessions_needed
+from tsadbench.analysis.significance.inference import paired_t_power, sessions_needed
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 10, 50, 400])

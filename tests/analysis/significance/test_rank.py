@@ -65,8 +65,8 @@ def runs(tmp_path_factory) -> Path:
 
 
 def places(ranks, split: str = "overall"):
-    (ranking,) = (one for one in ranks.rankings if one.split == split)
-    return {place.label: place for place in ranking.places}
+    (ranking,) = (one for one in ranks.rankings if one.datasets["split"].iloc[0] == split)
+    return {place.detector: place for place in ranking.frame.itertuples()}
 
 
 def test_plain_ranks_are_those_of_the_records(runs):
@@ -79,26 +79,32 @@ def test_plain_ranks_are_those_of_the_records(runs):
         order = sorted(means, key=lambda label: -np.mean(means[label]))
         assert list(places(found, split)) == order
         assert [place.rank for place in places(found, split).values()] == [1, 2, 3, 4, 5]
+        alone = [label for label in order if label not in ("max-z", "random")]
+        assert [places(found, split)[label].detector_rank for label in alone] == [1, 2, 3]
         assert places(found, split)[order[0]].value == pytest.approx(np.mean(means[order[0]]))
     assert places(found)["random"].seeds == 2
     assert places(found)["max-z"].floor
-    assert places(found)[TRUTH].rank_low is None
-    assert found.resampled is None
+    assert np.isnan(places(found)[TRUTH].rank_low)
+    assert np.isnan(places(found)["max-z"].detector_rank)
+    only = package.rank(runs, splits=["even"], detectors=["random"])
+    assert list(places(only, "even")) == ["random"]
+    assert places(only, "even")["random"].rank == places(found, "even")["random"].rank
 
 
 def test_firm_ranks_are_firm_and_loose_ones_loose(runs):
     found = package.rank(runs, stability=True, dataset=PLANT, splits=["overall"], resamples=300)
     ranking = found.rankings[0]
-    assert (ranking.n_sessions, ranking.n_recordings, ranking.n_resamples) == (8, 16, 300)
+    assert ranking.datasets["n_resamples"].tolist() == [300]
+    assert ranking.title.endswith("16 recordings, 8 sessions")
     rows = places(found)
     truth, opposite, half = rows[TRUTH], rows[OPPOSITE], rows[HALF]
-    assert 0.95 < truth.low < truth.value < truth.high <= 1.0
+    assert 0.95 < truth.value_low < truth.value < truth.value_high <= 1.0
     assert (truth.rank_low, truth.rank_high, truth.beats_floors) == (1, 1, 1.0)
     assert (opposite.rank_high, opposite.beats_floors) == (5, 0.0)
-    assert half.low < half.value < half.high
+    assert half.value_low < half.value < half.value_high
     assert half.rank_low < half.rank_high
-    assert rows["max-z"].beats_floors is None
-    assert not ranking.notes
+    assert np.isnan(rows["max-z"].beats_floors)
+    assert len(ranking.sentences) == 1
 
 
 def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
@@ -126,19 +132,19 @@ def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
     best = np.maximum(means["max-z"], means["random"])
     for label in (TRUTH, HALF, OPPOSITE):
         assert found[label].beats_floors == pytest.approx(np.mean(means[label] > best))
-        assert found[label].low == pytest.approx(np.quantile(means[label], 0.05), abs=1e-6)
+        assert found[label].value_low == pytest.approx(np.quantile(means[label], 0.05), abs=1e-6)
         ranks = [1 + sum(means[other][i] > means[label][i] for other in means) for i in range(60)]
-        assert found[label].rank_low == sorted(ranks)[2]
-        assert found[label].rank_high == sorted(ranks)[56]
+        bounds = np.quantile(ranks, (0.05, 0.95))
+        assert (found[label].rank_low, found[label].rank_high) == pytest.approx(tuple(bounds))
 
 
 def test_few_sessions_are_said_to_be_few_and_one_is_not_resampled(runs):
     found = package.rank(runs, stability=True, dataset=PLANT, resamples=20)
-    by_split = {ranking.split: ranking for ranking in found.rankings}
+    by_split = {ranking.datasets["split"].iloc[0]: ranking for ranking in found.rankings}
     assert list(by_split) == ["overall", "first", "even"]
-    assert by_split["even"].notes[0].startswith("2 sessions")
-    assert by_split["first"].places == ()
-    assert "one session" in by_split["first"].notes[0]
+    assert "2 sessions" in by_split["even"].sentences[1]
+    assert by_split["first"].frame.empty
+    assert "one session" in by_split["first"].sentences[1]
     with pytest.raises(UsageError, match=r"rankable, first: 1"):
         package.rank(runs, stability=True, dataset=PLANT, splits=["first"])
 
@@ -153,7 +159,7 @@ def test_a_lower_metric_is_better_where_it_is(tmp_path):
     rows = places(found)
     assert rows[TRUTH].value < rows[OPPOSITE].value
     assert (rows[TRUTH].rank, rows[OPPOSITE].rank) == (1, 2)
-    assert rows[OPPOSITE].beats_floors is None  # no floor takes part
+    assert np.isnan(rows[OPPOSITE].beats_floors)  # no floor takes part
 
 
 @pytest.mark.parametrize(
@@ -163,6 +169,7 @@ def test_a_lower_metric_is_better_where_it_is(tmp_path):
         ({"splits": ["overal"]}, "overal"),
         ({"dataset": "rankabel"}, "rankabel"),
         ({"protocol": "published"}, "published"),
+        ({"detectors": ["max-zz"]}, "max-zz"),
         ({"stability": True, "resamples": 0, "dataset": PLANT}, "resample"),
     ],
 )

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
-from tsadbench.analysis.significance.suite_draws import (
-    Draws,
+from tsadbench.analysis.significance.ranking import (
     above_floors,
-    interval,
-    mean_over_datasets,
-    ranks,
+    critical_difference,
+    draw_datasets,
+    estimates,
+    means,
+    ranks_among,
     wins,
 )
-from tsadbench.analysis.significance.suite_rank import critical_difference
 
 NAN, WORST = np.nan, -np.inf
 # Three detectors on three data sets; the second failed on the last one.
@@ -27,21 +27,20 @@ whole = hnp.arrays(np.float64, (6, 4), elements=st.sampled_from([WORST, 0.1, 0.2
 
 
 def mean_ranks(gains, complete=ALL):
-    return mean_over_datasets([ranks(wins(one), complete) for one in gains]).tolist()
+    ranks = ranks_among(wins(np.hstack(gains)), complete)
+    return np.nanmean(ranks, axis=1).tolist()
 
 
 def test_mean_ranks_by_hand():
-    of_each = [ranks(wins(one), ALL)[:, 0].tolist() for one in GAINS]
+    of_each = ranks_among(wins(np.hstack(GAINS)), ALL).T.tolist()
     assert of_each == [[1, 3, 2], [2.5, 2.5, 1], [1, 3, 2]]
     assert mean_ranks(GAINS) == pytest.approx([4.5 / 3, 8.5 / 3, 5 / 3])
 
 
 def test_win_rates_by_hand():
-    rates = mean_over_datasets([wins(one) for one in GAINS])
-    assert rates[0, 1] == pytest.approx(2.5 / 3)
-    assert rates[1, 0] == pytest.approx(0.5 / 3)
-    assert rates[0, 2] == pytest.approx(2 / 3)
-    assert rates[1, 2] == 0.0
+    won = wins(np.hstack(GAINS))
+    rates = won.mean(axis=2)
+    assert (rates[0, 1], rates[1, 0], rates[0, 2], rates[1, 2]) == pytest.approx((2.5 / 3, 0.5 / 3, 2 / 3, 0.0))
     assert np.isnan(np.diag(rates)).all()
 
 
@@ -58,7 +57,7 @@ def test_the_best_floor_is_that_of_each_data_set_and_column():
 @given(whole)
 def test_ranks_and_friedman_are_scipys(gains):
     complete = np.ones(6, dtype=bool)
-    of_each = [ranks(wins(column[:, None]), complete)[:, 0] for column in gains.T]
+    of_each = ranks_among(wins(gains), complete).T
     np.testing.assert_allclose(of_each, stats.rankdata(-gains.T, axis=1))
     n, k = len(of_each), 6
     spread = sum(np.square(one - (k + 1) / 2).sum() for one in of_each)
@@ -83,32 +82,30 @@ def test_a_dominated_row_moves_no_mean_rank_and_an_incomplete_one_no_rank_at_all
 
 
 def test_draws_take_as_many_data_sets_as_there_are_and_resamples_of_those_that_have_some():
-    draws = Draws.of([1, 4, 2], 3000, seed=0)
-    assert draws.datasets.shape == draws.columns.shape == (3, 3000)
-    shares = np.bincount(draws.datasets.ravel()) / 9000
-    assert shares == pytest.approx([1 / 3] * 3, abs=0.02)
-    for dataset, columns in ((0, [0]), (1, [1, 2, 3]), (2, [1])):
-        drawn = draws.columns[draws.datasets == dataset]
-        assert sorted(set(drawn.tolist())) == columns
-    within = np.bincount(draws.columns[draws.datasets == 1])[1:]
-    assert within / within.sum() == pytest.approx([1 / 3] * 3, abs=0.03)
+    draws = draw_datasets([1, 4, 2], 3000, seed=0)
+    assert draws.shape == (3, 3000)
+    # Columns 1 to 4 are of the second data set, 5 and 6 of the third; none but the first is drawn as it is.
+    shares = np.bincount(draws.ravel(), minlength=7) / 9000
+    assert shares == pytest.approx([1 / 3, 0, 1 / 9, 1 / 9, 1 / 9, 0, 1 / 3], abs=0.02)
+    assert (shares[1], shares[5]) == (0, 0)
 
 
 def test_means_over_draws_are_those_of_a_loop():
     rng = np.random.default_rng(1)
-    values = [rng.normal(size=(2, 1)), rng.normal(size=(2, 5)), rng.normal(size=(2, 3))]
-    values[0][1] = NAN  # the second row lacks the first data set
-    draws = Draws.of([1, 5, 3], 40, seed=2)
-    found = draws.means(values)
+    values = rng.normal(size=(3, 9))
+    values[1, 0], values[2] = NAN, NAN  # the second row lacks the first data set, the third all
+    draws = draw_datasets([1, 5, 3], 40, seed=2)
+    found = means(values, draws)
     for draw in range(40):
-        taken = [values[d][:, c] for d, c in zip(draws.datasets[:, draw], draws.columns[:, draw], strict=True)]
-        assert found[0, draw] == pytest.approx(np.mean([one[0] for one in taken]))
-        second = [one[1] for one in taken if not np.isnan(one[1])]
-        assert np.isnan(found[1, draw]) if not second else found[1, draw] == pytest.approx(np.mean(second))
-    low, high = interval(found)
-    assert low[0] == pytest.approx(np.quantile(found[0], 0.05))
-    assert high[1] == pytest.approx(np.quantile(found[1][~np.isnan(found[1])], 0.95))
-    assert np.isnan(interval(np.full((2, 3), NAN))).all()
+        taken = values[:2, draws[:, draw]]
+        assert found[0, draw] == pytest.approx(taken[0].mean())
+        second = taken[1][~np.isnan(taken[1])]
+        assert np.isnan(found[1, draw]) if not len(second) else found[1, draw] == pytest.approx(np.mean(second))
+    of = estimates("x", values, np.array([0, 1, 6]), draws)
+    assert of["x"][:2] == pytest.approx([values[0, [0, 1, 6]].mean(), values[1, [1, 6]].mean()])
+    assert of["x_low"][0] == pytest.approx(np.quantile(found[0], 0.05))
+    assert of["x_high"][1] == pytest.approx(np.quantile(found[1][~np.isnan(found[1])], 0.95))
+    assert np.isnan([of["x"][2], of["x_low"][2], of["x_high"][2]]).all()
 
 
 def test_intervals_hold_the_mean_as_often_as_they_say():
@@ -116,10 +113,9 @@ def test_intervals_hold_the_mean_as_often_as_they_say():
     rng = np.random.default_rng(0)
     held = 0
     for repetition in range(200):
-        gains = [rng.normal(size=(4, 1)) for _ in range(30)]
-        draws = Draws.of([1] * 30, 200, seed=repetition)
-        low, high = interval(draws.means([ranks(wins(one), np.ones(4, dtype=bool)) for one in gains]))
-        held += bool(low[0] <= 2.5 <= high[0])
+        ranks = ranks_among(wins(rng.normal(size=(4, 30))), np.ones(4, dtype=bool))
+        of = estimates("x", ranks, np.arange(30), draw_datasets([1] * 30, 200, seed=repetition))
+        held += bool(of["x_low"][0] <= 2.5 <= of["x_high"][0])
     assert 0.83 <= held / 200 <= 0.95
 
 

@@ -35,30 +35,30 @@ def over_all(*folders, **options):
 
 
 def by_label(ranking):
-    return {standing.label: standing for standing in ranking.standings}
+    return {row["detector"]: row for row in ranking.frame.to_dict("records")}
 
 
 def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
     ranking = over_all(tables)
     rows = by_label(ranking)
     expected = {"good": (1 + 1.5 + 2) / 3, "max-z": (3 + 3 + 1) / 3, "fair": (2 + 1.5 + 4) / 3, "poor": (4 + 4 + 3) / 3}
-    assert {label: row.mean_rank.value for label, row in rows.items()} == pytest.approx(expected)
-    assert [row.label for row in ranking.standings] == ["good", "max-z", "fair", "poor"]
-    assert rows["good"].beats_floors.value == pytest.approx(2 / 3)
-    assert rows["fair"].beats_floors.value == pytest.approx(2 / 3)
-    assert rows["poor"].beats_floors.value == 0.0
-    assert rows["max-z"].beats_floors.value is None
-    assert (rows["good"].wins, rows["good"].pairs) == (3 + 2.5 + 2, 9)
-    assert (rows["fair"].n_datasets, rows["fair"].n_failed) == (3, 1)
-    assert (rows["fair"].on["three"].status, rows["fair"].on["three"].rank) == ("failed", 4)
-    assert rows["fair"].cells[2:4] == ["fair", "2 of 3"]
-    assert sorted(rows["fair"].cells[5:]) == ["1.5", "2", "failed"]
-    pairs = {(pair.first, pair.second): pair for pair in ranking.pairings}
-    assert pairs["good", "fair"].rate.value == pytest.approx(2.5 / 3)
-    assert pairs["fair", "poor"].rate.value == pytest.approx(2 / 3)
-    assert len(pairs) == 6
-    floors = {part.dataset: part.best_floor for part in ranking.parts}
-    assert floors == {"one": ("max-z", 0.5), "two": ("max-z", 0.5), "three": ("max-z", 0.35)}
+    assert {label: row["rank"] for label, row in rows.items()} == pytest.approx(expected)
+    alone = {"good": (1 + 1.5 + 1) / 3, "max-z": np.nan, "fair": (2 + 1.5 + 3) / 3, "poor": (3 + 3 + 2) / 3}
+    assert {label: row["detector_rank"] for label, row in rows.items()} == pytest.approx(alone, nan_ok=True)
+    assert list(rows) == ["good", "max-z", "fair", "poor"]
+    assert [row["beats_floors"] for row in rows.values()] == pytest.approx([2 / 3, np.nan, 2 / 3, 0.0], nan_ok=True)
+    assert (rows["good"]["wins"], rows["good"]["pairs"]) == (3 + 2.5 + 2, 9)
+    assert (rows["fair"]["datasets"], rows["fair"]["failed"]) == (3, 1)
+    assert (rows["fair"]["three_status"], rows["fair"]["three_rank"]) == ("failed", 4)
+    (cells,) = (cells for cells in ranking.tables[0].cells() if "fair" in cells)
+    assert cells[4].startswith("2 of 3 ")
+    assert sorted(cells[5:]) == ["1.5", "2", "failed"]
+    rates = ranking.win_rates.set_index(["first", "second"])["rate"]
+    assert rates["good", "fair"] == pytest.approx(2.5 / 3)
+    assert rates["fair", "poor"] == pytest.approx(2 / 3)
+    assert len(rates) == 6
+    floors = ranking.datasets.set_index("dataset")[["best_floor", "best_floor_value"]].T.to_dict("list")
+    assert floors == {"one": ["max-z", 0.5], "two": ["max-z", 0.5], "three": ["max-z", 0.35]}
 
 
 def test_intervals_are_over_draws_of_the_data_sets(tables):
@@ -68,31 +68,31 @@ def test_intervals_are_over_draws_of_the_data_sets(tables):
     ranks = [1.0, 1.5, 2.0]
     means = [(a + b + c) / 3 for a in ranks for b in ranks for c in ranks]
     low, high = np.quantile(means, (0.05, 0.95), method="inverted_cdf")
-    assert (row.mean_rank.low, row.mean_rank.high) == pytest.approx((low, high))
+    assert (row["rank_low"], row["rank_high"]) == pytest.approx((low, high))
     # Two of three data sets: none is drawn in one of 27 draws, both alone in eight.
-    assert (row.beats_floors.low, row.beats_floors.high) == pytest.approx((1 / 3, 1.0))
-    assert ranking.n_draws == 4000
-    assert any(note.startswith("3 data sets are few") for note in ranking.notes)
+    assert (row["beats_floors_low"], row["beats_floors_high"]) == pytest.approx((1 / 3, 1.0))
+    assert any("4,000 draws" in note for note in ranking.sentences)
+    assert any(note.startswith("3 data sets are few") for note in ranking.sentences)
     assert over_all(tables, seed=3).to_json() == over_all(tables, seed=3).to_json()
 
 
-def test_a_row_that_was_not_run_everywhere_is_marked_listed_last_and_moves_nobody(tables):
+def test_a_row_that_was_not_run_everywhere_has_no_mean_rank_is_listed_last_and_moves_nobody(tables):
     before = by_label(over_all(tables))
     commit(tables, made("two", {"partial": 0.99}))
     ranking = over_all(tables)
     after = by_label(ranking)
-    assert {label: after[label].mean_rank.value for label in before} == {
-        label: row.mean_rank.value for label, row in before.items()
-    }
-    row = ranking.standings[-1]
-    assert (row.label, row.complete, row.n_datasets, row.mean_rank.value) == ("partial", False, 1, 1.0)
-    assert row.name == "partial ‡"
-    assert row.beats_floors.value == 1.0
-    assert sorted(row.cells[5:]) == ["-", "-", "1"]
-    assert {found.status for found in row.on.values()} == {"missing", "ok"}
-    pair = next(pair for pair in ranking.pairings if pair.second == "partial" and pair.first == "good")
-    assert (pair.n_datasets, pair.rate.value) == (1, 0.0)
-    assert "‡" in ranking.legend
+    for name in ("rank", "detector_rank"):
+        assert [after[label][name] for label in before] == pytest.approx(
+            [row[name] for row in before.values()], nan_ok=True
+        )
+    *_, row = after.values()
+    assert (row["detector"], row["complete"], row["datasets"], row["lacks"]) == ("partial", False, 1, "one, three")
+    assert np.isnan([row["rank"], row["rank_low"], row["detector_rank"]]).all()
+    assert row["beats_floors"] == row["two_rank"] == 1.0
+    assert sorted(ranking.tables[0].cells()[-1][5:]) == ["-", "-", "1"]
+    pair = ranking.win_rates.set_index(["first", "second"]).loc[("good", "partial")]
+    assert (pair["datasets"], pair["rate"]) == (1, 0.0)
+    assert any("one, three" in note and "partial" in note for note in ranking.sentences)
 
 
 def test_rows_are_matched_without_bounds_on_the_cost_of_a_fit(tmp_path):
@@ -101,10 +101,10 @@ def test_rows_are_matched_without_bounds_on_the_cost_of_a_fit(tmp_path):
     ranking = over_all(folder)
     rows = by_label(ranking)
     assert set(rows) == {"net", "max-z"}
-    assert all(row.complete for row in rows.values())
-    assert rows["net"].on["one"].label == "net"  # the unbounded row counts
-    assert rows["net"].on["two"].label == "net[max_steps=9]"
-    assert any("net[max_steps=9] for net" in note for note in ranking.notes)
+    assert all(row["complete"] for row in rows.values())
+    assert rows["net"]["one_label"] == "net"  # the unbounded row counts
+    assert rows["net"]["two_label"] == "net[max_steps=9]"
+    assert any("two" in note and "max_steps" in note for note in ranking.sentences)
 
 
 def test_marked_rows_take_no_part(tables):
@@ -123,22 +123,17 @@ def test_marked_rows_take_no_part(tables):
     ranking = over_all(tables)
     rows = by_label(ranking)
     assert "leak" not in rows
-    assert rows["good"].on["one"].rank == 1
-    assert [(rows[label].complete, rows[label].on["one"].cell) for label in ("half", "counter")] == [
-        (False, "△"),
-        (False, "∞"),
-    ]
-    notes = "\n".join(ranking.notes)
-    assert "leak failed" not in notes
+    assert rows["good"]["one_rank"] == 1
+    for label in ("half", "counter"):
+        assert (rows[label]["complete"], rows[label]["one_status"], rows[label]["lacks"]) == (False, "marked", "one")
+    assert "leak failed" not in "\n".join(ranking.sentences)
 
 
 def test_a_row_in_two_folders_is_the_firsts_in_which_it_did_not_fail(tables, tmp_path):
     again = commit(tmp_path / "again", made("three", {"fair": 0.9, "good": 0.01, "new": 0.5, "max-z": 0.0}))
     rows = by_label(over_all(tables, again))
-    assert rows["fair"].on["three"].status == "ok"
-    assert rows["good"].on["three"].value == 0.3
-    assert rows["new"].on["three"].value == 0.5
-    assert rows["max-z"].on["three"].value == 0.35
+    assert rows["fair"]["three_status"] == "ok"
+    assert [rows[label]["three_value"] for label in ("good", "new", "max-z")] == [0.3, 0.5, 0.35]
 
 
 @pytest.fixture
@@ -149,14 +144,15 @@ def trio(monkeypatch):
 @pytest.mark.usefixtures("trio")
 def test_a_suite_is_its_data_sets_alone_and_says_which_are_missing(tables):
     ranking = over_all(tables, suites=["trio"])
-    assert (ranking.suite, ranking.datasets, ranking.missing) == ("trio 7", ("three", "one"), ("gone",))
+    assert (ranking.suite, list(ranking.datasets["dataset"])) == ("trio 7", ["three", "one"])
+    assert any("gone" in note for note in ranking.sentences)
     found = package.rank(tables, suites=["trio"])
-    assert {one.dataset for one in found.rankings} == {"one", "three"}
-    assert by_label(ranking)["good"].mean_rank.value == 1.5
+    assert {one.datasets["dataset"].iloc[0] for one in found.rankings} == {"one", "three"}
+    assert by_label(ranking)["good"]["rank"] == 1.5
 
 
 @pytest.mark.usefixtures("trio")
-def test_one_split_a_data_set(tmp_path):
+def test_one_split_a_data_set(tmp_path, monkeypatch):
     judged = {
         split: SplitJudgement({"prac_f1": 0.5, "auroc": 0.5, "auprc": value}, 100, 35, 1.0)
         for split, value in (("overall", 0.9), ("easy", 0.1))
@@ -170,11 +166,14 @@ def test_one_split_a_data_set(tmp_path):
             *made("three", {"good": 0.9, "max-z": 0.5}),
         ],
     )
-    assert {part.split for part in over_all(folder, suites=["trio"]).parts} == {"overall"}
-    easy = over_all(folder, suites=["trio"], splits=["easy"])
-    assert {part.dataset: part.split for part in easy.parts} == {"one": "easy", "three": "overall"}
-    assert by_label(easy)["good"].on["one"].rank == 2
-    assert "one (easy)" in easy.table[1]
+    assert set(over_all(folder, suites=["trio"]).datasets["split"]) == {"overall"}
+    monkeypatch.setitem(SUITES, "split", Suite("split", 1, ("three", "one"), {"one": "easy"}))
+    both = package.rank(folder, suites=["trio", "split"])  # each suite by its own split
+    assert [one.datasets["split"].tolist() for one in both.over_all] == [["overall", "overall"], ["overall", "easy"]]
+    for easy in (over_all(folder, suites=["trio"], splits=["easy"]), both.over_all[1]):
+        assert dict(easy.datasets[["dataset", "split"]].to_numpy()) == {"one": "easy", "three": "overall"}
+        assert by_label(easy)["good"]["one_rank"] == 2
+        assert "one (easy)" in easy.tables[0].header
     with pytest.raises(UsageError, match="'esay'.*'easy'"):
         package.rank(folder, splits=["esay"])
 
@@ -231,14 +230,14 @@ class TestStability:
     def test_sessions_are_drawn_within_drawn_data_sets(self, stores):
         found = package.rank(stores, stability=True, splits=["overall"], resamples=200)
         (ranking,) = found.over_all
-        assert {part.dataset: part.n_resamples for part in ranking.parts} == {"rankable": 200, "other": 200}
+        assert ranking.datasets["n_resamples"].tolist() == [200, 200]
         rows = by_label(ranking)
-        assert rows[TRUTH].mean_rank.value == rows[TRUTH].mean_rank.low == rows[TRUTH].mean_rank.high == 1.0
-        assert rows[TRUTH].beats_floors.low == 1.0
-        assert rows[OPPOSITE].mean_rank.value == 4.0
+        assert rows[TRUTH]["rank"] == rows[TRUTH]["rank_low"] == rows[TRUTH]["rank_high"] == 1.0
+        assert rows[TRUTH]["beats_floors_low"] == 1.0
+        assert rows[OPPOSITE]["rank"] == 4.0
         # By records alone random and max-z keep their places; sessions say that they may change.
         by_records = by_label(package.rank(stores, splits=["overall"]).over_all[0])
         for label, row in rows.items():
-            assert row.mean_rank.value == by_records[label].mean_rank.value
-            assert row.mean_rank.low <= by_records[label].mean_rank.low
-            assert row.mean_rank.high >= by_records[label].mean_rank.high
+            assert row["rank"] == by_records[label]["rank"]
+            assert row["rank_low"] <= by_records[label]["rank_low"]
+            assert row["rank_high"] >= by_records[label]["rank_high"]

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.plans import make_plan
 from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
 from tsadbench import Dataset, Labels, Recording
-from tsadbench.analysis.explanation.explain import explain
+from tsadbench.analysis.explanation import explain
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store

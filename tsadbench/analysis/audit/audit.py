@@ -1,132 +1,124 @@
-"""An audit: facts about a data set, and verdicts on them in sentences."""
+"""Audits a data set, labels included: flaws that make every table over it worth less than it seems."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from tsadbench.analysis.audit import verdicts
-from tsadbench.analysis.audit.events import EventFacts, event_facts
-from tsadbench.analysis.audit.facts import RecordingFacts, facts_of
+import pandas as pd
+
+from tsadbench.analysis.audit import labels, overlap, sensors
 from tsadbench.analysis.audit.findings import Finding
-from tsadbench.analysis.audit.overlap import (
-    Copy,
-    Overlap,
-    SharedRows,
-    copies_of,
-    overlap_of,
-    recordings_sharing_rows,
-)
-from tsadbench.analysis.audit.parts import parts_of
-from tsadbench.analysis.audit.predictors import Predictor, one_liner_scores, predictors
-from tsadbench.analysis.audit.sensors import SensorFacts, Shift, sensor_facts, shifts_of
-from tsadbench.analysis.label_noise import Fit, LabelChange, LabelNoise, label_changes, label_noise
-from tsadbench.base.dataset import Dataset, LabelledDataset
+from tsadbench.analysis.audit.label_noise import Fit, LabelChange, label_changes, label_noise
+from tsadbench.analysis.audit.parts import Part, parts_of
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.leaderboard.formatting import plain
+from tsadbench.leaderboard.render import Table, render
+from tsadbench.utils.text import first_of
 
-SCHEMA = 1
+MARKS = {"good": "✓", "note": "·", "fault": "✗"}
+# A page shows so many rows of a table; JSON and the terminal have all of them.
+MOST_ROWS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """Facts about a data set, and the findings that follow.
-
-    ``events``, ``overlap`` and ``sensors`` stand apart for each entity, which has a model of its own; ``shifts`` for
-    every sensor in every split, or for every entity. ``predictors`` tell how well position, time and one-liners predict
-    the labels, ``label_noise`` what other labels change for these and for stored trials. ``shared`` are pairs of
-    recordings that share rows, ``copies`` stretches that occur twice.
-    """
+    """What was found about a data set, in the order of the checks."""
 
     dataset: str
     version: int
-    entities: tuple[str, ...]
-    recordings: tuple[RecordingFacts, ...]
-    events: tuple[EventFacts, ...]
-    predictors: tuple[Predictor, ...]
-    label_noise: tuple[LabelNoise, ...]
-    overlap: tuple[Overlap, ...]
-    shared: tuple[SharedRows, ...]
-    copies: tuple[Copy, ...]
-    sensors: tuple[SensorFacts, ...]
-    shifts: tuple[Shift, ...]
     findings: tuple[Finding, ...]
 
-    def to_json(self) -> str:
-        """Return the audit as JSON."""
-        return json.dumps({"schema": SCHEMA, **dataclasses.asdict(self)}, indent=1, allow_nan=False) + "\n"
+    def __getitem__(self, about: str) -> Finding:
+        """Return the finding of a check; a KeyError if it found nothing to say."""
+        return {finding.about: finding for finding in self.findings}[about]
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables behind all findings."""
+        return [table for finding in self.findings for table in finding.tables]
+
+    def text(self, form: Literal["json", "markdown"]) -> str:
+        """Return the audit as JSON, its first table the findings, or as a Markdown page, which cuts long tables off."""
+        if form == "json":
+            every = Table("Findings", pd.DataFrame([finding.as_row() for finding in self.findings]))
+            return render([every, *self.tables], form="json")
+        verdicts = [f"- {MARKS[one.grade]} **{one.about}**: {plain(one.sentence)}" for one in self.findings]
+        legend = f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less."
+        tables = [replace(table, frame=table.frame.head(MOST_ROWS)) for table in self.tables]
+        long = [f"{table.title}: the first {MOST_ROWS} of {len(table.frame):,} rows; "
+                f"`tsadbench data audit {self.dataset} --format json` has all."
+                for table in self.tables if len(table.frame) > MOST_ROWS]  # fmt: skip
+        page = [f"# Audit of the data set {plain(self.dataset)}", "", *verdicts, "", legend, "", "## Tables", ""]
+        return "\n".join(page) + "\n" + render(tables, long, "markdown")
 
 
-def audit(
-    data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: LabelNoise | None = None
-) -> Audit:
-    """Audit a data set, labels included. Without labels, every test row counts as normal, and no event is searched."""
-    dataset, labels = data.dataset, data.labels.rows
-    parts = parts_of(data)
-    recordings = (
-        *(facts_of(recording, "train", None) for recording in dataset.train),
-        *(facts_of(recording, "test", labels.get(recording.id)) for recording in dataset.test),
-    )
-    events: tuple[EventFacts, ...] = ()
-    predicting: tuple[Predictor, ...] = ()
-    noises: tuple[LabelNoise, ...] = ()
+def audit(data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: Finding | None = None) -> Audit:
+    """Audit a data set; without labels, every test row counts as normal, and no event is searched.
+
+    ``changes`` of the labels are by default all that `label_changes` makes; ``stored`` is what `label_noise` found of
+    stored trials.
+    """
+    findings = tuple(_findings(data, label_changes(data) if changes is None else changes, stored))
+    return Audit(data.dataset.name, data.dataset.version, findings)
+
+
+def _findings(data: LabelledDataset, changes: Sequence[LabelChange], stored: Finding | None) -> Iterator[Finding]:
+    dataset, parts = data.dataset, parts_of(data)
+    one_liners = () if data.missing else labels.one_liner_scores(parts, dataset.folder)
+    if data.missing:
+        yield _missing(data.missing)
+    else:
+        event_table = labels.event_table(parts)
+        yield labels.anomalies(event_table)
+        yield from _entities(parts)
+        yield labels.events(event_table)
+        yield from labels.predictors(data, parts, one_liners)
+        yield labels.trivial(event_table)
+    pairs = overlap.recordings_sharing_rows(dataset.train, dataset.test, data.labels.rows)
+    copies = overlap.copies_of(data)
+    if dataset.test:
+        yield overlap.overlap(parts)
+        yield from overlap.shared(pairs, copies, data)
+    yield overlap.copies(copies, pairs, sum(one.n_rows for one in dataset.test))
+    sensor_table = sensors.sensor_table(parts)
+    if dataset.test:
+        yield from overlap.sessions(copies, dataset.sessions)
+        yield sensors.shift(parts)
+        yield sensors.out_of_range(sensor_table)
+    yield from sensors.recordings(data)
+    if dataset.test:
+        yield sensors.constant_in_training(sensor_table)
+        yield sensors.scaling(sensor_table)
     if not data.missing:
-        events = tuple(map(event_facts, parts))
-        one_liners = one_liner_scores(parts, dataset.folder)
-        predicting = predictors(data, parts, one_liners)
         fits = [Fit(name, scores) for part in one_liners for name, scores in part.items()]
-        about = f"one-liners on all test rows of {dataset.name}"
-        noise = label_noise(about, fits, data, label_changes(data) if changes is None else changes)
-        noises = (noise,) if stored is None else (noise, stored)
-    overlap = tuple(map(overlap_of, parts))
-    shared = recordings_sharing_rows(dataset.train, dataset.test, labels)
-    copies = copies_of(dataset.train, dataset.test, labels)
-    sensors = tuple(map(sensor_facts, parts))
-    moved = tuple(shift for part in parts for shift in shifts_of(part))
-    of_labels = (
-        verdicts.on_anomalies(events),
-        *verdicts.on_entities(parts),
-        verdicts.on_events(events),
-        *verdicts.on_predictors(predicting),
-        verdicts.on_trivial(events),
-    ) if events else (verdicts.on_missing(data.missing),)  # fmt: skip
-    of_test = (
-        verdicts.on_overlap(overlap),
-        *verdicts.on_shared(shared, copies, _compared(dataset), labelled=bool(labels)),
-        verdicts.on_copies(copies, shared, recordings),
-        *verdicts.on_sessions(copies, dataset.sessions),
-        verdicts.on_shift(moved),
-        verdicts.on_range(sensors),
-    ) if dataset.test else (verdicts.on_copies(copies, shared, recordings),)  # fmt: skip
-    findings = (
-        *of_labels,
-        *of_test,
-        verdicts.on_gaps(recordings),
-        verdicts.on_duplicates(recordings),
-        verdicts.on_constant(recordings, len(dataset.sensors)),
-        *([verdicts.on_still_in_training(sensors), verdicts.on_scaling(sensors)] if dataset.test else []),
-        *map(verdicts.on_label_noise, noises),
-    )
-    return Audit(
-        dataset=dataset.name,
-        version=dataset.version,
-        entities=tuple(part.entity for part in parts if part.entity),
-        recordings=recordings,
-        events=events,
-        predictors=predicting,
-        label_noise=noises,
-        overlap=overlap,
-        shared=shared,
-        copies=copies,
-        sensors=sensors,
-        shifts=moved,
-        findings=findings,
-    )
+        yield label_noise(f"one-liners on all test rows of {dataset.name}", fits, changes)
+    if stored is not None:
+        yield stored
 
 
-def _compared(dataset: Dataset) -> verdicts.Compared:
-    """Return by what `recordings_sharing_rows` compares; times that begin alike are no clock's."""
-    begins = [None if one.time is None else one.time[0] for one in (*dataset.train, *dataset.test)]
-    if None in begins:
-        return verdicts.Compared.VALUES
-    return verdicts.Compared.CLOCK if len(set(begins)) == len(begins) else verdicts.Compared.ELAPSED
+def _missing(missing: str) -> Finding:
+    """Say what the audit cannot look at, for lack of labels or of test recordings."""
+    means = {
+        "labels": "every test row counts as normal in what follows",
+        "test recordings": "nothing is compared with the training recordings",
+    }[missing]
+    sentence = f"No {missing}: {means}; events, and what predicts them, cannot be looked at."
+    return Finding(missing.replace(" ", "-"), "note", sentence, f"no {missing}")
+
+
+def _entities(parts: Sequence[Part]) -> Iterator[Finding]:
+    """Say how many models there are, and which of them cannot be trained or judged; nothing if there is one."""
+    untrained = [part.entity or "the data set" for part in parts if not part.train]
+    one_class = [part.entity for part in parts if part.anomalous.all() or not part.anomalous.any()]
+    sentence = f"{len(parts)} entities, one model each: figures are means over them, scores are never pooled."
+    if untrained:
+        names = first_of(untrained)
+        yield Finding("entities", "fault", f"Without training recordings: {names}.", f"{names} cannot be trained")
+    elif len(parts) > 1 and one_class:
+        brief = f"{len(one_class)} of {len(parts)} entities have test rows of one class"
+        sentence += f" Test rows of one class, which take no part in these means: {first_of(one_class)}."
+        yield Finding("entities", "note", sentence, brief)
+    elif len(parts) > 1:
+        yield Finding("entities", "good", sentence)

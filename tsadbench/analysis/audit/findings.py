@@ -1,16 +1,15 @@
-"""What an audit found, one line each, and the findings on the data sets that ship with tsadbench."""
+"""What an audit found, and the findings on the data sets that ship with tsadbench."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from pydantic import TypeAdapter
+from tsadbench.leaderboard.render import Table
 
 Grade: TypeAlias = Literal["good", "note", "fault"]
 
@@ -21,24 +20,21 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One verdict.
+    """The result of one check of an audit, whose stable name is ``about``, with the tables behind it.
 
-    Parameters
-    ----------
-    about
-        A stable name, for scripts.
-    grade
-        "good"; "note": to be known; "fault": it makes tables over the data set worth less.
-    sentence
-        The result, with its number.
-    brief
-        The same in a few words, for notes under tables; empty if it is good, or another finding's says as much.
+    The grade is "good"; "note": to be known; or "fault": it makes tables over the data set worth less. ``brief`` is the
+    sentence in a few words, for notes under tables; empty if it is good, or another finding's says as much.
     """
 
     about: str
     grade: Grade
     sentence: str
     brief: str = ""
+    tables: tuple[Table, ...] = field(default=(), compare=False)
+
+    def as_row(self) -> dict[str, str]:
+        """Return the finding without its tables."""
+        return {"about": self.about, "grade": self.grade, "sentence": self.sentence, "brief": self.brief}
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -48,17 +44,15 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def shipped_findings(dataset: str, version: int | None = None) -> tuple[Finding, ...]:
     """Return the committed audit findings of a data set that ships with tsadbench, good ones included."""
-    audited = _shipped().datasets.get(dataset)
-    return audited.findings if audited is not None and version in (None, audited.version) else ()
+    audited = _shipped().get(dataset)
+    if audited is None or version not in (None, audited["version"]):
+        return ()
+    return tuple(Finding(**finding) for finding in audited["findings"])
 
 
 def shipped_note(dataset: str, version: int | None = None) -> str:
-    """Return one line for the notes under a table: the faults that the audit of a data set found; empty if none ships.
+    """Return the faults that the audit of a data set found, as a line for notes under tables; empty if none ships.
 
-    Parameters are those of `shipped_findings`.
-
-    Examples
-    --------
     >>> print(shipped_note("pumploop"))
     pumploop: no fault found (docs/audits/pumploop.md).
     """
@@ -67,33 +61,16 @@ def shipped_note(dataset: str, version: int | None = None) -> str:
 
 
 def write_shipped(audits: Mapping[str, tuple[int, Sequence[Finding]]], file: Path = SHIPPED) -> None:
-    """Write findings into the file that ships; data sets that are not given stay as they are."""
-    datasets = dict(_read(file).datasets) if file.is_file() else {}
+    """Write data sets' versions and findings into the file that ships; other data sets stay as they are."""
+    datasets = json.loads(file.read_bytes())["datasets"] if file.is_file() else {}
     for name, (version, findings) in audits.items():
-        datasets[name] = _Audited(version, summary(findings), tuple(findings))
-    by_name = {
-        name: {**one._asdict(), "findings": [dataclasses.asdict(finding) for finding in one.findings]}
-        for name, one in sorted(datasets.items())
-    }
-    content = {"schema": SCHEMA, "datasets": by_name}
+        rows = [finding.as_row() for finding in findings]
+        datasets[name] = {"version": version, "summary": summary(findings), "findings": rows}
+    content = {"schema": SCHEMA, "datasets": dict(sorted(datasets.items()))}
     file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-class _Audited(NamedTuple):
-    version: int
-    summary: str
-    findings: tuple[Finding, ...]
-
-
-class _Shipped(NamedTuple):
-    schema: int
-    datasets: dict[str, _Audited]
-
-
 @cache
-def _shipped() -> _Shipped:
-    return _read(SHIPPED)
-
-
-def _read(file: Path) -> _Shipped:
-    return TypeAdapter(_Shipped).validate_json(file.read_bytes())
+def _shipped() -> dict[str, Any]:
+    datasets: dict[str, Any] = json.loads(SHIPPED.read_bytes())["datasets"]
+    return datasets

@@ -1,40 +1,79 @@
-"""Rows that occur twice: in two recordings, in training and test, and stretches that are copies of others."""
+"""Checks of rows that occur twice: in two recordings, in training and test, and stretches that are copies of others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
+from pandas.util import hash_pandas_object
 from scipy.sparse import csr_array
 
-from tsadbench.analysis.audit.parts import Part
+from tsadbench.analysis.audit.findings import Finding, Grade
+from tsadbench.analysis.audit.parts import Part, by_entity
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.shared_rows import row_digests, shared_rows
+from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, IntArray
+from tsadbench.utils.text import first_of
 
 # A stretch is a copy from so many different states in succession on: a system at rest repeats fewer by itself.
-STATES = 10
-_ODD, _HALF = np.uint64(0xD6E8FEB86659FD93), np.uint64(32)
-_Digests: TypeAlias = NDArray[np.uint64]
+_STATES = 10
+# Shares of test rows that recur in training; how much more often than rows recur within training.
+_SOME_RECUR, _MANY_RECUR, _MORE_OFTEN = 0.01, 0.5, 1.5
+# Share of the test rows in copied stretches.
+_COPIED = 0.005
+_ROLES = ("train and test", "test and test", "train and train")
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRows:
-    """Rows that two recordings share: the same values and, if all recordings have times, the same time.
+def overlap(parts: Sequence[Part]) -> Finding:
+    """Say which shares of the rows recur, by their values alone, whatever their time."""
+    table = by_entity(parts, _recurring)
+    test, anomalous, train, within = table.drop(columns="entity", errors="ignore").mean()
+    if np.isnan(test):
+        return Finding("overlap", "note", "Too few training rows to compare.")
+    of_anomalous = "" if np.isnan(anomalous) else f" ({anomalous:.1%} of the anomalous ones)"
+    sentence = (
+        f"By values alone, {test:.1%} of the test rows{of_anomalous} equal a training row, {train:.1%} of the training "
+        f"rows a test row, and {within:.1%} of the second half of training a row of the first."
+    )
+    sentence += f" Means over {len(parts)} entities." if len(parts) > 1 else ""
+    behind = (Table("Rows that recur, by values alone", table),)
+    if test < _SOME_RECUR:
+        return Finding("overlap", "good", sentence, tables=behind)
+    copied = test >= _MANY_RECUR and test >= _MORE_OFTEN * within
+    brief = f"{test:.0%} of the test rows equal a training row"
+    return Finding("overlap", "fault" if copied else "note", sentence, brief, behind)
 
-    Parameters
-    ----------
-    first, second
-        Ids of the recordings.
-    roles
-        "train and test", "test and test" or "train and train".
-    n_rows
-        The number of different rows that occur in both.
-    n_contradicting
-        The number of these that are anomalous in one and normal in the other; None if one of them has no labels.
+
+def _recurring(part: Part) -> Mapping[str, object]:
+    test = anomalous = train = within = np.nan
+    if half := len(part.train_rows) // 2:
+        whole = Recording("train", part.train_rows, part.sensors)
+        within = _share(shared_rows([whole.rows(0, half), whole.rows(half, whole.n_rows)], untimed="by value")[1])
+        if part.test:
+            tested = Recording("test", part.test_rows, part.sensors)
+            of_train, of_test = shared_rows([whole, tested], untimed="by value")
+            test, anomalous, train = _share(of_test), _share(of_test[part.anomalous]), _share(of_train)
+    return {
+        "test rows in training": test,
+        "anomalous ones": anomalous,
+        "training rows in the test": train,
+        "second half of training in the first": within,
+    }
+
+
+def _share(numbers: IntArray) -> float:
+    return float((numbers >= 0).mean()) if len(numbers) else np.nan
+
+
+class SharedRows(NamedTuple):
+    """Two recordings, "train and test", "test and test" or "train and train", and how many different rows they share.
+
+    ``n_contradicting`` of them are anomalous in one and normal in the other; None if one of the two has no labels.
     """
 
     first: str
@@ -46,173 +85,158 @@ class SharedRows:
 
 def recordings_sharing_rows(
     train: Sequence[Recording], test: Sequence[Recording], labels: Mapping[str, BoolArray]
-) -> tuple[SharedRows, ...]:
-    """Return all pairs of recordings that share rows, in the data set's order.
+) -> list[SharedRows]:
+    """Return all pairs of recordings that share rows: the same values and, if all have times, the same time.
 
-    Without times, rows are compared by their values alone: a system at rest may repeat itself without being copied, so
-    such findings need a second look.
+    Without times, a system at rest may repeat itself without being copied, so such findings need a second look.
     """
     recordings = [*train, *test]
     if not recordings:
-        return ()
-    roles = ["train"] * len(train) + ["test"] * len(test)
+        return []
     numbers = shared_rows(recordings, untimed="by value")
-    place = np.repeat(np.arange(len(recordings)), [recording.n_rows for recording in recordings])
-    number = np.concatenate(numbers)
-    anomalous = np.concatenate([labels.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings])
+    anomalous = [labels.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings]
+    place = np.repeat(np.arange(len(recordings)), [one.n_rows for one in recordings])
+    rows = pd.DataFrame({"place": place, "number": np.concatenate(numbers), "anomalous": np.concatenate(anomalous)})
     # A row counts once a recording, with the label of its first occurrence.
-    pairs, first = np.unique(np.stack([place, number]), axis=1, return_index=True)
-    place, number, anomalous = (of[first[pairs[1] >= 0]] for of in (place, number, anomalous))
-    shape = (len(recordings), int(number.max(initial=0)) + 1)
-    faulty, normal = (
-        csr_array((mask.astype(np.int64), (place, number)), shape=shape) for mask in (anomalous, ~anomalous)
-    )
-    counts = ((faulty + normal) @ (faulty + normal).T).toarray()
-    contradicting = (faulty @ normal.T + normal @ faulty.T).toarray()
-    return tuple(
-        SharedRows(
-            recordings[i].id,
-            recordings[j].id,
-            f"{roles[i]} and {roles[j]}",
-            int(counts[i, j]),
-            int(contradicting[i, j]) if recordings[i].id in labels else None,
-        )
-        for i, j in np.argwhere(np.triu(counts, 1)).tolist()
-    )
+    rows = rows[rows["number"] >= 0].drop_duplicates(["place", "number"])
+    every = (np.ones(len(rows), dtype=np.int64), (rows["place"], rows["number"]))
+    of_all = csr_array(every, shape=(len(recordings), len(place)))
+    faulty = csr_array((rows["anomalous"].astype(np.int64), every[1]), shape=of_all.shape)
+    counts = (of_all @ of_all.T).toarray()
+    one_way = (faulty @ (of_all - faulty).T).toarray()
+    pairs = []
+    for i, j in np.argwhere(np.triu(counts, 1)).tolist():
+        roles = " and ".join("train" if place < len(train) else "test" for place in (i, j))
+        contradicting = int(one_way[i, j] + one_way[j, i]) if recordings[i].id in labels else None
+        pairs.append(SharedRows(recordings[i].id, recordings[j].id, roles, int(counts[i, j]), contradicting))
+    return pairs
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """Which shares of an entity's rows recur, by their values alone, whatever their time.
+def shared(pairs: Sequence[SharedRows], copied: pd.DataFrame, data: LabelledDataset) -> Iterator[Finding]:
+    """Say which rows stand in several recordings, and if there are labels which of these have two."""
+    table = pd.DataFrame(pairs, columns=["first", "second", "roles", "rows", "with two labels"])
+    table = table.astype({"with two labels": "Int64"}).sort_values("rows", ascending=False, kind="stable")
+    behind = (Table("Rows that recordings share", table),) if pairs else ()
+    begins = [None if one.time is None else one.time[0] for one in (*data.dataset.train, *data.dataset.test)]
+    # Times that begin alike are no clock's.
+    by_clock, certain = None not in begins and len(set(begins)) == len(begins), False
+    since = "same time and values" if by_clock else "same time since their beginning, and values"
+    compared = "by values alone, without time" if None in begins else since
+    for roles, what, brief in (
+        (
+            _ROLES[0],
+            "training rows stand in test recordings too: a detector is tested on what it has learned",
+            "training rows stand in the test too",
+        ),
+        (_ROLES[1], "rows stand in two test recordings: they count twice", "test rows count twice"),
+    ):
+        about, rows = "shared-" + roles.replace(" and ", "-"), table.loc[table["roles"] == roles, "rows"]
+        # Unless clocks tell, rows are mostly alike by chance, if they are no part of copied stretches.
+        certain = by_clock or bool(_rows_of(copied, roles) >= rows.sum() / 2)
+        sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
+        if rows.empty:
+            yield Finding(about, "good", f"No row stands in both, {roles} ({compared}).", "", behind)
+        elif certain:
+            yield Finding(about, "fault", sentence, f"{rows.sum():,} {brief}", behind)
+        else:
+            sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
+            yield Finding(about, "note", sentence, f"{rows.sum():,} {brief}", behind)
+        behind = ()
+    if two := table["with two labels"].sum():
+        sentence = f"{two:,} of the rows that test recordings share are anomalous in one, normal in the other."
+        grade: Grade = "fault" if certain else "note"
+        yield Finding("contradicting-labels", grade, sentence, f"{two:,} test rows have two labels")
+    elif data.labels.rows:
+        yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
-    Parameters
-    ----------
-    entity
-        Its name; empty if the data set has at most one.
-    test_in_train, anomalous_in_train
-        Shares of the test rows, and of the anomalous ones, that occur among the training rows; None without any.
-    train_in_test
-        Share of the training rows that occur in the test.
-    train_in_train
-        Share of the second half of the training rows that occur in the first half: how often the system repeats itself.
+
+def _rows_of(copied: pd.DataFrame, roles: str) -> int:
+    return int(copied.loc[copied["roles"] == roles, "rows"].sum())
+
+
+def copies_of(data: LabelledDataset) -> pd.DataFrame:
+    """Return the stretches whose rows occur in the same order, for as long, earlier or in another recording; by length.
+
+    A state is a run of equal rows, compared by values and length, not by time. A stretch of ten different states that
+    occurs twice is a copy of its first occurrence; training recordings come before test recordings. Rows of a state at
+    its ends are not counted if the state lasts longer there. Two labels are known of labelled recordings.
     """
-
-    entity: str
-    test_in_train: float | None
-    anomalous_in_train: float | None
-    train_in_test: float | None
-    train_in_train: float | None
-
-
-def overlap_of(part: Part) -> Overlap:
-    """Return how far an entity's training and test rows are the same."""
-    n_train = len(part.train_rows)
-    if n_train < 2:
-        return Overlap(part.entity, None, None, None, None)
-    whole = part.recording("train")
-    halves = [whole.rows(0, n_train // 2), whole.rows(n_train // 2, n_train)]
-    _, again = shared_rows(halves, untimed="by value")
-    if not part.test:
-        return Overlap(part.entity, None, None, None, _share(again))
-    train, test = shared_rows([whole, part.recording("test")], untimed="by value")
-    return Overlap(part.entity, _share(test), _share(test[part.anomalous]), _share(train), _share(again))
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """A stretch of a recording whose rows occur in the same order, for as long, earlier or in another recording.
-
-    Parameters
-    ----------
-    recording, start, stop
-        The copy: rows ``start`` to ``stop - 1``.
-    source, source_start
-        Where the same rows occur first: training recordings come before test recordings.
-    roles
-        "train and test": a test recording copies a training one; "test and test" or "train and train".
-    n_contradicting
-        How many of its rows have another label there; None if one of them has no labels.
-    """
-
-    recording: str
-    start: int
-    stop: int
-    source: str
-    source_start: int
-    roles: str
-    n_contradicting: int | None
-
-
-def copies_of(
-    train: Sequence[Recording], test: Sequence[Recording], labels: Mapping[str, BoolArray]
-) -> tuple[Copy, ...]:
-    """Return the stretches that are copies, by values alone, in the data set's order.
-
-    A state is a run of equal rows; two are the same if values and length are. A stretch of `STATES` different states
-    that occurs twice is a copy. The rows of a state at its ends are not counted if the state lasts longer there.
-    """
-    recordings = [*train, *test]
-    states = [_states(recording) for recording in recordings]
-    digests = np.concatenate([digest for digest, _ in states])
-    borders = np.cumsum([0, *(len(digest) for digest, _ in states)])
-    owner = np.repeat(np.arange(len(recordings)), np.diff(borders))
-    source = _first_occurrences(digests, owner)
-    copied = source >= 0
-    # A stretch ends where its source jumps, or a recording ends.
-    goes_on = (np.diff(source) == 1) & (np.diff(owner) == 0) & (np.diff(owner[source]) == 0)
-    begins = np.flatnonzero(copied & ~np.concatenate([[False], copied[:-1] & goes_on]))
-    ends = np.flatnonzero(copied & ~np.concatenate([copied[1:] & goes_on, [False]]))
+    train, labels = data.dataset.train, data.labels.rows
+    recordings = [*train, *data.dataset.test]
+    states = pd.concat([_states(recording, place) for place, recording in enumerate(recordings)], ignore_index=True)
+    source, owner = _first_occurrences(states), states["owner"].to_numpy()
+    # A stretch goes on unless its source jumps, or a recording ends.
+    goes_on = (np.diff(source) == 1) & (np.diff(owner) == 0) & (np.diff(owner[source]) == 0) & (source[:-1] >= 0)
+    copied = np.flatnonzero(source >= 0)
+    begins = copied[~np.append(False, goes_on)[copied]]
+    ends = copied[~np.append(goes_on, False)[copied]] + _STATES - 1
     copies = []
-    for first, last in zip(begins.tolist(), ends.tolist(), strict=True):
-        here, there = int(owner[first]), int(owner[source[first]])
-        rows = states[here][1]
-        start, stop = rows[[first - borders[here], last + STATES - borders[here]]].tolist()
-        origin = int(states[there][1][source[first] - borders[there]])
-        names = recordings[there].id, recordings[here].id
-        contradicting = None
-        if all(name in labels for name in names):
-            differ = labels[names[0]][origin : origin + stop - start] != labels[names[1]][start:stop]
-            contradicting = int(np.count_nonzero(differ))
-        roles = " and ".join("train" if one < len(train) else "test" for one in (there, here))
-        copies.append(Copy(names[1], start, stop, names[0], origin, roles, contradicting))
-    return tuple(copies)
+    for first, last, origin in zip(begins.tolist(), ends.tolist(), source[begins].tolist(), strict=True):
+        here, there = owner[first], owner[origin]
+        start, stop, other = states["start"][first], states["stop"][last], states["start"][origin]
+        copy, original, two = recordings[here].id, recordings[there].id, None
+        if copy in labels and original in labels:
+            two = int(np.sum(labels[original][other : other + stop - start] != labels[copy][start:stop]))
+        roles = " and ".join("train" if place < len(train) else "test" for place in (there, here))
+        copies.append((copy, start, stop - start, original, other, roles, two))
+    header = ["copy", "from row", "rows", "source", "from its row", "roles", "with two labels"]
+    table = pd.DataFrame(copies, columns=header).astype({"with two labels": "Int64"})
+    return table.sort_values("rows", ascending=False, kind="stable", ignore_index=True)
 
 
-def _states(recording: Recording) -> tuple[_Digests, IntArray]:
-    """Return a digest of each run of equal rows, values and length; and the first row of each, and the end."""
+def _states(recording: Recording, owner: int) -> pd.DataFrame:
+    """Return the runs of equal rows of a recording, with a digest of their values and length."""
     rows = row_digests(recording, by_time=False)
-    starts = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1], [True]]))
-    return _mixed(_mixed(rows[starts[:-1]]) ^ np.diff(starts).astype(np.uint64)), starts
+    borders = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1], [True]]))
+    digests = hash_pandas_object(pd.DataFrame({"row": rows[borders[:-1]], "length": np.diff(borders)}), index=False)
+    return pd.DataFrame({"owner": owner, "start": borders[:-1], "stop": borders[1:], "digest": digests})
 
 
-def _mixed(bits: _Digests) -> _Digests:
-    """Return other bits, of which each depends on all lower ones."""
-    bits = bits * _ODD
-    return bits ^ (bits >> _HALF)
-
-
-def _first_occurrences(digests: _Digests, owner: IntArray) -> IntArray:
-    """Return for each window of `STATES` different states, by its first one, where it occurs before; -1 if nowhere."""
-    n_windows = len(digests) - STATES + 1
-    source = np.full(len(digests), -1)
-    if n_windows < 1:
+def _first_occurrences(states: pd.DataFrame) -> IntArray:
+    """Return for each window of different states, by its first one, where it occurs before; -1 if nowhere."""
+    source = np.full(len(states), -1)
+    if len(states) < _STATES:
         return source
-    key, before = np.zeros(n_windows, dtype=np.uint64), np.full(len(digests), -1)
-    order = np.argsort(digests, kind="stable")
-    same = digests[order[1:]] == digests[order[:-1]]
-    before[order[1:][same]] = order[:-1][same]
-    latest = np.full(n_windows, -1)
-    for i in range(STATES):
-        key = _mixed(key ^ digests[i : i + n_windows])
-        latest = np.maximum(latest, before[i : i + n_windows])
-    starts = np.arange(n_windows)
-    # Within one recording, and no state of the window occurs in it twice.
-    eligible = starts[(owner[:n_windows] == owner[STATES - 1 :]) & (latest < starts)]
-    _, first, number = np.unique(key[eligible], return_index=True, return_inverse=True)
-    found = eligible[first[number]]
-    source[eligible] = np.where(found < eligible, found, -1)
+    windows, owner = sliding_window_view(states["digest"].to_numpy(), _STATES), states["owner"].to_numpy()
+    different = (np.diff(np.sort(windows, axis=1), axis=1) != 0).all(axis=1)
+    eligible = np.flatnonzero(different & (owner[: len(windows)] == owner[_STATES - 1 :]))
+    keys = hash_pandas_object(pd.DataFrame(windows[eligible]), index=False).to_numpy()
+    first = pd.Series(eligible).groupby(keys).transform("min").to_numpy()
+    source[eligible] = np.where(first < eligible, first, -1)
     return source
 
 
-def _share(numbers: IntArray) -> float | None:
-    return float((numbers >= 0).mean()) if len(numbers) else None
+def copies(table: pd.DataFrame, pairs: Sequence[SharedRows], n_test: int) -> Finding:
+    """Say which stretches occur twice, and how many of the ``n_test`` test rows lie in them."""
+    if table.empty:
+        return Finding("copies", "good", f"No stretch of {_STATES} different states occurs twice.")
+    of_train, of_test, in_train = (_rows_of(table, roles) for roles in _ROLES)
+    longest, two = table.iloc[0], int(table["with two labels"].sum())
+    count, occur = ("1 stretch", "occurs") if len(table) == 1 else (f"{len(table):,} stretches", "occur")
+    sentence = (
+        f"{count} {occur} twice, whatever the time: {of_train:,} test rows copy training rows, {of_test:,} other test "
+        f"rows, {in_train:,} training rows others; the longest is {longest['copy']} from row {longest['from row']:,} "
+        f"on, {longest['rows']:,} rows as in {longest['source']} from row {longest['from its row']:,} on."
+    )
+    if two:
+        sentence += f" {two:,} {'row has' if two == 1 else 'rows have'} another label there."
+    behind = (Table("Stretches that occur twice", table),)
+    share = (of_train + of_test) / n_test if n_test else 0.0
+    if share < _COPIED:
+        return Finding("copies", "note", sentence, f"{count} twice", behind)
+    # `shared` has told of rows that are shared at the same time.
+    told = sum(pair.n_rows for pair in pairs if pair.roles != _ROLES[2]) == of_train + of_test
+    brief = "" if told else f"{share:.1%} of the test rows are copies of others"
+    return Finding("copies", "fault", sentence, brief, behind)
+
+
+def sessions(table: pd.DataFrame, declared: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which test recordings are copies across declared sessions; nothing if none is."""
+    tested = table[table["roles"] == _ROLES[1]]
+    names = zip(tested["source"], tested["copy"], strict=True)
+    if pairs := dict.fromkeys(f"{one} and {other}" for one, other in names if declared.get(one) != declared.get(other)):
+        sentence = (
+            f"Declared as different sessions, though one holds a copy of the other: {first_of(list(pairs))}. "
+            "Statistics take them for independent, which flatters."
+        )
+        yield Finding("sessions", "note", sentence, "sessions that are copies of others count as independent")

@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.text import first_of
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Recordings of one entity, with their labels.
+class Part(NamedTuple):
+    """Recordings of one entity, in the data set's order, and their rows together; it may lack either kind.
 
-    Parameters
-    ----------
-    entity
-        Its name; empty if the data set has at most one, and the part is all of it.
-    train, test
-        Its recordings, in the data set's order. It may lack either.
-    labels
-        For each test recording's id, in that order: [n_rows], True where anomalous; nowhere if nobody has labelled it.
-    splits
-        The data set's splits, without recordings of other entities.
+    ``entity`` is empty if the data set has at most one, and the part is all of it. ``splits`` lack other entities'
+    recordings. Rows are [n_rows, n_sensors]; labels, by test recording's id and of all test rows, are True where
+    anomalous, and all False without labels.
     """
 
     entity: str
+    sensors: tuple[str, ...]
     train: tuple[Recording, ...]
     test: tuple[Recording, ...]
-    labels: Mapping[str, BoolArray]
     splits: Mapping[str, tuple[str, ...]]
-
-    @property
-    def sensors(self) -> tuple[str, ...]:
-        """The sensors' names."""
-        return (*self.train, *self.test)[0].sensors
-
-    @cached_property
-    def train_rows(self) -> FloatArray:
-        """Its training rows, [n_rows, n_sensors]; empty without training recordings."""
-        empty = np.empty((0, len(self.sensors)))
-        return np.concatenate([empty, *(recording.values for recording in self.train)])
-
-    @cached_property
-    def test_rows(self) -> FloatArray:
-        """Its test rows, [n_rows, n_sensors]."""
-        return np.concatenate([np.empty((0, len(self.sensors))), *(recording.values for recording in self.test)])
-
-    @cached_property
-    def anomalous(self) -> BoolArray:
-        """The labels of its test rows, [n_rows]."""
-        return np.concatenate([np.empty(0, dtype=np.bool_), *(self.labels[recording.id] for recording in self.test)])
-
-    def recording(self, role: str) -> Recording:
-        """Return all rows of a role, "train" or "test", as one recording without time."""
-        return Recording(role, self.train_rows if role == "train" else self.test_rows, self.sensors)
+    labels: Mapping[str, BoolArray]
+    train_rows: FloatArray
+    test_rows: FloatArray
+    anomalous: BoolArray
 
 
 def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
@@ -67,18 +39,38 @@ def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
 
     Without any test recording at all, every entity is a part.
     """
-    train, test = (
-        grouped(recordings, lambda recording: data.dataset.entities.get(recording.id, ""))
-        for recordings in (data.dataset.train, data.dataset.test)
+    dataset, parts = data.dataset, []
+    of_train, of_test = (
+        grouped(recordings, lambda recording: dataset.entities.get(recording.id, ""))
+        for recordings in (dataset.train, dataset.test)
     )
-    several = len({*train, *test}) > 1
-    parts = []
-    for entity, recordings in (test or dict.fromkeys(train, tuple[Recording, ...]())).items():
-        labels = {one.id: data.labels.rows.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings}
-        splits = {
-            split: own
-            for split, members in data.dataset.splits.items()
-            if (own := tuple(member for member in members if member in labels))
-        }
-        parts.append(Part(entity if several else "", train.get(entity, ()), recordings, labels, splits))
+    several, none = len({*of_train, *of_test}) > 1, np.empty((0, len(dataset.sensors)))
+    for entity in of_test or of_train:
+        train, test = of_train.get(entity, ()), of_test.get(entity, ())
+        labels = {one.id: data.labels.rows.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in test}
+        members = {split: tuple(one for one in every if one in labels) for split, every in dataset.splits.items()}
+        part = Part(
+            entity if several else "",
+            dataset.sensors,
+            train,
+            test,
+            {split: own for split, own in members.items() if own},
+            labels,
+            np.concatenate([none, *(one.values for one in train)]),
+            np.concatenate([none, *(one.values for one in test)]),
+            np.concatenate([none[:, 0] > 0, *labels.values()]),
+        )
+        parts.append(part)
     return tuple(parts)
+
+
+def by_entity(parts: Sequence[Part], describe: Callable[[Part], Mapping[str, object]]) -> pd.DataFrame:
+    """Return a row for each part, in the column "entity" its name unless the data set has at most one."""
+    frame = pd.DataFrame([{"entity": part.entity, **describe(part)} for part in parts])
+    return frame if any(part.entity for part in parts) else frame.drop(columns="entity")
+
+
+def within(rows: pd.DataFrame) -> str:
+    """Return of which entities some rows of `by_entity` are, " in a, b"; empty if the data set has at most one."""
+    names = list(rows.get("entity", ()))
+    return f" in {first_of(names)}" if names else ""

@@ -1,127 +1,123 @@
-"""What sensors give away: a shift since training, sensors that never move, the statistics that they were scaled by."""
+"""Checks of sensors and recordings: shift since training, what never moves, scaling, gaps in time, repeated rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
-from tsadbench.analysis.audit.parts import Part
+from tsadbench.analysis.audit.findings import Finding, Grade
+from tsadbench.analysis.audit.parts import Part, by_entity, within
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.recording import Recording
+from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.text import first_of
 
-# How far from a bound a value may lie that was scaled to it, in shares of the range, and stored as float32.
-_EXACT = 1e-6
+# Distances from the training mean, in standard deviations.
+_SHIFTED, _FAR = 3.0, 10.0
+# Shares of normal test rows outside the training range of some sensor.
+_OFTEN_OUTSIDE, _ALWAYS_OUTSIDE = 0.5, 0.9
+# Share of the normal test rows in which a sensor that is constant in training is elsewhere.
+_OFF_CONSTANT = 0.1
+# Share of the sensors that run exactly between two bounds, and how far from a bound a value stored as float32 may lie.
+_SCALED, _EXACT = 0.8, 1e-6
 _BOUNDS = ((0.0, 1.0), (-1.0, 1.0))
+# A step in time longer than this many usual ones is a gap.
+_GAP = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """One sensor in the normal rows of one split, against the training rows.
-
-    Parameters
-    ----------
-    split, sensor
-        The rows and the column.
-    train_median, test_median
-        In the sensor's own unit.
-    z
-        Median z-score of the normal test rows by the training rows' mean and standard deviation; None if the sensor is
-        constant in training.
-    outside
-        Share of the normal test rows outside the training rows' range.
-    entity
-        Whose rows; empty if the data set has at most one.
-    """
-
-    split: str
-    sensor: str
-    train_median: float
-    test_median: float
-    z: float | None
-    outside: float
-    entity: str = ""
+def shift(parts: Sequence[Part]) -> Finding:
+    """Say whether normal test rows lie where the training rows lie, in every split or, of several, every entity."""
+    table = pd.concat([pd.DataFrame(), *(frame for part in parts for frame in _shifts(part))], ignore_index=True)
+    if table.empty or not (known := table[table["z"].notna()]).size:
+        known = pd.DataFrame(columns=["where", "z"])
+    # The distance of a sensor that is constant in training is infinite.
+    order = table["z"].abs().fillna(1e9 * table["outside the training range"]) if len(table) else table.index
+    formats = {"training median": None, "test median": None, "z": 1}
+    behind = (Table("Normal test rows against training rows", table.iloc[np.argsort(-order, kind="stable")], formats),)
+    if not (own := known[known["where"] != "overall"]).empty:
+        known = own
+    far = known[known["z"].abs() > _SHIFTED]
+    if far.empty:
+        sentence = "Normal test rows lie where the training rows lie, in every sensor and split."
+        return Finding("shift", "good", sentence, tables=behind if len(table) else ())
+    worst = far.iloc[int(far["z"].abs().argmax())]
+    distance = abs(worst["z"])
+    sentence = (
+        f"Normal test rows do not lie where the training rows lie ({first_of(list(far['where'].unique()), 12)}); "
+        f"furthest is {worst['sensor']} in {worst['where']}: median {worst['test median']:.4g} against "
+        f"{worst['training median']:.4g} in training, {distance:.0f} standard deviations off."
+    )
+    brief = f"normal test rows lie up to {distance:.0f} standard deviations off the training rows"
+    return Finding("shift", "fault" if distance > _FAR else "note", sentence, brief, behind)
 
 
-def shifts_of(part: Part) -> Iterator[Shift]:
-    """Yield the shift of every sensor in every split; of one entity among several, in all of its test rows.
-
-    Splits without normal rows are left out.
-    """
+def _shifts(part: Part) -> Iterator[pd.DataFrame]:
+    """Yield every sensor in the normal rows of a split that has any; of one entity among several, in all its rows."""
     train = part.train_rows
     if not len(train):
         return
-    mean, deviation = train.mean(axis=0), train.std(axis=0)
-    low, high, median = train.min(axis=0), train.max(axis=0), np.median(train, axis=0)
-    by_id = {recording.id: recording.values for recording in part.test}
-    for split, members in {"overall": tuple(by_id)}.items() if part.entity else part.splits.items():
-        normal = np.concatenate([by_id[member][~part.labels[member]] for member in members])
-        if not len(normal):
-            continue
-        medians = np.median(normal, axis=0)
-        outside = ((normal < low) | (normal > high)).mean(axis=0)
-        for i, sensor in enumerate(part.sensors):
-            z = float((medians[i] - mean[i]) / deviation[i]) if low[i] < high[i] else None
-            yield Shift(split, sensor, float(median[i]), float(medians[i]), z, float(outside[i]), part.entity)
+    low, high = train.min(axis=0), train.max(axis=0)
+    deviation = np.where(low < high, train.std(axis=0), np.nan)
+    values = {recording.id: recording.values for recording in part.test}
+    for split, members in {part.entity: tuple(values)}.items() if part.entity else part.splits.items():
+        normal = np.concatenate([values[member][~part.labels[member]] for member in members])
+        if len(normal):
+            medians = np.median(normal, axis=0)
+            columns = {
+                "where": split,
+                "sensor": part.sensors,
+                "training median": np.median(train, axis=0),
+                "test median": medians,
+                "z": (medians - train.mean(axis=0)) / deviation,
+                "outside the training range": ((normal < low) | (normal > high)).mean(axis=0),
+            }
+            yield pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, slots=True)
-class SensorFacts:
-    """What an entity's sensors do in training and in the test.
+def sensor_table(parts: Sequence[Part]) -> pd.DataFrame:
+    """Return what each entity's sensors do in training and in the test.
 
-    ``outside`` is the share of the normal test rows in which at least one sensor lies outside its training range, and
-    ``off_constant`` of those in which a sensor that is constant in training has another value. ``train_only`` and
-    ``test_only`` sensors move in one of the two; ``anomalies_only`` move in anomalous rows alone. Of those that are
-    ``moving`` and take more than two values, ``scaled_by_both``, ``_train``, ``_either`` and ``_each`` count the ones
-    that run exactly from 0 to 1, or -1 to 1, or have mean 0 and deviation 1: over training and test rows together but
-    not over the training rows; the other way round; over the training rows and over both; over the training and over
-    the test rows.
+    "out of range" is the share of the normal test rows in which at least one sensor lies outside its training range,
+    "off a training constant" of those in which a sensor that is constant in training has another value. Of the sensors
+    that move and take more than two values, "scaled by" counts those that run exactly from 0 to 1, or -1 to 1, or have
+    mean 0 and deviation 1: over training and test rows together but not over the training rows ("both"), the other way
+    round ("training"), over the training rows and over both ("either"), over the training and over the test rows
+    ("each").
     """
-
-    entity: str
-    outside: float | None
-    never: tuple[str, ...]
-    train_only: tuple[str, ...]
-    test_only: tuple[str, ...]
-    anomalies_only: tuple[str, ...]
-    off_constant: float | None
-    moving: int
-    scaled_by_both: int
-    scaled_by_train: int
-    scaled_by_either: int
-    scaled_by_each: int
+    return by_entity(parts, _sensors_of)
 
 
-def sensor_facts(part: Part) -> SensorFacts:
-    """Return what an entity's sensors do."""
+def _sensors_of(part: Part) -> Mapping[str, object]:
     train, test = part.train_rows, part.test_rows
-    normal = test[~part.anomalous]
-    both = np.concatenate([train, test])
+    normal, both = test[~part.anomalous], np.concatenate([train, test])
     still, still_train, still_test, still_normal = (
         np.ptp(rows, axis=0) == 0.0 if len(rows) else np.zeros(both.shape[1], dtype=np.bool_)
         for rows in (both, train, test, np.concatenate([train, normal]))
     )
-    outside = off = None
+    outside = off = np.nan
     if len(train) and len(normal):
         beyond = (normal < train.min(axis=0)) | (normal > train.max(axis=0))
-        outside, off = float(beyond.any(axis=1).mean()), float(beyond[:, still_train].any(axis=1).mean())
+        outside, off = beyond.any(axis=1).mean(), beyond[:, still_train].any(axis=1).mean()
     names = np.array(part.sensors, dtype=np.object_)
-    moving = ~still & ~_of_two_values(both)
+    # Sensors of two values are states, which were 0 and 1 from the beginning.
+    moving = ~((both == both.min(axis=0)) | (both == both.max(axis=0))).all(axis=0)
     by_both, by_train, by_test = (_scaled(rows) & moving for rows in (both, train, test))
-    return SensorFacts(
-        entity=part.entity,
-        outside=outside,
-        never=tuple(names[still]),
-        train_only=tuple(names[still_test & ~still]),
-        test_only=tuple(names[still_train & ~still]),
-        anomalies_only=tuple(names[still_normal & ~still]) if len(normal) else (),
-        off_constant=off,
-        moving=int(moving.sum()),
-        scaled_by_both=int((by_both & ~by_train).sum()),
-        scaled_by_train=int((by_train & ~by_both).sum()),
-        scaled_by_either=int((by_train & by_both).sum()),
-        scaled_by_each=int((by_train & by_test).sum()),
-    )
+    return {
+        "out of range": outside,
+        "never move": list(names[still]),
+        "move in training only": list(names[still_test & ~still]),
+        "move in the test only": list(names[still_train & ~still]),
+        "move in anomalies only": list(names[still_normal & ~still]) if len(normal) else [],
+        "off a training constant": off,
+        "move": moving.sum(),
+        "scaled by both": (by_both & ~by_train).sum(),
+        "scaled by training": (by_train & ~by_both).sum(),
+        "scaled by either": (by_train & by_both).sum(),
+        "scaled by each": (by_train & by_test).sum(),
+    }
 
 
 def _scaled(rows: FloatArray) -> BoolArray:
@@ -129,16 +125,121 @@ def _scaled(rows: FloatArray) -> BoolArray:
     if not len(rows):
         return np.zeros(rows.shape[1], dtype=np.bool_)
     low, high = rows.min(axis=0), rows.max(axis=0)
-    scaled = np.zeros(len(low), dtype=np.bool_)
+    # Rounding of float32 over many rows; the two together are no accident.
+    scaled: BoolArray = (np.abs(rows.mean(axis=0)) < 1e-4) & (np.abs(rows.std(axis=0) - 1.0) < 1e-4)
     for least, most in _BOUNDS:
         scaled |= (np.abs(low - least) <= _EXACT) & (np.abs(high - most) <= _EXACT)
-    # Rounding of float32 over many rows; the two together are no accident.
-    scaled |= (np.abs(rows.mean(axis=0)) < 1e-4) & (np.abs(rows.std(axis=0) - 1.0) < 1e-4)
     return scaled
 
 
-def _of_two_values(rows: FloatArray) -> BoolArray:
-    """Return [n_sensors], whether a sensor takes two values at most: states, which were 0 and 1 from the beginning."""
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    two: BoolArray = ((rows == low) | (rows == high)).all(axis=0)
-    return two
+def out_of_range(table: pd.DataFrame) -> Finding:
+    """Say how often normal test rows leave the training range."""
+    names = ("never move", *(f"move in {where}" for where in ("training only", "the test only", "anomalies only")))
+    texts = {name: table[name].str.join(", ").replace("", None) for name in names}
+    behind = (Table("Sensors in training and test", table.assign(**texts)),)
+    shares = table["out of range"].dropna()
+    if shares.empty:
+        return Finding("range", "note", "No normal test row to compare with training rows.", tables=behind)
+    share = shares.mean()
+    spread = f" (mean over {len(shares)} entities, {shares.min():.1%} to {shares.max():.1%})" if len(shares) > 1 else ""
+    sentence = f"{share:.1%} of the normal test rows lie outside the training range of at least one sensor{spread}."
+    if share < _OFTEN_OUTSIDE:
+        return Finding("range", "good", sentence, tables=behind)
+    brief = f"{share:.0%} of the normal test rows lie outside the training range"
+    return Finding("range", "note" if share < _ALWAYS_OUTSIDE else "fault", sentence, brief, behind)
+
+
+def constant_in_training(table: pd.DataFrame) -> Finding:
+    """Say which sensors are constant in training and move in the test."""
+    names = [
+        f"{name}{within(row)}" for _, row in table.groupby(table.index) for name in row["move in the test only"].iloc[0]
+    ]
+    if not names:
+        return Finding("constant-in-training", "good", "No sensor is constant in training and moves in the test.")
+    off = table["off a training constant"].mean()
+    brief = f"{len(names)} sensors are constant in training and move in the test"
+    alone = table["move in anomalies only"].str.len().sum()
+    sentence = (
+        f"{brief}: {first_of(names)}; {alone} of them in anomalous rows alone. "
+        f"{0.0 if np.isnan(off) else off:.1%} of the normal test rows are off a training constant."
+    )
+    return Finding("constant-in-training", "fault" if off >= _OFF_CONSTANT else "note", sentence, brief)
+
+
+def scaling(table: pd.DataFrame) -> Finding:
+    """Say whether sensors were scaled by the test's statistics."""
+    moving, both, each = (table[name] for name in ("move", "scaled by both", "scaled by each"))
+    of_test = table[(both > table["scaled by training"]) & (both + table["scaled by either"] >= _SCALED * moving)]
+    of_itself = table[(moving > 0) & (each >= _SCALED * moving)]
+    bounds = f"of {moving.sum()} sensors run exactly from 0 to 1 or -1 to 1, or have mean 0 and deviation 1, over"
+    together = f"{both.sum()} {bounds} training and test rows together and not over the training rows:"
+    grade: Grade = "fault"
+    if len(of_test):
+        sentence = f"{together} they were scaled by the test's statistics{within(of_test)}."
+        brief = "sensors were scaled by the test's statistics"
+    elif len(of_itself):
+        sentence = (
+            f"{each.sum()} {bounds} the training rows and over the test rows: each was scaled by its own statistics, "
+            f"or the test was cut off at the training's bounds{within(of_itself)}."
+        )
+        brief = "training and test were scaled by their own statistics"
+    elif both.sum():
+        grade, sentence = "note", f"{together} too few to say that they were scaled by the test's statistics."
+        brief = f"{both.sum()} of {moving.sum()} sensors may be scaled by the test's statistics"
+    else:
+        grade, brief = "good", ""
+        sentence = f"None of {moving.sum()} sensors seems to be scaled by the test's statistics."
+    return Finding("scaling", grade, sentence, brief)
+
+
+def recordings(data: LabelledDataset) -> Iterator[Finding]:
+    """Say where time jumps, how many rows repeat the one before, and which sensors never move in a recording."""
+    train, labels = data.dataset.train, data.labels.rows
+    every = [*train, *data.dataset.test]
+    anomalous = [np.flatnonzero(labels[one.id]) if one.id in labels else None for one in every]
+    still = [list(np.array(one.sensors)[np.ptp(one.values, axis=0) == 0.0]) for one in every]
+    table = pd.DataFrame(
+        {
+            "recording": [one.id for one in every],
+            "role": ["train"] * len(train) + ["test"] * len(data.dataset.test),
+            "rows": [one.n_rows for one in every],
+            "anomalous": pd.array([None if rows is None else len(rows) for rows in anomalous], "Int64"),
+            "from row": pd.array([rows[0] if rows is not None and len(rows) else None for rows in anomalous], "Int64"),
+            "step, s": [np.median(_steps(one)) if len(_steps(one)) else np.nan for one in every],
+            "repeated rows": [int((one.values[1:] == one.values[:-1]).all(axis=1).sum()) for one in every],
+            "never move": [", ".join(names) or None for names in still],
+        }
+    )
+    yield _gaps(pd.DataFrame([jump for one in every for jump in _jumps(one)], columns=["recording", "before row", "s"]))
+    behind = (Table("Recordings", table, {"step, s": None}),)
+    if repeated := int(table["repeated rows"].sum()):
+        share = repeated / table["rows"].sum()
+        sentence = f"{repeated:,} rows repeat the row before them in every sensor ({share:.1%})."
+        yield Finding("duplicates", "note", sentence, f"{share:.1%} of the rows repeat the one before", behind)
+    else:
+        yield Finding("duplicates", "good", "No row repeats the one before it.", tables=behind)
+    if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
+        sentence = f"{len(names)} times a sensor never moves in a recording: {first_of(names)}."
+        yield Finding("constant", "note", sentence, "sensors that never move in a recording")
+    else:
+        yield Finding("constant", "good", f"Each of the {len(every[0].sensors)} sensors moves in every recording.")
+
+
+def _gaps(table: pd.DataFrame) -> Finding:
+    if table.empty:
+        return Finding("gaps", "good", "Time runs without gaps, or there is none.")
+    table = table.sort_values(["s", "recording", "before row"], ascending=False)
+    first = table.head(6).itertuples(index=False, name=None)
+    longest = "; ".join(f"{seconds:g} s before row {row} of {recording}" for recording, row, seconds in first)
+    brief, behind = f"{len(table)} gaps in time", (Table("Gaps in time", table, {"s": None}),)
+    return Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, behind)
+
+
+def _jumps(recording: Recording) -> Iterator[tuple[str, int, float]]:
+    if len(steps := _steps(recording)):
+        for place in np.flatnonzero(steps > _GAP * np.median(steps)).tolist():
+            yield recording.id, place + 1, float(steps[place])
+
+
+def _steps(recording: Recording) -> FloatArray:
+    return np.empty(0) if recording.time is None else np.diff(recording.time)

@@ -9,83 +9,49 @@ than to any other event. With X uniform over Z, and the flagged part F of the zo
 
 1 for x inside the event and for y inside the flagged part. Precision is undefined in a zone without a flagged row, and
 recall is 0 there. Of several zones: the mean over those in which it is defined; F1 is the harmonic mean of the two.
-
-Random flags get a precision of about 1/2 and, if there are many of them, a recall close to 1: compare values with the
-floors'. Flags in a recording without events belong to no zone, so they cost nothing here; false alarms count them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from tsadbench.analysis.events import check_rows, runs
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 
 # The integrands are piecewise linear with kinks at quarters of a row only: zones end at halves, and distances turn
 # halfway between a zone's end and a row's. So the value in the middle of a quarter gives its integral exactly.
 _CELLS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Zone:
-    """Precision and recall of one event.
-
-    Parameters
-    ----------
-    precision
-        None if no row of its zone is flagged.
-    recall
-        0 in that case.
-    """
+class Zone(NamedTuple):
+    """Precision and recall of one event: None and 0 if no row of its zone is flagged."""
 
     precision: float | None
     recall: float
 
 
-@dataclass(frozen=True, slots=True)
-class Affiliation:
-    """Precision, recall and F1 over several events; None where undefined."""
+def affiliation(zones: Sequence[Zone]) -> tuple[float | None, float | None, float | None]:
+    """Return precision, recall and F1 over the zones of one recording or of several; None where undefined.
 
-    precision: float | None
-    recall: float | None
-    f1: float | None
-
-    @classmethod
-    def of(cls, zones: Iterable[Zone]) -> Affiliation:
-        """Return the means over zones, of one recording or of several.
-
-        Examples
-        --------
-        >>> Affiliation.of([Zone(1.0, 0.5), Zone(None, 0.0)])
-        Affiliation(precision=1.0, recall=0.25, f1=0.4)
-        """
-        every = list(zones)
-        precision = _mean([zone.precision for zone in every if zone.precision is not None])
-        recall = _mean([zone.recall for zone in every])
-        if precision is None or recall is None:
-            return cls(precision, recall, None)
-        both = precision + recall
-        return cls(precision, recall, 2 * precision * recall / both if both else 0.0)
+    >>> affiliation([Zone(1.0, 0.5), Zone(None, 0.0)])
+    (1.0, 0.25, 0.4)
+    """
+    precision = mean_defined(zone.precision for zone in zones)
+    recall = mean_defined(zone.recall for zone in zones)
+    if precision is None or recall is None:
+        return precision, recall, None
+    both = precision + recall
+    return precision, recall, 2 * precision * recall / both if both else 0.0
 
 
-def zones_of(flagged: BoolArray, anomalous: BoolArray) -> tuple[Zone, ...]:
-    """Return precision and recall of each event of one recording; empty without events.
+def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
+    """Return precision and recall of each event of one recording, whose flags and truth are [n_rows].
 
-    Parameters
-    ----------
-    flagged, anomalous
-        [n_rows] each: the rows above the threshold, the truth.
+    A DataError if the arrays are not of the same rows.
 
-    Raises
-    ------
-    DataError
-        If the arrays are not of the same rows.
-
-    Examples
-    --------
     The event covers the rows 2 and 3 of 6, row 3 is flagged. From row 2, half a row to one and a half away from the
     flag's border, the average chance to be no nearer is 5/6: recall is (5/6 + 1) / 2.
 
@@ -95,24 +61,13 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> tuple[Zone, ...]:
     (1.0, 0.9167)
     """
     check_rows(flagged, anomalous)
-    cells = np.repeat(flagged, _CELLS)
-    return tuple(
-        _zone(cells[first:last], start - first, stop - first) for first, last, start, stop in _zone_bounds(anomalous)
-    )
-
-
-def affiliation(flagged: BoolArray, anomalous: BoolArray) -> Affiliation:
-    """Return one recording's affiliation precision, recall and F1; parameters and errors as for `zones_of`."""
-    return Affiliation.of(zones_of(flagged, anomalous))
-
-
-def _zone_bounds(anomalous: BoolArray) -> Iterator[tuple[int, int, int, int]]:
-    """Yield for each event its zone's and its own first cell, and the cells after their last."""
-    events = runs(anomalous) * _CELLS
+    cells, events = np.repeat(flagged, _CELLS), runs(anomalous) * _CELLS
     # A border lies halfway between two events: a multiple of half a row, so a whole cell.
-    borders = [0, *((events[:-1, 1] + events[1:, 0]) // 2).tolist(), len(anomalous) * _CELLS]
-    for i, (start, stop) in enumerate(events.tolist()):
-        yield borders[i], borders[i + 1], start, stop
+    borders = [0, *((events[:-1, 1] + events[1:, 0]) // 2).tolist(), len(cells)]
+    return [
+        _zone(cells[first:last], start - first, stop - first)
+        for first, last, (start, stop) in zip(borders, borders[1:], events.tolist(), strict=False)
+    ]
 
 
 def _zone(flagged: BoolArray, start: int, stop: int) -> Zone:
@@ -121,15 +76,12 @@ def _zone(flagged: BoolArray, start: int, stop: int) -> Zone:
         return Zone(None, 0.0)
     middles = np.arange(len(flagged)) + 0.5
     to_event = np.maximum(np.maximum(start - middles, middles - stop), 0.0)[flagged]
-    left, right = float(start), float(len(flagged) - stop)
-    nearer = stop - start + np.minimum(to_event, left) + np.minimum(to_event, right)
+    nearer = stop - start + np.minimum(to_event, start) + np.minimum(to_event, len(flagged) - stop)
     precision = np.where(to_event > 0, 1 - nearer / len(flagged), 1.0)
 
-    inside = middles[start:stop]
-    to_flag = _distance(flagged)[start:stop]
+    inside, to_flag = middles[start:stop], _distance(flagged)[start:stop]
     nearer = np.minimum(to_flag, inside) + np.minimum(to_flag, len(flagged) - inside)
-    recall = 1 - nearer / len(flagged)
-    return Zone(float(precision.mean()), float(recall.mean()))
+    return Zone(float(precision.mean()), float((1 - nearer / len(flagged)).mean()))
 
 
 def _distance(flagged: BoolArray) -> FloatArray:
@@ -139,7 +91,3 @@ def _distance(flagged: BoolArray) -> FloatArray:
     following = np.minimum.accumulate(np.where(flagged, cells, np.inf)[::-1])[::-1]
     distance: FloatArray = np.maximum(np.minimum(cells - last, following - cells) - 0.5, 0.0)
     return distance
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
-from tsadbench.analysis.diagnostics.compute import Diagnostics, of_splits
+from tsadbench.analysis.diagnostics.compute import of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, TsadbenchError
-from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.notes import Note
-from tsadbench.leaderboard.ranking import Row, Summary, summaries
+from tsadbench.leaderboard.ranking import Row, summaries
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
 
+# By trial and split: values by name.
+_Values: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float | None]]]
+
 
 def with_diagnostics(
-    board: Leaderboard,
-    store: Store,
-    load: Callable[[str], LabelledDataset],
-    groups: Collection[str],
+    board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset], groups: Collection[str]
 ) -> Leaderboard:
     """Return a leaderboard whose rows have diagnostics.
 
@@ -33,45 +34,41 @@ def with_diagnostics(
     those of which a trial is broken. A DataError if a data set is not available, or is not the one that a trial was
     made on. A UsageError if a group is not known.
     """
-    trials: dict[str, tuple[Record, list[str]]] = {}
     shown = _with_scores(board.rows)
-    for row in shown:
-        for record in row.records:
-            trials.setdefault(record.trial, (record, []))[1].append(row.split)
+    trials = grouped(((row, record) for row in shown for record in row.records), lambda one: one[1].trial)
     judge = Judge(lambda name: _loaded(name, load))
-    for name in dict.fromkeys(record.dataset for record, _ in trials.values()):
+    for name in dict.fromkeys(row.dataset for row in shown):
         judge.data(name)
-    diagnostics: dict[str, dict[str, Diagnostics]] = {}
-    for done, (trial, (record, splits)) in enumerate(trials.items()):
+    values: dict[str, dict[str, dict[str, float | None]]] = {}
+    for done, (trial, of_rows) in enumerate(trials.items()):
+        record = of_rows[0][1]
         progress(done, len(trials), record.label)
-        result = readable_result(
-            record, store, judge.data(record.dataset), judge.episodes(record.dataset, record.protocol)
-        )
-        if result is None:
-            continue
-        diagnostics[trial] = of_splits(result, splits, groups)
-    shown = [row for row in shown if all(record.trial in diagnostics for record in row.records)]
-    found = {id(row): replace(row, diagnostics=_averaged(row, diagnostics, groups)) for row in shown}
-    rows = [found.get(id(row), row) for row in board.rows]
-    notes = [*board.notes, *_notes(shown, diagnostics, groups)]
+        episodes = judge.episodes(record.dataset, record.protocol)
+        result = readable_result(record, store, judge.data(record.dataset), episodes)
+        if result is not None:
+            values[trial] = of_splits(result, [row.split for row, _ in of_rows], groups)
+    shown = [row for row in shown if all(record.trial in values for record in row.records)]
+    columns = [one.name for one in DIAGNOSTICS if one.group in groups]
+    found = {}
+    for row in shown:
+        seeds = [values[record.trial][row.split] for record in row.records]
+        means = summaries([{name: of_seed[name] for name in columns} for of_seed in seeds])
+        found[id(row)] = replace(row, diagnostics=means)
+    notes = [*board.notes, *_notes(shown, values, groups)]
     if "root-cause" in groups:
-        notes += _contribution_notes(shown, diagnostics, store)
-    return Leaderboard(rows, notes, board.columns)
+        notes += _contribution_notes(shown, values, store)
+    return Leaderboard([found.get(id(row), row) for row in board.rows], notes, board.columns)
 
 
-def _notes(
-    rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]], groups: Collection[str]
-) -> Iterator[Note]:
+def _notes(rows: Sequence[Row], values: _Values, groups: Collection[str]) -> Iterator[Note]:
     """Yield what the diagnostics of each data set and protocol are based on."""
-    by_table: dict[tuple[str, str], dict[str, Diagnostics]] = {}
-    for row in rows:
-        by_table.setdefault((row.dataset, row.protocol), {})[row.split] = by_trial[row.records[0].trial][row.split]
-    for (dataset, protocol), splits in by_table.items():
-        counts = ", ".join(f"{of_split.n_events} on {split}" for split, of_split in splits.items())
+    for (dataset, protocol), of_table in grouped(rows, lambda row: (row.dataset, row.protocol)).items():
+        splits = {row.split: values[row.first.trial][row.split] for row in of_table}
+        counts = ", ".join(f"{of_split['n_events']} on {split}" for split, of_split in splits.items())
         yield Note(dataset, f"events: {counts}", protocol)
         if "vus" in groups:
             yield Note(dataset, f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows", protocol)
-        causes = {split: of_split.n_causes for split, of_split in splits.items()}
+        causes = {split: of_split["n_causes"] for split, of_split in splits.items()}
         if any(causes.values()):
             counts = ", ".join(f"{n} on {split}" for split, n in causes.items() if n)
             yield Note(dataset, f"events with known causes: {counts}", protocol)
@@ -79,14 +76,12 @@ def _notes(
             yield Note(dataset, "no event has known causes, so nobody can hit them", protocol)
 
 
-def _contribution_notes(
-    rows: Sequence[Row], by_trial: Mapping[str, Mapping[str, Diagnostics]], store: Store
-) -> Iterator[Note]:
+def _contribution_notes(rows: Sequence[Row], values: _Values, store: Store) -> Iterator[Note]:
     """Yield which rows have no contributions to hold against known causes, and how to get them."""
     lacking = {
         (row.dataset, row.protocol, row.label): row.first
         for row in rows
-        if any(by_trial[record.trial][row.split].n_causes for record in row.records)
+        if any(values[record.trial][row.split]["n_causes"] for record in row.records)
         and not all(store.has_contributions(record) for record in row.records)
     }
     reasons = {
@@ -95,10 +90,7 @@ def _contribution_notes(
         False: "they offer no contributions",
         None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
     }
-    said = [
-        (dataset, protocol, offers_contributions(record), label)
-        for (dataset, protocol, label), record in lacking.items()
-    ]
+    said = [(*key[:2], offers_contributions(record), record.label) for key, record in lacking.items()]
     for (dataset, protocol, offered), alike in grouped(said, lambda one: one[:3]).items():
         labels = ", ".join(label for *_, label in alike)
         yield Note(dataset, f"root-cause is empty for {labels}: {reasons[offered]}", protocol)
@@ -109,12 +101,6 @@ def _with_scores(rows: Sequence[Row]) -> list[Row]:
     kept = [row for row in rows if row.ok and not row.stored]
     versions = {name: protocol_of(one).version for name, one in {row.protocol: row.first for row in kept}.items()}
     return [row for row in kept if row.first.protocol_version == versions[row.protocol]]
-
-
-def _averaged(
-    row: Row, by_trial: Mapping[str, Mapping[str, Diagnostics]], groups: Collection[str]
-) -> dict[str, Summary]:
-    return summaries([by_trial[record.trial][row.split].values(groups) for record in row.records])
 
 
 def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:

@@ -1,37 +1,58 @@
-"""`tsadbench.compare`: what ``tsadbench compare`` does on the command line, from Python."""
+"""`tsadbench.compare`: whether stored detectors differ, over sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
-from tsadbench.analysis.significance import caveats
-from tsadbench.analysis.significance.against import beside_shipped
-from tsadbench.analysis.significance.comparison import Comparison
-from tsadbench.analysis.significance.inference import infer
-from tsadbench.analysis.significance.pairs import ROPE
-from tsadbench.analysis.significance.per_recording import judge_each
+import pandas as pd
+
+from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, ROPE, Inference, infer, p_value
+from tsadbench.analysis.significance.result import Result, interval
+from tsadbench.analysis.significance.values import metric_named, named_rows
 from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.protocol import Metric
-from tsadbench.datasets.sessions import sessions_of
+from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.datasets.sessions import STEPS, sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.selection import select
+from tsadbench.leaderboard.formatting import number
+from tsadbench.leaderboard.render import Table
 from tsadbench.leaderboard.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import nearest
 
-# What a split of all test recordings is called.
-OVERALL = "overall"
+# Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
+PRIMARY = "auprc"
+# Values that differ by rounding alone are ties.
+_DECIMALS = 12
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison(Result):
+    """Detectors of a run store, compared by one metric over the sessions of a split; all other metrics describe.
+
+    ``detectors`` has a line for each detector, those that failed included, with the mean over sessions of each metric
+    (NaN if undefined on one of them). ``recordings`` has a line for each recording of the split: its ``session``, why
+    it is ``left_out`` (empty if it is not), and the compared metric of each detector.
+    """
+
+    subject: str
+    metric: Metric
+    rope: float
+    detectors: pd.DataFrame
+    recordings: pd.DataFrame
+    inference: Inference
 
 
 def compare(
     runs: str | Path | Store,
     detectors: Sequence[str],
     *,
-    metric: str = caveats.PRIMARY,
+    metric: str = PRIMARY,
     dataset: str | LabelledDataset | None = None,
     protocol: str | None = None,
     split: str | None = None,
@@ -53,11 +74,8 @@ def compare(
         Labels of two or more, as tables show them.
     metric
         The one to compare; the primary one is "auprc", for all data sets.
-    dataset
-        Name of the data set, the path of its card, or the data themselves; needed if the store holds several, or
-        one that is not registered.
-    protocol
-        As tables show it; needed if the store holds several.
+    dataset, protocol
+        Needed if the store holds several. A data set's name, the path of its card, or the data themselves.
     split
         Whose recordings count (default: all).
     rope
@@ -65,118 +83,169 @@ def compare(
     independent
         Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
     against
-        A protocol, used instead of ``protocol``: detectors that the store does not have are rows of its leaderboard
-        that ships with the package.
+        A protocol: detectors that the store does not have are rows of its leaderboard that ships with the package.
     data
         Folder with the data sets' files; None searches as the documentation says.
-
-    Returns
-    -------
-    Comparison
-        With ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; a notebook shows it as tables.
 
     Raises
     ------
     UsageError
         If a name is wrong or missing, fewer than two detectors can be compared, or the metric is defined nowhere.
-    DataError, StoreError
-        If the data are not those of the trials, or a trial cannot be read.
-    MissingExtraError
-        If there are more than two detectors and statsmodels is not installed.
-
-    Examples
-    --------
-    >>> compared = tsadbench.compare("runs", ["dprgm", "t2-q"])  # doctest: +SKIP
-    >>> compared.inference.conclusions  # doctest: +SKIP
+    DataError, StoreError, MissingExtraError
+        If the data are not those of the trials, a trial cannot be read, or three detectors need statsmodels.
     """
     if not isinstance(rope, Real) or not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
-    for detector in detectors:
-        if not isinstance(detector, str):
-            raise UsageError(f"expected the labels of detectors, as tables show them, found {detector!r}")
+    if wrong := [one for one in detectors if not isinstance(one, str)]:
+        raise UsageError(f"expected the labels of detectors, as tables show them, found {wrong[0]!r}")
     if len(detectors) < 2:
         raise UsageError(f"expected two detectors or more to compare, found {', '.join(detectors) or 'none'}")
     if against is not None and protocol not in (None, against):
         raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
-    selection = (
-        select(runs, dataset=dataset, protocol=protocol, detectors=detectors, data=data, with_failed=True)
-        if against is None
-        else beside_shipped(runs, against, dataset=dataset, detectors=detectors, data=data)
-    )
-    _check_distinct(detectors, [row.label for row in selection.rows])
-    loaded = selection.load()
+    rows = named_rows(runs, detectors, dataset, against or protocol, data, against=against is not None)
+    loaded = rows.load()
     shipped = None if against is None else stored_values(loaded, against)
-    selection = selection.without_broken(loaded)
-    if len(selection.rows) < 2:
-        raise UsageError(f"fewer than two detectors can be compared. Left out: {'; '.join(selection.left_out)}")
-    first = selection.rows[0].first
+    first = rows.first
     rules = protocol_of(first)
-    metrics = {metric.name: metric for metric in rules.metrics}
-    tested = _tested(metric, metrics, first.protocol)
-    members = _members(loaded.dataset, split)
-    alone = {name: (name,) for name in members}
-    session_of = sessions_of(loaded.dataset)
-    sessions = alone if independent else grouped(members, session_of.__getitem__)
-    by_session, by_recording = judge_each(selection.rows, selection.store, loaded, sessions, alone, shipped=shipped)
-    defined = by_session.values(tested.name, list(sessions)).dropna()
-    kept = {name: sessions[name] for name in defined.index}
-    left_out = {
-        member: by_session.why_undefined(name)
-        for name, of_session in sessions.items()
-        if name not in kept
-        for member in of_session
+    tested = metric_named(metric, first.protocol, rules.metrics)
+    recordings = _recordings(loaded.dataset, split, independent=independent)
+    units = {
+        "session": {name: tuple(of) for name, of in recordings.groupby("session", sort=False)["recording"]},
+        "recording": {name: (name,) for name in recordings["recording"]},
     }
-    if not kept:
-        raise UsageError(
-            f"{tested.name} is undefined on every recording of split {split or OVERALL!r} "
-            f"({members[0]}: {left_out[members[0]]})"
-        )
+    values = rows.judge(loaded, units, shipped)
+    labels = list(values["label"].unique())
+    if len(labels) < 2:
+        without = ", ".join(label for label in rows.records if label not in labels)
+        raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(rows.remarks())}")
+    seeds = values.groupby(["kind", "metric", "unit", "label"], sort=False)["value"]
+    means = seeds.mean().where(seeds.count() == seeds.size()).round(_DECIMALS).unstack("label")[labels]
+    of_sessions = means.loc["session"]
+    defined = of_sessions.loc[tested.name].reindex(list(units["session"])).dropna()
+    sizes = values[values["kind"] == "session"].groupby("unit")[["n_rows", "n_anomalous"]].first()
+    why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in sizes.itertuples()}
+    why |= dict.fromkeys(defined.index, "")
+    recordings["left_out"] = [why.get(name, "no row is evaluated") for name in recordings["session"]]
+    recordings = recordings.join(means.loc["recording", tested.name], on="recording")
+    if defined.empty:
+        reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
+        raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
     inference = infer(defined, better=tested.better or "higher", rope=rope)
+    described = rows.described(labels)
+    of_metrics = of_sessions.unstack("metric").loc[defined.index].mean(skipna=False).unstack("metric")
+    for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
+        described = described.join(more, on="label")
+    subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"
+    frames = {f"{subject}: pairs": inference.pairs, "detectors": described}
+    frames |= {"sessions": defined.reset_index(names="session"), "recordings": recordings}
+    frames |= {"friedman": pd.DataFrame([inference.friedman])} if inference.friedman else {}
     return Comparison(
-        dataset=first.dataset,
-        protocol=first.protocol,
-        protocol_version=rules.version,
-        split=split or OVERALL,
+        subject=subject,
         metric=tested,
         rope=rope,
-        recordings=by_recording.values(tested.name, [name for name in members if name not in left_out]),
-        sessions=kept,
-        left_out=left_out,
-        contenders=tuple(by_session.contender(row, list(metrics), list(kept)) for row in selection.rows),
+        detectors=described,
+        recordings=recordings,
         inference=inference,
-        titles={name: f"{metric.title}{'*' if metric.oracle else ''}" for name, metric in metrics.items()},
-        notes=(
-            *caveats.on_detectors(selection.rows),
-            *caveats.on_stored(selection.rows),
-            *caveats.on_metric(tested),
-            *caveats.on_left_out(left_out),
-            *caveats.on_sessions(loaded.dataset, kept, independent=independent),
-            *caveats.on_fits(loaded.dataset, rules, first.protocol),
-            *caveats.on_units(inference),
-            *caveats.on_trials(selection.rows),
-        ),
+        tables=[*_tables(subject, rules.metrics, tested, described, recordings, inference)],
+        frames=[Table(title, frame) for title, frame in frames.items()],
+        sentences=[
+            *inference.conclusions,
+            _legend(tested, rope, inference),
+            *rows.remarks(),
+            *_about(tested, loaded.dataset, recordings, rules, independent=independent),
+        ],
     )
 
 
-def _check_distinct(detectors: Sequence[str], found: Collection[str]) -> None:
-    labels = [normal_label(one, found) for one in detectors]
-    twice = [label for label in labels if labels.count(label) > 1]
-    if twice:
-        raise UsageError(f"expected different detectors, found {twice[0]!r} twice")
-
-
-def _tested(name: str, metrics: Mapping[str, Metric], protocol: str) -> Metric:
-    if name not in metrics:
-        raise UsageError(f"protocol {protocol} has no metric {name!r}{nearest(name, metrics)}")
-    if metrics[name].better is None:
-        ordered = ", ".join(metric.name for metric in metrics.values() if metric.better is not None)
-        raise UsageError(f"{name!r} is neither better high nor low, there is nothing to test; choose of: {ordered}")
-    return metrics[name]
-
-
-def _members(dataset: Dataset, split: str | None) -> tuple[str, ...]:
-    """Return the ids of a split's recordings in the data set's order; None: of all test recordings."""
+def _recordings(dataset: Dataset, split: str | None, *, independent: bool) -> pd.DataFrame:
+    """Return the recordings of a split with their sessions, in the data set's order; None: all test recordings."""
     if split is not None and split not in dataset.splits:
         raise UsageError(f"data set {dataset.name!r} has no split {split!r}{nearest(split, dataset.splits)}")
-    ids = tuple(recording.id for recording in dataset.test)
-    return ids if split is None else tuple(name for name in ids if name in dataset.splits[split])
+    names = [one.id for one in dataset.test if split is None or one.id in dataset.splits[split]]
+    session_of = dict(zip(names, names, strict=True)) if independent else sessions_of(dataset)
+    return pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
+
+
+def _tables(
+    subject: str,
+    metrics: Sequence[Metric],
+    tested: Metric,
+    detectors: pd.DataFrame,
+    recordings: pd.DataFrame,
+    inference: Inference,
+) -> Iterator[Table]:
+    """Yield the detectors, the sessions if there are few, and the differences of each pair."""
+    titles = {one.name: f"{one.title}{'*' if one.oracle else ''}" for one in metrics if one.name != tested.name}
+    columns = {"label": "detector", "seeds": "seeds", "status": "status", tested.name: f"{tested.title} mean"}
+    columns |= {"median": "median", "mean_rank": "mean rank", **titles}
+    if (detectors["status"] == "ok").all():
+        del columns["status"]
+    described = detectors[[*columns]].rename(columns=columns)
+    counts = recordings[recordings["left_out"] == ""]["session"].value_counts()
+    n = f"{counts.sum()} recordings, {len(counts)} session{'s' if len(counts) > 1 else ''}"
+    yield Table(f"{subject}: {n}", described, {"mean rank": 2})
+    pairs, units = inference.pairs, inference.units
+    shown: dict[str, Any] = {"first": pairs["first"], "second": pairs["second"]}
+    shown["mean difference"] = pairs["mean_difference"]
+    shown["win/tie/loss"] = pairs[["wins", "ties", "losses"]].astype(str).agg("/".join, axis=1)
+    if inference.tested:
+        shown |= {"95 % interval": interval(pairs["low"], pairs["high"], ".4f"), "median": pairs["median_difference"]}
+        shown |= {"rank-biserial": pairs["rank_biserial"], "p": pairs["p"].map(p_value)}
+        shown |= {"p (Holm)": pairs["p_holm"].map(p_value)} if len(pairs) > 1 else {}
+        shown |= {"smallest p": pairs["smallest_p"].map(p_value), "test": pairs["wilcoxon"]}
+    else:
+        sessions = units.reset_index(names="session")
+        sessions.insert(1, "recordings", sessions["session"].map(counts))
+        yield Table(f"{tested.title} by session", sessions)
+        by_session = units[list(pairs["first"])].to_numpy() - units[list(pairs["second"])].to_numpy()
+        shown |= dict(zip(units.index, by_session, strict=True))
+    shown[f"sessions for {number(EFFECT, 2)}"] = pairs["sessions_needed"]
+    yield Table("Differences, first - second", pd.DataFrame(shown), {"rank-biserial": 2})
+
+
+def _legend(tested: Metric, rope: float, inference: Inference) -> str:
+    few = ", likely too short" if len(inference.units) < LEAST_FOR_BCA else ""
+    how = (
+        f" Intervals are bootstrap intervals of the mean difference{few}; rank-biserial runs from -1 to 1. p: "
+        "Wilcoxon's signed-rank test, two-sided; smallest p: the smallest that this many sessions can give."
+    )
+    return (
+        f"Means over sessions, of each metric on all rows of a session, seeds averaged. {tested.title} was chosen to "
+        "compare, the other metrics describe (* chosen with the test labels: an upper bound, not a result). "
+        f"Win/tie/loss: differences beyond, within and below {number(rope, 2)}.{how if inference.tested else ''}"
+    )
+
+
+def _about(
+    tested: Metric, dataset: Dataset, recordings: pd.DataFrame, rules: Protocol, *, independent: bool
+) -> list[str]:
+    """Say what the metric is not, which recordings are left out, what sessions are, and what they have in common."""
+    kept = recordings[recordings["left_out"] == ""]
+    session_of = dict(zip(kept["recording"], kept["session"], strict=True))
+    left_out = recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join)
+    together = "; ".join(" + ".join(of) for of in grouped(session_of, session_of.__getitem__).values() if len(of) > 1)
+    declared = independent or bool(dataset.sessions)
+    n_rows = {recording.id: recording.n_rows for recording in dataset.test}
+    episodes = list(rules.episodes(dataset))
+    joined = any(place.start for episode in episodes for place in rules.places(episode, n_rows))
+    said = {
+        f"{PRIMARY.upper()} is the metric that was named beforehand; {tested.title} describes. To choose a metric "
+        "after seeing the results makes p-values worthless.": tested.name != PRIMARY,
+        f"{tested.title} is chosen with the test labels: an upper bound, not a result.": tested.oracle,
+        f"A lower {tested.title} is better: a negative difference is in favour of the first.": tested.better == "lower",
+        **{f"Recordings left out ({names}): {reason}.": True for reason, names in left_out.items()},
+        "Each recording counts as a session (--independent): p-values and intervals are too optimistic.": independent,
+        "The data set declares no sessions. Recordings that share rows or follow each other within "
+        f"{STEPS} sampling steps count as one: {together or 'none'}.": not declared,
+        "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If that "
+        "joins independent recordings, declare the sessions, or use --independent.": not declared
+        and any(recording.time is None for recording in dataset.test),
+        "The protocol joins the recordings into one series: windows cross their borders, so sessions are less "
+        "independent than this comparison assumes.": joined,
+        "Each entity has a model of its own. Means here are over sessions, so an entity with more sessions counts "
+        "more; those of tables are over entities.": len(episodes) > 1
+        and {episode.id for episode in episodes} == dataset.by_entity.keys(),
+        "One fit per seed scored all recordings: they show how a difference varies with the test data, not with the "
+        "training data.": len(episodes) == 1 and len(n_rows) > 1,
+    }
+    return [text for text, applies in said.items() if applies]

@@ -1,216 +1,255 @@
-"""Conclusions from a frame of sessions x detectors: pure functions that need no store and no data set."""
+"""What paired values of independent units say about detectors: pure functions that need no store and no data set.
+
+Differences are first - second, in the metric's own unit.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from tsadbench.analysis.significance.pairs import (
-    ALPHA,
-    EFFECT,
-    LEAST_FOR_TESTS,
-    POWER,
-    ROPE,
-    Better,
-    Pair,
-    compare_pairs,
-)
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.formatting import number
+from tsadbench.utils.arrays import FloatArray
+from tsadbench.utils.extras import extra
 
-# Mean ranks over fewer say too little for a picture that people remember.
-LEAST_FOR_DIAGRAM = 10
+ALPHA, POWER = 0.05, 0.8
+# The difference for which sessions are counted.
+EFFECT = 0.05
+# Differences of at most this much are a tie: the region of practical equivalence.
+ROPE = 0.01
+# Fewer units give no p-value below .05, whatever the differences: 2 / 2^5 = .0625.
+LEAST_FOR_TESTS = 6
+# Fewer are too few for the corrections of BCa, and for a diagram of mean ranks that people remember.
+LEAST_FOR_BCA = LEAST_FOR_DIAGRAM = 10
+# Wilcoxon's test needs this many units for one of the t-test's on normal differences (Pitman's efficiency, 3 / pi).
+_WILCOXON = math.pi / 3
+_DECIMALS = 12
+_MOST_FOR_EXACT = 50
 
-
-@dataclass(frozen=True, slots=True)
-class Friedman:
-    """Friedman's test, by the F statistic of Iman and Davenport (1980), as its chi-squared is too cautious.
-
-    Parameters
-    ----------
-    chi_squared
-        Friedman's statistic, corrected for ties.
-    f
-        (n - 1) chi_squared / (n (k - 1) - chi_squared); None if all units rank the detectors alike: it is infinite.
-    degrees
-        Of freedom of F: k - 1 and (k - 1)(n - 1).
-    p
-        By F; by chi-squared if F is infinite.
-    """
-
-    chi_squared: float
-    f: float | None
-    degrees: tuple[int, int]
-    p: float
-
-    @property
-    def significant(self) -> bool:
-        """Whether p is below .05."""
-        return self.p < ALPHA
-
-
-def mean_ranks(units: pd.DataFrame, better: Better = "higher") -> dict[str, float]:
-    """Return each detector's mean rank over units, [n_units, n_detectors]: 1 is the best, equal values share theirs."""
-    means = units.rank(axis=1, ascending=better == "lower").mean()
-    return {str(detector): float(mean) for detector, mean in means.items()}
-
-
-def friedman(units: pd.DataFrame) -> Friedman | None:
-    """Return Friedman's test over units, [n_units, n_detectors] without NaN.
-
-    None if it is undefined: fewer than three detectors or two units, or no unit distinguishes any of them.
-    """
-    n, k = units.shape
-    if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
-        return None
-    chi_squared = float(stats.friedmanchisquare(*units.to_numpy().T).statistic)
-    degrees = (k - 1, (k - 1) * (n - 1))
-    rest = n * (k - 1) - chi_squared
-    if math.isclose(rest, 0.0, abs_tol=1e-9):
-        return Friedman(chi_squared, None, degrees, float(stats.chi2.sf(chi_squared, k - 1)))
-    f = (n - 1) * chi_squared / rest
-    return Friedman(chi_squared, f, degrees, float(stats.f.sf(f, *degrees)))
+Better: TypeAlias = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inference:
     """What independent units show about detectors.
 
-    Parameters
-    ----------
-    units
-        [n_units, n_detectors]: one row per session, one column per detector.
-    mean_ranks
-        By detector; 1 is the best.
-    friedman
-        Friedman's test; None for two detectors, and below six sessions.
-    pairs
-        One per pair of detectors.
-    better
-        Whether a higher or a lower value is better.
+    ``units`` are [n_units, n_detectors], one row per session. ``mean_ranks`` are by detector, 1 is the best. ``pairs``
+    has a row per pair of detectors (`compare_pair`) with ``p_holm``, the p-value corrected for all pairs. ``friedman``
+    is None for two detectors, and below six sessions.
     """
 
     units: pd.DataFrame
-    mean_ranks: Mapping[str, float]
-    friedman: Friedman | None
-    pairs: tuple[Pair, ...]
+    mean_ranks: pd.Series
+    friedman: Mapping[str, float] | None
+    pairs: pd.DataFrame
     better: Better = "higher"
 
     @property
     def tested(self) -> bool:
-        """Whether anything is tested: not below six sessions, for 2 / 2^5 = .0625. They are described then."""
+        """Whether there are enough sessions to test anything: six."""
         return len(self.units) >= LEAST_FOR_TESTS
 
     @property
     def smallest_p(self) -> float:
         """The smallest p-value that any pair can have after Holm's correction; 1 if nothing is tested."""
-        smallest = [pair.wilcoxon.smallest for pair in self.pairs if pair.wilcoxon is not None]
-        return min(1.0, len(self.pairs) * min(smallest, default=1.0))
+        return float(min(1.0, len(self.pairs) * self.pairs["smallest_p"].min())) if self.tested else 1.0
 
     @property
     def conclusive(self) -> bool:
-        """Whether sessions are enough for significance at .05."""
+        """Whether there are enough sessions for significance at .05."""
         return self.smallest_p < ALPHA
 
     @property
     def conclusions(self) -> tuple[str, ...]:
-        """Sentences: whether sessions are enough, whether detectors differ, which of them do."""
+        """Sentences: whether there are enough sessions, whether detectors differ, and which of them do."""
         return tuple(_conclusions(self))
 
 
 def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:
     """Compare detectors over independent units; below six of them nothing is tested.
 
-    Parameters
-    ----------
-    units
-        [n_units, n_detectors] without NaN.
-    better
-        Whether a higher or a lower value is better.
-    rope
-        Differences up to this one are ties.
-
-    Raises
-    ------
-    UsageError
-        If there are no units or fewer than two detectors, or a value is undefined.
-    MissingExtraError
-        If there are more than two detectors and statsmodels is not installed.
+    ``units`` are [n_units, n_detectors] without NaN; differences up to ``rope`` are ties. A UsageError if there are no
+    units or fewer than two detectors, or a value is undefined; a MissingExtraError if there are more than two detectors
+    and statsmodels is not installed.
     """
     n_units, n_detectors = units.shape
-    n_undefined = n_units - len(units.dropna())
-    if n_detectors < 2 or n_units == 0 or n_undefined:
+    if n_detectors < 2 or n_units == 0 or units.isna().any(axis=None):
         raise UsageError(
             f"expected two detectors or more with a value on each of one session or more, found {n_detectors} "
-            f"detectors on {n_units} sessions, {n_undefined} of them with an undefined value"
+            f"detectors on {n_units} sessions, {units.isna().any(axis=1).sum()} of them with an undefined value"
         )
-    pairs = compare_pairs(units, better=better, rope=rope)
-    tested = friedman(units) if n_units >= LEAST_FOR_TESTS else None
-    return Inference(units, mean_ranks(units, better), tested, pairs, better)
+    pairs = pd.DataFrame(
+        {"first": first, "second": second, **compare_pair(units[first], units[second], better=better, rope=rope)}
+        for first, second in combinations(units.columns, 2)
+    )
+    tested = n_units >= LEAST_FOR_TESTS
+    pairs["p_holm"] = holm(pairs["p"].tolist()) if tested else math.nan
+    mean_ranks = units.rank(axis=1, ascending=better == "lower").mean()
+    return Inference(units, mean_ranks, friedman(units) if tested else None, pairs, better)
+
+
+def friedman(units: pd.DataFrame) -> dict[str, float] | None:
+    """Return Friedman's test over units, [n_units, n_detectors] without NaN, by Iman and Davenport's F (1980).
+
+    If all units rank the detectors alike, F is infinite, and p is that of chi-squared. None if the test is undefined:
+    fewer than three detectors or two units, or no unit distinguishes any detectors.
+    """
+    n, k = units.shape
+    if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
+        return None
+    chi_squared = float(stats.friedmanchisquare(*units.to_numpy().T).statistic)
+    found = {"chi_squared": chi_squared, "df1": k - 1, "df2": (k - 1) * (n - 1)}
+    if math.isclose(rest := n * (k - 1) - chi_squared, 0.0, abs_tol=1e-9):
+        return {**found, "f": math.inf, "p": float(stats.chi2.sf(chi_squared, k - 1))}
+    f = (n - 1) * chi_squared / rest
+    return {**found, "f": f, "p": float(stats.f.sf(f, found["df1"], found["df2"]))}
+
+
+def compare_pair(
+    first: ArrayLike, second: ArrayLike, *, better: Better = "higher", rope: float = ROPE
+) -> dict[str, Any]:
+    """Compare two detectors by their values on the same units, [n_units] each, without NaN; no test below six.
+
+    ``low`` and ``high`` bound a 95 % bootstrap interval of the mean difference, ``smallest_p`` is the p-value if all
+    differences had the same direction, and a tie is a difference within ``rope``.
+    """
+    differences: FloatArray = np.round(np.asarray(first) - np.asarray(second), _DECIMALS)
+    gains = differences if better == "higher" else -differences
+    tested = len(differences) >= LEAST_FOR_TESTS
+    low, high, interval = bootstrap_interval(differences) if tested else (math.nan, math.nan, None)
+    p, method = wilcoxon(differences) if tested else (math.nan, None)
+    smallest_p = wilcoxon(np.abs(differences))[0] if tested else math.nan
+    return {
+        **{"n_units": len(differences), "mean_difference": float(np.mean(differences))},
+        **{"low": low, "high": high, "interval": interval},
+        **{"median_difference": float(np.median(differences)), "rank_biserial": rank_biserial(differences)},
+        **{"wins": (gains > rope).sum(), "ties": (abs(gains) <= rope).sum(), "losses": (gains < -rope).sum()},
+        "sessions_needed": sessions_needed(differences),
+        **{"p": p, "smallest_p": smallest_p, "n_different": int(np.count_nonzero(differences)), "wilcoxon": method},
+    }
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected by Holm's method; a MissingExtraError if there are several without statsmodels."""
+    if len(p_values) < 2:
+        return list(p_values)
+    with extra("comparing more than two detectors", "stats"):
+        from statsmodels.stats.multitest import multipletests
+    return [float(p) for p in multipletests(p_values, method="holm")[1]]
+
+
+def wilcoxon(differences: FloatArray) -> tuple[float, str]:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, [n_units], and its method; zeros are left out.
+
+    Exact up to 50 differences, also with ties, which scipy approximates from 14 differences on: the ways to reach each
+    rank sum are counted, one difference after another. Ranks of ties are multiples of one half, so they are doubled.
+    """
+    different = differences[differences != 0.0]
+    if len(different) == 0:
+        return 1.0, "no difference"
+    if len(different) > _MOST_FOR_EXACT:
+        return float(stats.wilcoxon(different).pvalue), "normal approximation"
+    doubled = np.round(2 * stats.rankdata(np.abs(different))).astype(np.int64)
+    ways = np.zeros(int(doubled.sum()) + 1)
+    ways[0] = 1.0
+    for rank in doubled.tolist():
+        ways[rank:] += ways[:-rank].copy()
+    positive = int(doubled[different > 0].sum())
+    smaller = min(positive, len(ways) - 1 - positive)
+    return min(1.0, 2 * float(ways[: smaller + 1].sum() / ways.sum())), "exact"
+
+
+def rank_biserial(differences: FloatArray) -> float:
+    """Return the matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1, of differences; 0 if none differ."""
+    different = differences[differences != 0.0]
+    ranks = stats.rankdata(np.abs(different))
+    return float(np.sign(different) @ ranks / ranks.sum()) if len(different) else 0.0
+
+
+def bootstrap_interval(differences: FloatArray) -> tuple[float, float, str]:
+    """Return a 95 % bootstrap interval of the mean of differences, [n_units] in any order, and its method."""
+    enough = len(differences) >= LEAST_FOR_BCA and bool(np.ptp(differences) > 0.0)
+    name: Literal["BCa", "percentile"] = "BCa" if enough else "percentile"
+    generator = np.random.default_rng(0)  # scipy before 1.15 calls it random_state
+    found = stats.bootstrap((np.sort(differences),), np.mean, method=name, random_state=generator).confidence_interval
+    return float(found.low), float(found.high), name
+
+
+def sessions_needed(differences: FloatArray, effect: float = EFFECT) -> int | None:
+    """Return how many sessions Wilcoxon's signed-rank test needs to show a mean difference; None for one session.
+
+    The number that the paired t-test needs, two-sided at .05 with power .8, over Wilcoxon's efficiency; at least six.
+    """
+    if len(differences) < 2:
+        return None
+    spread = float(np.std(differences, ddof=1))
+    if spread == 0.0:
+        return LEAST_FOR_TESTS
+    most = 2
+    while paired_t_power(most, effect / spread) < POWER:
+        most *= 2
+    enough = 2 + bisect_left(range(2, most), POWER, key=lambda n: paired_t_power(n, effect / spread))
+    return max(LEAST_FOR_TESTS, math.ceil(_WILCOXON * enough))
+
+
+def paired_t_power(n: int, effect: float) -> float:
+    """Return the power of the two-sided paired t-test at .05, for n differences of this mean in standard deviations."""
+    limit = stats.t.isf(ALPHA / 2, n - 1)
+    shift = effect * math.sqrt(n)
+    with np.errstate(divide="ignore"):  # scipy 1.11 warns where the power is close to 1
+        upper, lower = stats.nct.sf(limit, n - 1, shift), stats.nct.cdf(-limit, n - 1, shift)
+    # Far from its centre, scipy 1.17 returns NaN for the tail on the other side, which is below 1e-16.
+    return float(upper + np.nan_to_num(lower))
 
 
 def _conclusions(inference: Inference) -> Iterator[str]:
-    n = len(inference.units)
-    different = max(0 if pair.wilcoxon is None else pair.wilcoxon.n_different for pair in inference.pairs)
+    pairs, n = inference.pairs, len(inference.units)
+    different = pairs["n_different"].max()
     units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
+    smallest = f"{p_value(inference.smallest_p)}{' after Holm' if len(pairs) > 1 else ''}"
     if not inference.tested:
         yield (
             f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few. With fewer than "
-            f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below {number(ALPHA, 2)}. Means and "
-            f"differences describe these sessions and say nothing about any other."
+            f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below .05."
         )
     elif inference.conclusive:
-        yield f"{units} can give a p-value as small as {p_value(inference.smallest_p)}{_holm(inference)}."
+        yield f"{units} can give a p-value as small as {smallest}."
     else:
         yield (
-            f"Too few to conclude anything: {units} can give no p-value below {p_value(inference.smallest_p)}"
-            f"{_holm(inference)}, so no difference can be significant at {number(ALPHA, 2)}. Read means and intervals "
-            f"as a description of these sessions."
+            f"Too few to conclude anything: {units} can give no p-value below {smallest}, so no difference can be "
+            "significant at .05."
         )
-    needed = [pair.sessions_needed for pair in inference.pairs if pair.sessions_needed is not None]
-    if needed:
-        count = f"{min(needed)} to {max(needed)}" if min(needed) < max(needed) else f"{needed[0]}"
+    if n > 1:
+        low, high = pairs["sessions_needed"].min(), pairs["sessions_needed"].max()
         yield (
-            f"A difference of {number(EFFECT, 2)} would take about {count} sessions to show (two-sided at "
-            f"{number(ALPHA, 2)}, power {number(POWER, 1)}, one pair alone), by the spread between these {n}."
+            f"A difference of {number(EFFECT, 2)} would take about {low}{f' to {high}' if low < high else ''} sessions "
+            f"to show (two-sided at .05, power {number(POWER, 1)}, one pair alone), by the spread between these {n}."
         )
-    if inference.friedman is not None:
-        yield _about_friedman(inference.friedman)
-    if not inference.conclusive:
-        return
+    if (test := inference.friedman) is not None:
+        shown = "the detectors are not all alike" if test["p"] < ALPHA else "no difference among the detectors is shown"
+        f = f"Iman-Davenport F({test['df1']:.0f}, {test['df2']:.0f}) = {test['f']:.2f}"
+        yield f"Friedman: {shown} ({f}, p = {p_value(test['p'])})."
     beaten: dict[str, list[str]] = {}
-    for pair in inference.pairs:
-        if pair.p_holm is not None and pair.p_holm < ALPHA:
-            first_is_better = (pair.rank_biserial > 0) == (inference.better == "higher")
-            winner, loser = (pair.first, pair.second) if first_is_better else (pair.second, pair.first)
-            beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(pair.p_holm)})")
-    for winner, losers in beaten.items():
-        yield f"{winner} is better than {', '.join(losers)}."
-    rest = len(inference.pairs) - sum(map(len, beaten.values()))
-    if rest:
+    significant = pairs[pairs["p_holm"] < ALPHA]
+    for first, second, p, effect in significant[["first", "second", "p_holm", "rank_biserial"]].to_numpy().tolist():
+        winner, loser = (first, second) if (effect > 0) == (inference.better == "higher") else (second, first)
+        beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(p)})")
+    yield from (f"{winner} is better than {', '.join(losers)}." for winner, losers in beaten.items())
+    if inference.conclusive and (rest := len(pairs) - len(significant)):
         yield (
-            f"Not significant at {number(ALPHA, 2)}: {rest} of {len(inference.pairs)} differences. That shows no "
-            f"equality; the intervals say what is open."
+            f"Not significant at .05: {rest} of {len(pairs)} differences. That does not show equality; the intervals "
+            "say what is open."
         )
-
-
-def _about_friedman(test: Friedman) -> str:
-    verdict = "the detectors are not all alike" if test.significant else "no difference among the detectors is shown"
-    statistic = (
-        f"chi-squared = {test.chi_squared:.2f}, F infinite: all rank them alike"
-        if test.f is None
-        else f"Iman-Davenport F({test.degrees[0]}, {test.degrees[1]}) = {test.f:.2f}"
-    )
-    return f"Friedman: {verdict} ({statistic}, p = {p_value(test.p)})."
-
-
-def _holm(inference: Inference) -> str:
-    return " after Holm" if len(inference.pairs) > 1 else ""
 
 
 def p_value(p: float) -> str:

@@ -1,43 +1,27 @@
-"""One metric of a trial over many resamples of its recordings, without judging each resample from scratch.
+"""A metric of a trial over many resamples of its recordings, without judging each resample from scratch.
 
-A resample says how often each recording was drawn. Counts of rows add up over recordings, so a metric of all resamples
-is one of matrix products: the counts of each recording [.., n_recordings] times the draws [n_recordings, n_resamples].
+Weights, [n_recordings, n_resamples], say how often each recording was drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 import numpy as np
 
 from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
-from tsadbench.utils.arrays import BoolArray, FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.grouping import grouped
 
 # Two ways to a metric agree if they differ by rounding alone, also to float32.
 _CLOSE = 1e-6
-# So many resamples at once fit the processor's cache beside the counts.
-_CHUNK = 64
-_FLOAT32 = 2.0**24
-
-_RANKINGS = ("auroc", "auprc", "bf_f1")
+# Cells of an array of rows by resamples.
+_CELLS = 2**20
 
 
 def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> FloatArray:
-    """Draw sessions with replacement, and within each drawn one as many recordings as it has, with replacement.
-
-    Parameters
-    ----------
-    sessions
-        The places of each session's recordings, 0 to n_recordings - 1; each in one session.
-
-    Returns
-    -------
-    ndarray
-        [n_recordings, n_resamples], how often each recording was drawn.
-    """
+    """Draw sessions, and within each drawn one as many of its recordings as it has, both with replacement."""
     generator = np.random.default_rng(seed)
     drawn = np.zeros((sum(map(len, sessions)), n_resamples))
     times = generator.multinomial(len(sessions), np.full(len(sessions), 1 / len(sessions)), size=n_resamples)
@@ -49,147 +33,88 @@ def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> 
 
 
 def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: FloatArray) -> FloatArray:
-    """Return a metric of a trial over some recordings, and over resamples of them.
+    """Return a metric of a trial over some recordings and over resamples of them, [1 + n_resamples]; NaN if undefined.
 
-    If each entity has a model of its own, it is the mean over the entities on which it is defined, as the protocol's
-    is. An entity counts as often as its recordings were drawn on average; one that was not drawn takes no part.
-
-    Which way leads to the metric, over the pooled rows or by the mean over recordings, is tried on the recordings
-    themselves: it must give what the protocol's own judge gives. If none does, the judge takes every resample.
-
-    Parameters
-    ----------
-    names
-        Ids of recordings that the protocol scores.
-    drawn
-        [n_recordings, n_resamples], how often each was drawn.
-
-    Returns
-    -------
-    ndarray
-        [1 + n_resamples], the recordings themselves first; NaN where undefined.
+    The metric is one of the pooled rows, or the mean over recordings: the way must give what the protocol's judge gives
+    on the recordings themselves. If neither does, the judge takes every resample. If each entity has a model of its
+    own, it is the mean over the entities, and each counts as often as its recordings were drawn on average.
     """
     weights = np.hstack([np.ones((len(names), 1)), drawn])
     (whole,) = result.judge({"": names}).values()
     expected = _or_nan(whole.metrics[metric])
-    if len(whole.entities) > 1:
-        places = grouped(range(len(names)), lambda i: result.recordings[names[i]].episode).values()
-        each = np.stack([resampled(result, metric, [names[i] for i in of_one], drawn[[*of_one]]) for of_one in places])
-        times = np.stack([weights[[*of_one]].mean(axis=0) for of_one in places]) * ~np.isnan(each)
+    scored = [result.recordings[name] for name in names]
+    places = range(len(names))
+    entities = grouped(places, lambda i: scored[i].episode).values()
+    for groups in [entities] if len(whole.entities) > 1 else [(places,), [(i,) for i in places]]:
+        each = np.stack([_pooled(metric, [scored[i] for i in some], weights[[*some]]) for some in groups])
+        times = np.stack([weights[[*some]].mean(axis=0) for some in groups]) * ~np.isnan(each)
         with np.errstate(invalid="ignore"):
             means: FloatArray = (np.nan_to_num(each) * times).sum(axis=0) / times.sum(axis=0)
-        means[0] = expected
-        return means
-    scored = [result.recordings[name] for name in names]
-    ways: tuple[Callable[[FloatArray], FloatArray | None], ...] = (
-        lambda some: _pooled(metric, scored, some),
-        lambda some: _mean([_or_nan(result.judged[name].metrics[metric]) for name in names], some),
-    )
-    for way in ways:
-        found = way(weights[:, :1])
-        if found is not None and np.allclose(found[0], expected, rtol=0.0, atol=_CLOSE, equal_nan=True):
-            values = way(weights)
-            if values is not None:
-                values[0] = expected
-                return values
-    groups = {str(i): list(chain.from_iterable(_repeated(names, column))) for i, column in enumerate(weights.T)}
-    judged = result.judge(groups)
-    return np.array([_or_nan(judged[i].metrics[metric]) if i in judged else np.nan for i in groups])
-
-
-def _repeated(names: Sequence[str], column: FloatArray) -> list[list[str]]:
-    return [[name] * int(times) for name, times in zip(names, column, strict=True)]
+        if np.isclose(means[0], expected, rtol=0, atol=_CLOSE, equal_nan=True):
+            means[0] = expected
+            return means
+    judged = result.judge({str(i): [*np.repeat(names, column.astype(int))] for i, column in enumerate(weights.T)})
+    values = {int(i): _or_nan(one.metrics[metric]) for i, one in judged.items()}
+    return np.array([values.get(i, np.nan) for i in range(weights.shape[1])])
 
 
 def _or_nan(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _mean(values: Sequence[float], weights: FloatArray) -> FloatArray:
-    """Return the weighted means of the recordings' own values, [n_resamples]; undefined ones are left out."""
-    each = np.array(values)
-    counts = weights[~np.isnan(each)]
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = (each[~np.isnan(each)] @ counts) / counts.sum(axis=0)
-    return mean
-
-
-def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray | None:
-    """Return a metric over the pooled rows of each resample, [n_resamples]; None if this module does not know it."""
-    rows = [(one.scores[one.evaluated], one.anomalous[one.evaluated]) for one in scored]
-    if metric in _RANKINGS:
-        return _ranking(metric, rows, weights)
+def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:
+    """Return a metric over the pooled rows of each resample, [n_resamples]; NaN if it is not known here."""
+    if metric in ("auroc", "auprc", "bf_f1"):
+        return _ranking(metric, scored, weights)
     counts = np.zeros((4, len(scored)))
-    for i, (one, (scores, anomalous)) in enumerate(zip(scored, rows, strict=True)):
-        flagged = flagged_rows(scores, anomalous, one.threshold)
-        counts[:, i] = [np.count_nonzero(some) for some in (
-            flagged & anomalous, flagged & ~anomalous, ~flagged & anomalous, ~flagged & ~anomalous,
-        )]  # fmt: skip
-    return _at_threshold(metric, *(counts @ weights))
-
-
-def _at_threshold(metric: str, tp: FloatArray, fp: FloatArray, fn: FloatArray, tn: FloatArray) -> FloatArray | None:
+    for i, one in enumerate(scored):
+        anomalous = one.anomalous[one.evaluated]
+        flagged = flagged_rows(one.scores[one.evaluated], anomalous, one.threshold)
+        counts[:, i] = np.bincount(2 * anomalous + flagged, minlength=4)
+    tn, fp, fn, tp = counts @ weights
     margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    one_class = (tp + fn == 0) | (tn + fp == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        f1 = 2 * tp / np.where(tp + fn, 2 * tp + fp + fn, np.nan)
-        ratio = {
+        f1 = np.where(tp + fn == 0, np.nan, 2 * tp / (2 * tp + fp + fn))
+        mcc = np.where(margins, (tp * tn - fp * fn) / np.sqrt(margins), 0.0)
+        known: dict[str, FloatArray] = {
             "precision": tp / np.maximum(tp + fp, 1),
             "recall": tp / (tp + fn),
-            "prac_f1": f1,
-            "f1": f1,
-            "mcc": np.where(one_class, np.nan, (tp * tn - fp * fn) / np.sqrt(np.where(margins, margins, 1.0))),
+            **{"prac_f1": f1, "f1": f1, "mcc": np.where((tp + fn == 0) | (tn + fp == 0), np.nan, mcc)},
             "far": fp / (fp + tn),
             "mar": fn / (tp + fn),
             "flagged": (tp + fp) / (tp + fp + fn + tn),
         }
-    return ratio.get(metric)
+    return known.get(metric, np.full(weights.shape[1], np.nan))
 
 
-def _ranking(metric: str, rows: Sequence[tuple[FloatArray, BoolArray]], weights: FloatArray) -> FloatArray:
+def _ranking(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:
     """Return AUROC, average precision or the best F1 over all thresholds, [n_resamples]; NaN for one class.
 
-    All three are sums, or a maximum, over the anomalous rows that a threshold can flag: of how many anomalous and
-    how many normal rows score at least as high.
+    Rows are sorted once; weights of the rows above each threshold are cumulated in all resamples. Anomalous rows
+    without a score are missed at every threshold.
     """
-    anomalous = np.concatenate([labels for _, labels in rows])
-    given = np.concatenate([scores for scores, _ in rows])
-    scores = np.split(worst_case(given, anomalous), np.cumsum([len(one) for one, _ in rows])[:-1])
-    found = [np.sort(one[labels & ~np.isnan(raw)]) for one, (raw, labels) in zip(scores, rows, strict=True)]
-    normal = [np.sort(one[~labels]) for one, (_, labels) in zip(scores, rows, strict=True)]
-    positives = np.array([float(np.count_nonzero(labels)) for _, labels in rows]) @ weights
-    negatives = np.array([float(len(one)) for one in normal]) @ weights
-    # The rows that count, by recording; how many of each recording score at least as high: [n_rows, n_recordings].
-    limits = np.concatenate(found)
-    own = np.repeat(np.arange(len(rows)), [len(one) for one in found])
-    above = np.stack([_at_least(one, limits) for one in found], axis=1)
-    alarms = np.stack([_at_least(one, limits) for one in normal], axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if metric == "auroc":
-            higher = np.stack([len(one) - np.searchsorted(one, limits, side="right") for one in normal], axis=1)
-            # Pairs of an anomalous and a normal row in the wrong order, by their recordings; a tie counts half.
-            wrong = np.zeros((len(rows), len(rows)))
-            np.add.at(wrong, own, (alarms + higher) / 2)
-            missed = (np.array([float(len(one)) for one in found]) @ weights - positives) * -negatives
-            pairs: FloatArray = ((wrong.T @ weights) * weights).sum(axis=0) + missed
-            return 1.0 - pairs / (positives * negatives)
-        found_at = [i for i, one in enumerate(found) if len(one)]
-        starts = np.searchsorted(own, found_at)
-        # Counts of drawn rows are whole numbers, which float32 holds exactly below 2^24: it is twice as fast.
-        exact: type[np.floating] = np.float32 if (positives + negatives).max() < _FLOAT32 else np.float64
-        above, taken, drawn = above.astype(exact), (above + alarms).astype(exact), weights.astype(exact)
-        parts = []
-        for chunk in (slice(start, start + _CHUNK) for start in range(0, weights.shape[1], _CHUNK)):
-            hits, flagged = above @ drawn[:, chunk], taken @ drawn[:, chunk]
-            if metric == "bf_f1":
-                parts.append((2 * hits / (flagged + positives[chunk])).max(axis=0, initial=0.0))
+    raw = np.concatenate([one.scores[one.evaluated] for one in scored])
+    anomalous = np.concatenate([one.anomalous[one.evaluated] for one in scored])
+    recording = np.repeat(np.arange(len(scored)), [np.count_nonzero(one.evaluated) for one in scored])
+    scores = worst_case(raw, anomalous)
+    order = np.argsort(-scores, kind="stable")
+    order = order[~(np.isnan(raw) & anomalous)[order]]
+    last = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True))  # of the rows with equal scores
+    totals = np.zeros((2, len(scored)))
+    np.add.at(totals, (anomalous.astype(int), recording), 1.0)
+    found = []
+    step = max(1, _CELLS // max(len(order), 1))
+    for chosen in (weights[:, start : start + step] for start in range(0, weights.shape[1], step)):
+        of_rows, (negatives, positives) = chosen[recording[order]], totals @ chosen
+        hits, alarms = (np.cumsum(of_rows * mask[order, None], axis=0)[last] for mask in (anomalous, ~anomalous))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if metric == "auroc":
+                steps = np.diff(alarms, axis=0, prepend=0.0) * (hits - np.diff(hits, axis=0, prepend=0.0) / 2)
+                values = steps.sum(axis=0) / (positives * negatives)
+            elif metric == "bf_f1":
+                values = (2 * hits / (hits + alarms + positives)).max(axis=0, initial=0.0)
             else:
-                np.divide(hits, np.maximum(flagged, 1, out=flagged), out=hits)
-                precisions = np.add.reduceat(hits, starts, axis=0, dtype=np.float64)
-                parts.append((precisions * weights[found_at, chunk]).sum(axis=0) / positives[chunk])
-        return np.where((positives > 0) & (negatives > 0), np.concatenate(parts), np.nan)
-
-
-def _at_least(ordered: FloatArray, limits: FloatArray) -> FloatArray:
-    """Return how many values are at least as high as each limit."""
-    return (len(ordered) - np.searchsorted(ordered, limits, side="left")).astype(np.float64)
+                precisions = hits / np.maximum(hits + alarms, 1.0)
+                values = (np.diff(hits, axis=0, prepend=0.0) * precisions).sum(axis=0) / positives
+        found.append(np.where((positives > 0) & (negatives > 0), values, np.nan))
+    return np.concatenate(found)

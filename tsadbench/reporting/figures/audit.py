@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tsadbench.reporting.figures.style import BLUE, GRID, INK, VERMILLION, page, plain, style
+from tsadbench.utils.arrays import mask_runs
 
 # Colours end here, in standard deviations: one sensor far off would leave all others white.
 _FAR = 10.0
@@ -16,30 +16,27 @@ _FAR = 10.0
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from tsadbench.analysis.audit import Audit
+    from tsadbench.base.dataset import LabelledDataset
 
 
-def draw_audit(audit: Audit, file: Path) -> None:
+def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
     """Write a figure: where the anomalies of each test recording are, what predicts them, how far sensors have moved.
 
     A UsageError if the ending is another, or the file cannot be written.
     """
-    test = {facts.id: (facts.n_rows, facts.events) for facts in audit.recordings if facts.role == "test"}
-    auroc = {
-        found.name: (found.auroc, [one.auroc for one in found.entities.values() if one.auroc is not None])
-        for found in audit.predictors
-        if found.auroc is not None
-    }
-    z = pd.DataFrame([(one.sensor, one.entity or one.split, one.z) for one in audit.shifts], columns=["s", "at", "z"])
-    moved = z.drop_duplicates(["s", "at"], keep="last").pivot(index="s", columns="at", values="z")
-    moved = moved.reindex(index=z["s"].unique(), columns=z["at"].unique())
+    test, rows = data.dataset.test, data.labels.rows
+    recordings = {one.id: (one.n_rows, mask_runs(rows[one.id]) if one.id in rows else []) for one in test}
+    tables = {table.title.partition(" (")[0]: table.frame for table in audit.tables}
     with style(), page(file, 11, max(4.0, 0.16 * len(test) + 1.5), salt=audit.dataset) as figure:
         anomalies, predictors, shifts = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
-        events(test, anomalies)
-        predictions(auroc, predictors)
-        sensor_shifts(moved, shifts)
+        events(recordings, anomalies)
+        if (ranked := tables.get("What predicts the label")) is not None:
+            predictions(ranked, tables.get("AUROC by entity"), predictors)
+        sensor_shifts(tables.get("Normal test rows against training rows"), shifts)
         figure.suptitle(f"Audit of {plain(audit.dataset)}")
 
 
@@ -57,10 +54,12 @@ def events(recordings: Mapping[str, tuple[int, Sequence[tuple[int, int]]]], ax: 
     return ax
 
 
-def predictions(auroc: Mapping[str, tuple[float, Sequence[float]]], ax: Axes) -> Axes:
+def predictions(ranked: pd.DataFrame, of_entities: pd.DataFrame | None, ax: Axes) -> Axes:
     """Draw the AUROC of rules that know nothing of faults as bars, that of each entity as a dot."""
-    ax.barh(list(auroc), [value for value, _ in auroc.values()], color=BLUE)
-    for name, (_, of_each) in auroc.items():
+    known = ranked.dropna(subset="AUROC")
+    ax.barh(list(known["predictor"]), list(known["AUROC"]), color=BLUE)
+    for name in known["predictor"]:
+        of_each = [] if of_entities is None else of_entities[name].dropna()
         ax.plot(of_each, [name] * len(of_each), "o", color=INK, markersize=2.5)
     ax.axvline(0.5, color=INK, linewidth=0.8)
     ax.invert_yaxis()
@@ -69,12 +68,13 @@ def predictions(auroc: Mapping[str, tuple[float, Sequence[float]]], ax: Axes) ->
     return ax
 
 
-def sensor_shifts(z: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw [n_sensors, n_splits]: the median z-score of the normal test rows, by the training's mean and deviation."""
-    values = z.fillna(0.0).to_numpy(dtype=np.float64)
-    if not values.size:
+def sensor_shifts(shifts: pd.DataFrame | None, ax: Axes) -> Axes:
+    """Draw the median z-score of the normal test rows by sensor and place; shifts: sensor, where, z."""
+    if shifts is None:
         ax.set_axis_off()
         return ax
+    z = shifts.sort_index().set_index(["sensor", "where"])["z"].unstack(sort=False).fillna(0.0)
+    values = z.to_numpy(dtype=np.float64)
     furthest = float(np.abs(values).max()) or 1.0
     limit = min(furthest, _FAR)
     image = ax.imshow(values, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")

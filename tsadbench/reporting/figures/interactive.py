@@ -10,10 +10,10 @@ from plotly import graph_objects
 from plotly.subplots import make_subplots
 
 from tsadbench.reporting.figures.recording import MOST_LINES, edges_of, time_axis
-from tsadbench.reporting.figures.style import BLUE, GREY, ORANGE, VERMILLION
+from tsadbench.reporting.figures.style import BLUE, GREY, ORANGE, VERMILLION, plain
 from tsadbench.reporting.figures.trials import spans_orders
 from tsadbench.results.trial_result import ScoredRecording
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 
 
 def point_rows(n_rows: int, n_points: int) -> IntArray:
@@ -84,9 +84,9 @@ def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) 
     return figure
 
 
-def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: FloatArray, n_points: int) -> None:
+def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Array, n_points: int) -> None:
     one = scored.recording
-    names = [html.escape(name[:18]) for name in one.sensors]
+    names = [html.escape(plain(name, 16)) for name in one.sensors]
     low, high = one.values.min(axis=0), one.values.max(axis=0)
     scaled = np.where(high > low, (one.values - low) / np.where(high > low, high - low, 1.0), 0.5)
     if one.n_sensors > MOST_LINES:
@@ -108,7 +108,7 @@ def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: FloatArra
     figure.update_yaxes(tickvals=ticks, ticktext=names, showgrid=False, row=1)
 
 
-def _of_detector(scored: ScoredRecording, x: FloatArray, n_points: int) -> Sequence[graph_objects.Scatter]:
+def _of_detector(scored: ScoredRecording, x: Float32Array, n_points: int) -> Sequence[graph_objects.Scatter]:
     """Return the traces of the score, the threshold, the rows flagged rightly and those flagged wrongly."""
     ends = [float(x[0]), float(x[-1])]
     counted = scored.flagged & scored.evaluated
@@ -124,18 +124,10 @@ def _of_detector(scored: ScoredRecording, x: FloatArray, n_points: int) -> Seque
     )  # fmt: skip
 
 
-def _flags(x: FloatArray, rows: BoolArray, n_points: int, colour: str, name: str) -> graph_objects.Scatter:
+def _flags(x: Float32Array, rows: BoolArray, n_points: int, colour: str, name: str) -> graph_objects.Scatter:
     shown = envelope(rows.astype(np.float64), n_points)
     if len(shown) < len(rows):  # both points of a bucket say whether a row of it is flagged
         shown = np.repeat(shown.reshape(-1, 2).max(axis=1), 2)
+    look = {"fill": "tozeroy", "fillcolor": colour, "hoverinfo": "skip", "mode": "lines"}
     line = {"shape": "hv", "width": 0}
-    return graph_objects.Scatter(
-        x=x,
-        y=shown.astype(np.uint8),
-        line=line,
-        fill="tozeroy",
-        fillcolor=colour,
-        name=name,
-        hoverinfo="skip",
-        mode="lines",
-    )
+    return graph_objects.Scatter(x=x, y=shown.astype(np.uint8), line=line, name=name, **look)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from tsadbench.analysis.explanation.explain import Explanation
+from tsadbench.analysis.explanation import Explanation
 from tsadbench.base.recording import Recording
 from tsadbench.reporting.figures.style import BLUE, GRID, INK, ORANGE, VERMILLION, own_figure, plain
 from tsadbench.reporting.figures.trials import by_label, spans_orders
@@ -87,7 +87,7 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
     """Draw a recording as one detector saw it, with a line at each event's first flagged row and the alarm's delay.
 
     A delay that would be written over the one before it is left out. Parameters and axes as for `recording`;
-    ``explained`` comes from `tsadbench.analysis.explanation.explain.explain`.
+    ``explained`` comes from `tsadbench.analysis.explanation.explain`.
     """
     every = recording([result], explained.recording, figure)
     every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
@@ -96,7 +96,7 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
     for event in explained.events:
         if event.first_alarm is None:
             continue
-        at = time[event.first_alarm.row]
+        at = time[event.first_alarm["row"]]
         for ax in every:
             ax.axvline(at, color=INK, linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
         late = f", +{event.delay_rows} rows" if event.delay_rows is not None else ""

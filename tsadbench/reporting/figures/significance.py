@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_DIAGRAM
 from tsadbench.reporting.figures.style import (
     BLUE,
     GREY,
@@ -26,18 +27,14 @@ from tsadbench.utils.extras import extra
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tsadbench.analysis.significance.comparison import Comparison
-
-ALPHA = 0.05
-# Mean ranks over fewer sessions say too little for a picture that people remember.
-LEAST_FOR_DIAGRAM = 10
+    from tsadbench.analysis.significance.compare import Comparison
 
 
 def draw(comparison: Comparison, file: Path) -> None:
     """Write a comparison as a figure (`comparison_figure`). A UsageError if the file cannot be written."""
     units = comparison.inference.units
     n_lines = len(units) if units.shape[1] == 2 else units.shape[1]
-    with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.title) as figure:
+    with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.subject) as figure:
         ax = comparison_figure(comparison, figure.subplots())
         if ax.get_legend_handles_labels()[0]:
             figure.legend(loc="outside lower center", ncols=5)
@@ -49,12 +46,12 @@ def comparison_figure(comparison: Comparison, ax: Axes) -> Axes:
     With few sessions each of them is drawn instead of mean ranks. A MissingExtraError if scikit-posthocs is not
     installed, for mean ranks.
     """
-    units, pairs = comparison.inference.units, comparison.to_frame()
+    units, pairs = comparison.inference.units, comparison.inference.pairs
     lower = comparison.metric.better == "lower"
     ax.set_title(comparison.subject, parse_math=False)
     ax.set_xlabel(comparison.metric.title, parse_math=False)
     if units.shape[1] == 2:
-        return differences(units, ax, rope=comparison.rope, interval=(pairs["low"][0], pairs["high"][0]))
+        return differences(units, ax, rope=comparison.rope, interval=tuple(pairs[["low", "high"]].iloc[0]))
     if len(units) < LEAST_FOR_DIAGRAM:
         return sessions(units, ax, lower=lower)
     values = pd.DataFrame(1.0, index=units.columns, columns=units.columns)
@@ -70,7 +67,7 @@ def differences(
     ax: Axes | None = None,
     *,
     rope: float = 0.0,
-    interval: tuple[float | None, float | None] = (None, None),
+    interval: tuple[float, float] = (np.nan, np.nan),
 ) -> Axes:
     """Draw the difference of two detectors on each unit, smallest first, its mean, and the interval of the mean.
 
@@ -96,7 +93,7 @@ def differences(
     ax.scatter(found, places, color=colours, s=16, zorder=3)
     ax.axvline(found.mean(), color=INK, linestyle="--", linewidth=1.0, label="mean")
     low, high = interval
-    if low is not None and high is not None and not pd.isna(low):
+    if not pd.isna(low):
         ax.axvspan(low, high, color=ORANGE, alpha=0.3, linewidth=0.0, zorder=0, label="95 % interval of the mean")
     ax.set_yticks(places, [plain(str(unit)) for unit in found.index])
     ax.set_xlabel(f"{ax.get_xlabel()}: {first} - {second}".removeprefix(": "), parse_math=False)

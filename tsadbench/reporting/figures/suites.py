@@ -10,35 +10,31 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 
+from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS
 from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, PAPER, VERMILLION, own_axes, page, plain, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tsadbench.analysis.significance.suite_ranks import SuiteRanking
+    from tsadbench.analysis.significance.ranking import Ranking
 
 _LINE = 0.19
 _WIN_RATES = LinearSegmentedColormap.from_list("win rates", [VERMILLION, "white", BLUE])
-# Fewer data sets may agree by chance.
-_LEAST_FOR_TESTS = 6
 
 
-def draw(ranking: SuiteRanking, file: Path) -> None:
+def draw(ranking: Ranking, file: Path) -> None:
     """Write a ranking over several data sets as a figure: `mean_ranks` beside `win_rates`, a line a row.
 
     A critical-difference diagram would join nearly all rows: over few data sets many mean ranks are within Nemenyi's
     critical difference. Win rates compare two rows whatever the others do. A UsageError if the file cannot be written.
     """
-    frame = ranking.to_frame().replace("", np.nan)
-    rates = pd.DataFrame(np.nan, index=frame["detector"], columns=frame["detector"])
-    firm = pd.DataFrame(False, index=rates.index, columns=rates.columns)
-    for pairing in ranking.pairings:
-        i, j, rate = pairing.first, pairing.second, pairing.rate
-        if rate.value is None or rate.low is None or rate.high is None:
-            continue
-        rates.loc[i, j], rates.loc[j, i] = rate.value, 1.0 - rate.value
-        sure = pairing.n_datasets >= _LEAST_FOR_TESTS and not rate.low <= 0.5 <= rate.high
-        firm.loc[i, j] = firm.loc[j, i] = sure
+    frame, pairs = ranking.frame, ranking.win_rates
+    labels = frame["detector"]
+    rates = pairs.pivot(index="first", columns="second", values="rate").reindex(index=labels, columns=labels)
+    decided = (pairs["datasets"] >= LEAST_FOR_TESTS) & ~((pairs["rate_low"] <= 0.5) & (pairs["rate_high"] >= 0.5))
+    firm = pairs.assign(firm=decided).pivot(index="first", columns="second", values="firm")
+    firm = firm.reindex(index=labels, columns=labels).fillna(False).astype(bool)
+    rates, firm = rates.fillna(1.0 - rates.T), firm | firm.T
     side = _LINE * len(frame)
     with style(), page(file, side + 4.6, side + 1.9, salt=ranking.title) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=[2.4, max(side, 1.0)])
@@ -107,5 +103,5 @@ def win_rates(rates: pd.DataFrame, firm: pd.DataFrame, ax: Axes | None = None) -
     ax.tick_params(left=False, bottom=False)
     ax.set_title("share of the data sets on which the row is better than the column", fontsize=8)
     bar = ax.figure.colorbar(shown, ax=ax, shrink=0.6, pad=0.02)
-    bar.set_label(f"dot: {_LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
+    bar.set_label(f"dot: {LEAST_FOR_TESTS} data sets or more, and the 90 % interval does not hold one half")
     return ax

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
+from scipy.stats import genpareto
 
 from tsadbench.analysis.curves import Tail, fits_of, score_groups, tail_of
 from tsadbench.errors import UsageError
@@ -156,7 +157,7 @@ def quantiles(tail: Tail, ax: Axes) -> Axes:
     if tail.fitted is None:
         blank(ax, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
         return ax
-    excesses, expected = tail.excesses, tail.quantiles(tail.positions)
+    excesses, expected = tail.excesses, genpareto.ppf(tail.positions, *tail.fitted)
     ax.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
     largest = float(max(expected[-1], excesses[-1]))
     ax.plot([0, largest], [0, largest], color=VERMILLION, linewidth=0.9, zorder=1)
@@ -177,7 +178,7 @@ def return_levels(tail: Tail, ax: Axes) -> Axes:
     ax.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
     if tail.fitted is not None:
         rows = np.geomspace(1 / tail.share, max(3 / found.q, period[-1]), 200)
-        ax.plot(rows, found.t + tail.quantiles(1 - 1 / (rows * tail.share)), color=VERMILLION)
+        ax.plot(rows, found.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted), color=VERMILLION)
     ax.plot(1 / found.q, found.value, "*", color=GREEN, markersize=9, markeredgecolor=PAPER, zorder=4)
     ax.axhline(found.value, color=INK, linestyle="--", linewidth=0.9)
     ax.axhline(found.t, color=GREY, linestyle=":", linewidth=0.9)

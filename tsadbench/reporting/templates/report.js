@@ -20,9 +20,8 @@
         { ...layout[key], gridcolor: colour("--grid"), linecolor: colour("--grid") }]));
       axes.yaxis3.type = layout.meta.logarithmic[who.value] ? "log" : "linear";
       const font = { color: colour("--ink"), family: "system-ui, sans-serif", size: 11 };
-      const narrow = plot.clientWidth < 500 ? { margin: { ...layout.margin, l: 84 } } : {};
       const page = { paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font };
-      Plotly.react(plot, shown, { ...layout, ...axes, ...narrow, ...page }, { responsive: true, displaylogo: false, displayModeBar: false });
+      Plotly.react(plot, shown, { ...layout, ...axes, ...page }, { responsive: true, displaylogo: false, displayModeBar: false });
     };
     which.addEventListener("change", draw);
     who.addEventListener("change", draw);

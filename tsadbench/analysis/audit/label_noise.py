@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from tsadbench.analysis.audit.findings import Finding
 from tsadbench.analysis.curves import average_precision
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.ranking import Row
+from tsadbench.leaderboard.render import Table
 from tsadbench.results.trial_result import protocol_of, readable_result
-from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
+from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
+from tsadbench.utils.text import first_of
 
 # In rows: both directions; after each event.
 SHIFTS = (1, 5, 10)
 MARGINS = (10, 60)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelChange:
+class LabelChange(NamedTuple):
     """Labels of the test recordings, [n_rows] each, True where anomalous, and which rows count."""
 
     name: str
@@ -33,51 +36,12 @@ class LabelChange:
     counted: Mapping[str, BoolArray]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class Fit(NamedTuple):
     """Scores of one row of a table by one fit: by recording, [n_rows], and which rows are evaluated (None: all)."""
 
     label: str
     scores: Mapping[str, FloatArray]
     evaluated: Mapping[str, BoolArray] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """AUPRC (None if undefined) and rank of each row by changed labels, and which pairs of rows change places."""
-
-    change: str
-    n_changed: int
-    n_left_out: int
-    auprc: Mapping[str, float | None]
-    rank: Mapping[str, int]
-    change_places: tuple[tuple[str, str], ...]
-
-    def in_words(self, most: int = 6) -> str:
-        """Return who changes places with whom."""
-        pairs = [f"{first} with {second}" for first, second in self.change_places]
-        more = [f"{len(pairs) - most} more pairs"] if len(pairs) > most else []
-        return "; ".join([*pairs[:most], *more])
-
-
-@dataclass(frozen=True, slots=True)
-class LabelNoise:
-    """The effect of each change of the labels; the first is the labels as given."""
-
-    about: str
-    moved: tuple[Moved, ...]
-
-    @property
-    def largest(self) -> tuple[float, str, str] | None:
-        """The largest move of an AUPRC, the row's name and the change; None if no AUPRC is defined."""
-        given, *others = self.moved
-        moves = [
-            (now - before, label, one.change)
-            for one in others
-            for label, now in one.auprc.items()
-            if now is not None and (before := given.auprc[label]) is not None
-        ]
-        return max(moves, key=lambda move: abs(move[0]), default=None)
 
 
 def label_changes(
@@ -86,8 +50,8 @@ def label_changes(
     """Return the given labels and changed ones: shifted, without contradictory rows, without rows after events.
 
     Shifted labels repeat the first or last one at a recording's border. Contradictory rows stand in several test
-    recordings, anomalous in one and normal in another. None means those of `SHIFTS` that fit, and `MARGINS`.
-    A change that leaves out no row is omitted.
+    recordings, anomalous in one and normal in another. None means those of `SHIFTS` that fit, and `MARGINS`. A change
+    that leaves out no row is omitted.
     """
     truth = data.labels.rows
     if not truth:
@@ -110,14 +74,14 @@ def label_changes(
         changes.append(LabelChange(side, shifted, every))
     left_out = {"contradictory rows out": _contradictory(data)}
     for margin in sorted(set(MARGINS if margins is None else margins)):
-        left_out[f"{margin} rows after events out"] = {name: _margin(rows, margin) for name, rows in truth.items()}
+        left_out[f"{margin} rows after events out"] = {name: _after(rows, margin) for name, rows in truth.items()}
     for change, out in left_out.items():
         if any(map(np.any, out.values())):
             changes.append(LabelChange(change, truth, {name: ~rows for name, rows in out.items()}))
     return tuple(changes)
 
 
-def _margin(rows: BoolArray, margin: int) -> BoolArray:
+def _after(rows: BoolArray, margin: int) -> BoolArray:
     """Return which rows are normal, with an anomalous one among the ``margin`` before them."""
     anomalous = np.concatenate([np.zeros(margin + 1, dtype=np.int64), np.cumsum(rows)])
     return ~rows & (anomalous[margin:-1] > anomalous[: -margin - 1])
@@ -128,12 +92,8 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
     truth, contradictory = data.labels.rows, dict[str, BoolArray]()
     for test in grouped(data.dataset.test, lambda one: data.dataset.entities.get(one.id)).values():
         numbers = shared_rows(test, untimed="by value")
-        labels = [truth[one.id] for one in test]
-        anomalous, normal = (
-            np.concatenate([rows[label == kind] for rows, label in zip(numbers, labels, strict=True)])
-            for kind in (True, False)
-        )
-        both = np.setdiff1d(np.intersect1d(anomalous, normal), [-1])
+        every, anomalous = np.concatenate(numbers), np.concatenate([truth[one.id] for one in test])
+        both = np.setdiff1d(np.intersect1d(every[anomalous], every[~anomalous]), [-1])
         contradictory |= {one.id: np.isin(rows, both) for one, rows in zip(test, numbers, strict=True)}
     return contradictory
 
@@ -154,45 +114,62 @@ def fits_of(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Iterato
             yield Fit(row.label, scores, {one.recording.id: one.evaluated for one in of_fit})
 
 
-def label_noise(about: str, fits: Iterable[Fit], data: LabelledDataset, changes: Sequence[LabelChange]) -> LabelNoise:
-    """Return the AUPRC of each row by each change of the labels: the mean over its fits, which are never pooled."""
-    values: list[dict[str, list[float | None]]] = [{} for _ in changes]
-    for fit in fits:
-        for of_change, change in zip(values, changes, strict=True):
-            of_change.setdefault(fit.label, []).append(_auprc(fit, change))
-    auprc = [{label: mean_defined(of_fits) for label, of_fits in of_change.items()} for of_change in values]
-    moved = []
-    for change, now in zip(changes, auprc, strict=True):
-        differ = (change.rows[name] != rows for name, rows in data.labels.rows.items())
-        defined = {label: value for label, value in now.items() if value is not None}
-        moved.append(
-            Moved(
-                change=change.name,
-                n_changed=sum(int(np.count_nonzero(rows)) for rows in differ),
-                n_left_out=sum(int(np.count_nonzero(~rows)) for rows in change.counted.values()),
-                auprc=now,
-                rank={label: 1 + sum(other > one for other in defined.values()) for label, one in defined.items()},
-                change_places=tuple(_change_places(auprc[0], now)),
-            )
-        )
-    return LabelNoise(about, tuple(moved))
+def label_noise(about: str, fits: Iterable[Fit], changes: Sequence[LabelChange]) -> Finding:
+    """Say how far changed labels move the AUPRC of each row, the mean over its fits, and who changes places.
+
+    Its tables: AUPRC and rank by row and change; how many rows each change touches, and the pairs that change places.
+    """
+    values = [[fit.label, *(_auprc(fit, change) for change in changes)] for fit in fits]
+    given, *others = changes
+    names = [change.name for change in others]
+    auprc = pd.DataFrame(values, columns=["", given.name, *names]).groupby("", sort=False).mean().astype(float)
+    auprc = auprc.sort_values(given.name, ascending=False, kind="stable")
+    ranks = auprc.rank(ascending=False, method="min").astype("Int64")
+    places = {name: _change_places(auprc[given.name], auprc[name]) for name in names}
+    touched = pd.DataFrame(
+        {
+            "labels": names,
+            "changed rows": [_count(given.rows[name] != one.rows[name] for name in given.rows) for one in others],
+            "rows left out": [_count(~rows for rows in one.counted.values()) for one in others],
+            "pairs that change places": list(map(len, places.values())),
+            "which": [first_of(pairs, 6) or None for pairs in places.values()],
+        }
+    )
+    tables = (
+        Table(f"AUPRC by other labels: {about}", auprc.reset_index()),
+        Table(f"Rank by other labels: {about}", ranks.reset_index()),
+        Table(f"What other labels change: {about}", touched),
+    )
+    moves = auprc.sub(auprc[given.name], axis=0)[names].melt(ignore_index=False).dropna()
+    if moves.empty:
+        return Finding("label-noise", "note", f"No AUPRC is defined for {about}.", tables=tables)
+    largest = moves.iloc[int(moves["value"].abs().argmax())]
+    by = f"{largest['value']:+.4f} ({largest.name}, {largest['variable']})"
+    sentence = f"Other labels move the AUPRC of {about} by up to {by}"
+    moved = [name for name in names if places[name]]
+    if not moved:
+        return Finding("label-noise", "good", f"{sentence}; no two rows change places.", tables=tables)
+    most = max(moved, key=lambda name: len(places[name]))
+    how_often = f"{len(moved)} of {len(places)} changes let rows change places"
+    sentence = f"{sentence}; {how_often}, {most} the most: {first_of(places[most], 6)}."
+    return Finding("label-noise", "note", sentence, "labels shifted by a few rows let rows change places", tables)
 
 
-def _auprc(fit: Fit, change: LabelChange) -> float | None:
+def _auprc(fit: Fit, change: LabelChange) -> float:
     kept = {name: change.counted[name] for name in fit.scores}
     if fit.evaluated is not None:
         kept = {name: rows & fit.evaluated[name] for name, rows in kept.items()}
     truth = np.concatenate([change.rows[name][rows] for name, rows in kept.items()])
-    return average_precision(np.concatenate([fit.scores[name][rows] for name, rows in kept.items()]), truth)
+    scores = np.concatenate([fit.scores[name][rows] for name, rows in kept.items()])
+    found = average_precision(scores, truth)
+    return np.nan if found is None else found
 
 
-def _change_places(before: Mapping[str, float | None], now: Mapping[str, float | None]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of which the first was above the second and is below it now, by where they were."""
-    both = [
-        (value, after, label)
-        for label, value in before.items()
-        if value is not None and (after := now[label]) is not None
-    ]
-    for (high, first_now, first), (low, second_now, second) in combinations(sorted(both, reverse=True), 2):
-        if high > low and first_now < second_now:
-            yield first, second
+def _change_places(before: pd.Series[float], now: pd.Series[float]) -> list[str]:
+    """Return the pairs of which the first was above the second and is below it now, by where they were."""
+    pairs = combinations(before.index, 2)  # the best first
+    return [f"{high} with {low}" for high, low in pairs if before[high] > before[low] and now[high] < now[low]]
+
+
+def _count(masks: Iterable[BoolArray]) -> int:
+    return sum(int(np.count_nonzero(mask)) for mask in masks)

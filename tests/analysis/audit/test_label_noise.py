@@ -15,7 +15,7 @@ from tests.helpers.protocol_plant import SENSORS, plant
 from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
-from tsadbench.analysis.label_noise import Fit, fits_of, label_changes, label_noise
+from tsadbench.analysis.audit.label_noise import Fit, fits_of, label_changes, label_noise
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
@@ -31,6 +31,12 @@ def recording(name: str, n_rows: int, *, start: float | None = None) -> Recordin
 
 def of_name(changes, name: str):
     return next(one for one in changes if one.name == name)
+
+
+def frames(noise):
+    """Return AUPRC and rank by row and change, and what each change touches, from the tables of a finding."""
+    auprc, rank, changes = (table.frame for table in noise.tables)
+    return auprc.set_index(""), rank.set_index(""), changes.set_index("labels")
 
 
 def one_recording(labels: list[int]):
@@ -89,17 +95,16 @@ def test_who_changes_places_and_by_how_much():
     early = {name: np.array([0, 0, 8, 9, 1, 0, 0, 0, 0, 0.0])}
     late = {name: np.array([0, 0, 0, 8, 9, 7, 0, 0, 0, 0.0])}
     fits = [Fit("early", early), Fit("late", late)]
-    noise = label_noise("", fits, data, label_changes(data, shifts=[1], margins=[1]))
-    given, earlier, _, margin = noise.moved
-    assert given.auprc == {"early": pytest.approx((1 + 2 / 3) / 2), "late": 1.0}
-    assert given.rank == {"early": 2, "late": 1}
-    assert earlier.auprc["early"] == 1.0
-    assert earlier.auprc["late"] == pytest.approx((1 / 2 + 2 / 10) / 2)
-    assert earlier.change_places == (("late", "early"),)
-    assert earlier.in_words() == "late with early"
-    assert (earlier.n_changed, earlier.n_left_out, margin.n_changed, margin.n_left_out) == (2, 0, 0, 1)
-    assert given.change_places == margin.change_places == ()
-    assert noise.largest == (pytest.approx(0.35 - 1.0), "late", "1 row earlier")
+    noise = label_noise("", fits, label_changes(data, shifts=[1], margins=[1]))
+    auprc, rank, changes = frames(noise)
+    assert auprc["as given"].to_dict() == {"early": pytest.approx((1 + 2 / 3) / 2), "late": 1.0}
+    assert rank["as given"].to_dict() == {"early": 2, "late": 1}
+    assert auprc.loc["early", "1 row earlier"] == 1.0
+    assert auprc.loc["late", "1 row earlier"] == pytest.approx((1 / 2 + 2 / 10) / 2)
+    assert changes["which"].fillna("-").tolist() == ["late with early", "-", "-"]
+    assert changes.loc["1 row earlier", ["changed rows", "rows left out"]].tolist() == [2, 0]
+    assert changes.iloc[-1][["changed rows", "rows left out"]].tolist() == [0, 1]
+    assert f"{0.35 - 1.0:.4f} (late, 1 row earlier)" in noise.sentence
 
 
 def test_scores_of_several_fits_are_never_pooled():
@@ -110,11 +115,11 @@ def test_scores_of_several_fits_are_never_pooled():
         Fit("x", {"b": np.array([500, 900, 900, 500, 500, 500.0])}),
         Fit("y", {"b": np.array([0, 1, 0, 0, 0, 0.0])}),
     ]
-    given, earlier, *_ = label_noise("", fits, data, label_changes(data, shifts=[1], margins=[1])).moved
-    assert given.auprc == {"x": 1.0, "y": pytest.approx((1 + 2 / 6) / 2)}
+    auprc, *_ = frames(label_noise("", fits, label_changes(data, shifts=[1], margins=[1])))
+    assert auprc["as given"].to_dict() == {"x": 1.0, "y": pytest.approx((1 + 2 / 6) / 2)}
     # Labels a row earlier: rows 1 and 2 of a, where 2 and 3 score highest; rows 0 and 1 of b, where 1 and 2 do.
     of_each = [0.5 * 0.5 + 0.5 * 2 / 6] * 2
-    assert earlier.auprc["x"] == pytest.approx(np.mean(of_each))
+    assert auprc.loc["x", "1 row earlier"] == pytest.approx(np.mean(of_each))
 
 
 def machines(labels: dict[str, list[int]]) -> LabelledDataset:
@@ -129,9 +134,9 @@ def machines(labels: dict[str, list[int]]) -> LabelledDataset:
 
 def test_labels_of_one_class_have_no_auprc():
     data = one_recording([0] * 10)
-    noise = label_noise("", [Fit("x", dict.fromkeys(data.labels.rows, np.arange(10.0)))], data, label_changes(data))
-    assert {one.auprc["x"] for one in noise.moved} == {None}
-    assert noise.largest is None
+    noise = label_noise("", [Fit("x", dict.fromkeys(data.labels.rows, np.arange(10.0)))], label_changes(data))
+    assert frames(noise)[0].isna().all(axis=None)
+    assert noise.grade == "note"
 
 
 @pytest.fixture(scope="module")
@@ -172,11 +177,11 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
     label = "skab[train_rows=80]" if protocol == "skab" else protocol
     chosen = select(store.path, dataset=data, protocol=label, everything=True)
     changes = label_changes(data, shifts=[1, 7], margins=[12])
-    noise = label_noise("", fits_of(chosen.rows, store, data), data, changes)
-    assert [one.change for one in noise.moved] == [one.name for one in changes]
+    auprc, *_ = frames(label_noise("", fits_of(chosen.rows, store, data), changes))
+    assert list(auprc) == [one.name for one in changes]
     counted = evaluated(protocol, data)
     for row in chosen.rows:
-        for change, moved in zip(changes, noise.moved, strict=True):
+        for change in changes:
             seeds = []
             for record in row.records:
                 scores = scores_on_disk(store, record.trial, protocol, data)
@@ -190,8 +195,8 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
                 else:
                     y, s = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
                     seeds.append(average_precision_score(y, s))
-            assert moved.auprc[row.label] == pytest.approx(np.mean(seeds)), (row.label, change.name)
-    assert noise.moved[0].auprc == {row.label: pytest.approx(row.metrics["auprc"].mean) for row in chosen.rows}
+            assert auprc.loc[row.label, change.name] == pytest.approx(np.mean(seeds)), (row.label, change.name)
+    assert auprc["as given"].to_dict() == {row.label: pytest.approx(row.metrics["auprc"].mean) for row in chosen.rows}
 
 
 @pytest.mark.skab
@@ -201,11 +206,12 @@ def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
     run_plan(make_plan(["max-z", "l2-z"], protocol="strict", floors=False), store)
     arguments = ("--runs", store.path, "--label-shift", 3, "--label-margin", 20, "--format", "json")
     shown = tsadbench("data", "audit", "skab", *arguments)
-    one_liners, stored = json.loads(shown.out)["label_noise"]
+    tables = {one["title"]: one["rows"] for one in json.loads(shown.out)["tables"]}
     names = ["as given", "3 rows earlier", "3 rows later", "contradictory rows out", "20 rows after events out"]
-    assert [one["change"] for one in stored["moved"]] == [one["change"] for one in one_liners["moved"]] == names
-    assert set(stored["moved"][0]["auprc"]) == {"max-z", "l2-z"}
-    assert "protocol strict" in stored["about"]
-    assert stored["moved"][3]["n_left_out"] == 470  # 57 and 178 rows, each in two recordings
+    one_liners, stored = (rows for title, rows in tables.items() if title.startswith("AUPRC by other labels"))
+    assert list(stored[0]) == list(one_liners[0]) == ["", *names]
+    assert {row[""] for row in stored} == {"max-z", "l2-z"}
+    (changes,) = (rows for title, rows in tables.items() if title.startswith("What") and "protocol strict" in title)
+    assert changes[2]["rows left out"] == 470  # 57 and 178 rows, each in two recordings
     refused = tsadbench("data", "audit", "skab", "--split", "valve1")
     assert (refused.code, "--runs" in refused.err) == (2, True)

@@ -1,0 +1,279 @@
+"""Checks of the labels: how many events there are, and how well what knows nothing of faults finds them.
+
+A *threshold on one sensor*, from above or from below, or on the size of its jumps from row to row, lies beyond all
+normal test rows of an entity, so it has no false alarm. It finds an event of which it flags a row. It is chosen by the
+labels: it tells how easy events are to see, it is no detector (Wu and Keogh, "Current Time Series Anomaly Detection
+Benchmarks are Flawed and are Creating the Illusion of Progress", TKDE 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import sqrt
+from pathlib import Path
+from statistics import fmean
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+from tsadbench.analysis.audit.findings import Finding, Grade
+from tsadbench.analysis.audit.parts import Part, by_entity, within
+from tsadbench.analysis.curves import average_precision
+from tsadbench.analysis.events import elapsed
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.scores import worst_case
+from tsadbench.datasets.sessions import sessions_of
+from tsadbench.leaderboard.render import Table
+from tsadbench.registry import floors, locate
+from tsadbench.sandbox import Box, BoxFailure, Construction, describe
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
+
+# By name, and by the test recording's id: scores [n_rows].
+OneLiners: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
+
+# Shares of anomalous test rows.
+_FEW_ANOMALIES, _MANY_ANOMALIES = 0.01, 0.4
+# Fewer events than this: each of them decides.
+_FEW_EVENTS = 5
+# Thresholds find so many more events than by chance; trivial are labels of which they find half.
+_ABOVE_CHANCE, _TRIVIAL = 0.25, 0.5
+# An uninformative predictor has an AUROC of .5; beyond these it is a weak or a strong one.
+_WEAK, _STRONG = 0.55, 0.75
+# Position and time see no data: they should not predict at all, in either direction. A one-liner may.
+_BLIND = {
+    "position": "A row's place in its recording, without its values,",
+    "time": "The time since a row's recording began, without its values,",
+}
+
+
+def event_table(parts: Sequence[Part]) -> pd.DataFrame:
+    """Return each entity's events, which are runs of anomalous rows, and how many of them thresholds find.
+
+    "found" is the share of the events that any threshold finds, "finds" that of the "best alone"; "by chance" what they
+    would find of stretches as long, anywhere among the normal rows. NaN without events or normal rows.
+    """
+    return by_entity(parts, _events_of).astype(dict.fromkeys(("shortest", "longest"), "Int64"))
+
+
+def _events_of(part: Part) -> Mapping[str, object]:
+    lengths = [stop - start for recording in part.test for start, stop in mask_runs(part.labels[recording.id])]
+    facts: dict[str, object] = {
+        "test rows": len(part.anomalous),
+        "anomalous": int(part.anomalous.sum()),
+        "events": len(lengths),
+        "shortest": min(lengths, default=None),
+        "median": float(np.median(lengths)) if lengths else np.nan,
+        "longest": max(lengths, default=None),
+    }
+    thresholds = {"found": np.nan, "by chance": np.nan, "best alone": None, "finds": np.nan, "alone by chance": np.nan}
+    if not lengths or part.anomalous.all():
+        return facts | thresholds
+    found, places = _found(part)
+    n_normal, best = int(np.sum(~part.anomalous)), int(found.mean(axis=0).argmax())
+    share = float(found[:, best].mean())
+    kind, sensor = divmod(best, len(part.sensors))
+    return facts | {
+        "found": float(found.any(axis=1).mean()),
+        "by chance": fmean(_by_chance(places, n_normal, length) for length in lengths),
+        "best alone": f"{part.sensors[sensor]} {('high', 'low', 'jumps')[kind]}" if share else None,
+        "finds": share,
+        "alone by chance": fmean(_by_chance(places[:, [best]], n_normal, length) for length in lengths),
+    }
+
+
+def _found(part: Part) -> tuple[BoolArray, IntArray]:
+    """Return which threshold finds which event, [n_events, 3 n_sensors]; first the high, the low, then the jumps.
+
+    And the places of the first and the last of the highest values among the normal rows, [2, 3 n_sensors].
+    """
+    rows, borders = part.test_rows, np.cumsum([0, *(recording.n_rows for recording in part.test)])
+    runs = [(start + at, stop + at) for one, at in zip(part.test, borders, strict=False)
+            for start, stop in mask_runs(part.labels[one.id])]  # fmt: skip
+    events = np.array(runs)
+    jumps = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
+    # Nothing jumps to the first row of a recording. What jumps to the row after an event only jumps back.
+    jumps[borders[:-1]] = 0.0
+    jumps[np.setdiff1d(events[:, 1], borders)] = -np.inf
+    found, places = [], []
+    for values in (rows, -rows, jumps):
+        normal = values[~part.anomalous]
+        highest = normal.max(axis=0)
+        padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat takes no end behind the last row
+        of_events = np.maximum.reduceat(padded, events.ravel())[::2]
+        found.append(of_events > np.where(np.isfinite(highest), highest, np.inf))
+        places.append([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
+    return np.hstack(found), np.hstack(places)
+
+
+def _by_chance(places: IntArray, n_normal: int, length: int) -> float:
+    """Return the share of the stretches of this length that hold all the highest normal rows of some threshold."""
+    n_stretches = n_normal - length + 1
+    if n_stretches < 1:
+        return 1.0
+    begins = np.maximum(places[1] - length + 1, 0)
+    ends = np.minimum(places[0], n_stretches - 1) + 1
+    some = begins < ends
+    changes = np.zeros(n_stretches + 1, dtype=np.int64)
+    np.add.at(changes, begins[some], 1)
+    np.add.at(changes, ends[some], -1)
+    return float((np.cumsum(changes)[:-1] > 0).mean())
+
+
+def anomalies(table: pd.DataFrame) -> Finding:
+    """Say how many test rows are anomalous."""
+    n_rows, shares = int(table["test rows"].sum()), table["anomalous"] / table["test rows"]
+    share = table["anomalous"].sum() / n_rows
+    if share == 0:
+        return Finding("anomalies", "note", "No test row is anomalous: no ranking metric is defined.", "no anomaly")
+    f1 = (2 * shares / (1 + shares)).mean()
+    of_each = f" ({shares.min():.1%} to {shares.max():.1%} of an entity's)" if len(table) > 1 else ""
+    brief = f"{share:.1%} of the test rows are anomalous"
+    sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous{of_each}, so flagging every row has F1 {f1:.3f}."
+    if share > _MANY_ANOMALIES:
+        return Finding("anomalies", "fault", f"{sentence} Faults are no exception here.", brief)
+    if share < _FEW_ANOMALIES:
+        return Finding("anomalies", "note", f"{sentence} A few rows decide every figure.", brief)
+    return Finding("anomalies", "good", sentence)
+
+
+def events(table: pd.DataFrame) -> Finding:
+    """Say how many events there are, how long they are, and where one of them decides."""
+    some, counts = table[table["events"] > 0], table["events"]
+    behind = (Table("Events, and how many of them a threshold on one sensor finds", table, {"median": 1}),)
+    if some.empty:
+        return Finding("events", "note", "There is no event.", "no event", behind)
+    of_each = f", {counts.min()} to {counts.max()} an entity" if len(table) > 1 else ""
+    sentence = f"{counts.sum()} events of {some['shortest'].min():,} to {some['longest'].max():,} rows{of_each}."
+    one, few = some[some["longest"] > some["anomalous"] / 2], some[some["events"] < _FEW_EVENTS]
+    if len(one):
+        sentence += f" One event has more than half of the anomalous rows{within(one)}, and decides row-wise metrics."
+    if len(few):
+        sentence += f" Fewer than {_FEW_EVENTS} events{within(few)}: each of them decides."
+    if one.empty and few.empty:
+        return Finding("events", "good", sentence, tables=behind)
+    brief = f"one event has most anomalous rows{within(one)}" if len(one) else f"few events{within(few)}"
+    return Finding("events", "note", sentence, brief, behind)
+
+
+def trivial(table: pd.DataFrame) -> Finding:
+    """Say whether a threshold on one sensor finds the events."""
+    known = table.dropna(subset="found")
+    if known.empty:
+        return Finding("trivial", "note", "No event has normal rows to be told from.")
+    found, by_chance, alone, alone_by_chance = known[["found", "by chance", "finds", "alone by chance"]].mean()
+    mean = f", mean over {len(known)} entities" if len(table) > 1 else ""
+    best = f" ({known['best alone'].iloc[0]})" if len(table) == 1 and alone else ""
+    sentence = (
+        f"Thresholds on single sensors, or on their jumps, find {found:.0%} of the events without a false alarm, by "
+        f"chance {by_chance:.0%}; the best alone{best} {alone:.0%}, by chance {alone_by_chance:.0%}{mean}."
+    )
+    pairs = ((found, by_chance), (alone, alone_by_chance))
+    above = [share for share, chance in pairs if share >= chance + _ABOVE_CHANCE]
+    if not above:
+        return Finding("trivial", "good", sentence)
+    grade: Grade = "fault" if max(above) >= _TRIVIAL and known["events"].sum() >= _FEW_EVENTS else "note"
+    brief = f"thresholds on single sensors find {found:.0%} of the events (by chance {by_chance:.0%})"
+    if grade == "fault" and found < by_chance + _ABOVE_CHANCE:
+        brief = f"a threshold on one sensor finds {alone:.0%} of the events (by chance {alone_by_chance:.0%})"
+    return Finding("trivial", grade, sentence, brief)
+
+
+def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]) -> Iterator[Finding]:
+    """Say how well position, time alone, and one-liners predict the labels: means over the entities with both classes.
+
+    The tables stand with the first finding.
+    """
+    values = pd.DataFrame(_rankings(data, parts, one_liners), columns=["entity", "predictor", "AUROC", "AUPRC"])
+    means = values.groupby("predictor", sort=False)[["AUROC", "AUPRC"]].mean()
+    mean = f" (mean over {len(parts)} entities)" if len(parts) > 1 else ""
+    behind = [Table(f"What predicts the label{mean}", means.reset_index())]
+    each = values.pivot(index="entity", columns="predictor", values="AUROC")
+    each = each.reindex(index=[part.entity for part in parts], columns=means.index)
+    if mean:
+        behind.append(Table("AUROC by entity", each.reset_index()))
+    # Of the one-liners, summaries name the strongest alone.
+    strongest = means["AUROC"].drop(list(_BLIND)).max()
+    for name, auroc in zip(map(str, means.index), means["AUROC"], strict=True):
+        tables, behind = tuple(behind), []
+        if np.isnan(auroc):
+            sentence = f"{name}: no AUROC, because the test rows are of one class."
+            yield Finding(name, "note", sentence, tables=tables)
+            continue
+        of_each = each[name].dropna() if mean else pd.Series(dtype=float)
+        blind = name in _BLIND
+        strength, limit = (_strength(auroc, of_each), _WEAK) if blind else (auroc, _STRONG)
+        tells = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"
+        grade: Grade = "good" if strength <= limit else "fault" if strength > _STRONG else "note"
+        brief = f"{name} alone has AUROC {auroc:.3f}" if strength > limit and (blind or auroc == strongest) else ""
+        spread = f", {of_each.min():.3f} to {of_each.max():.3f}" if mean else ""
+        deviation = f", deviation {of_each.std():.3f}" if len(of_each) > 1 else ""
+        over = f", mean over {len(of_each)} entities{deviation}{spread}" if mean else ""
+        sentence = f"{_BLIND.get(name, f'The one-liner {name}')} {tells}: AUROC {auroc:.3f}{over}."
+        yield Finding(name, grade, sentence, brief, tables)
+
+
+def _strength(auroc: float, of_each: pd.Series[float]) -> float:
+    """Return how well a predictor ranks whose direction is unknown; over entities, chance points in some direction."""
+    if len(of_each) > 1 and abs(auroc - 0.5) < 2 * of_each.std() / sqrt(len(of_each)):
+        return 0.5
+    return 0.5 + abs(auroc - 0.5)
+
+
+def _rankings(
+    data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]
+) -> Iterator[tuple[str, str, float, float]]:
+    """Yield the AUROC and AUPRC of each predictor on each entity's test rows, NaN if these are of one class."""
+    truth, sessions = data.labels.rows, sessions_of(data.dataset)
+    if len({sessions[name] for name in truth}) < 2:
+        sessions = {name: name for name in truth}
+    position = dict(zip(truth, position_scores(truth, sessions), strict=True))
+    for part, of_part in zip(parts, one_liners, strict=True):
+        time = {recording.id: elapsed(recording) for recording in part.test}
+        for name, by_id in {"position": position, "time": time, **of_part}.items():
+            scores = np.concatenate([by_id[one.id] for one in part.test])
+            auprc, auroc = average_precision(scores, part.anomalous), np.nan
+            if auprc is not None:
+                auroc = float(roc_auc_score(part.anomalous, worst_case(scores, part.anomalous)))
+            yield part.entity, name, auroc, np.nan if auprc is None else auprc
+
+
+def one_liner_scores(parts: Sequence[Part], folder: Path | None = None) -> tuple[OneLiners, ...]:
+    """Return for each part the scores of its test recordings by every one-liner among the floors, fitted to it alone.
+
+    A floor that fails, for instance because it needs longer training recordings than there are, is left out.
+    """
+    traits = {name: describe(name).traits for name in floors()}
+    # The others draw lots or flag every row.
+    names = [name for name, one in traits.items() if one.fixed_threshold is None and not one.stochastic]
+    return tuple({name: found for name in names if (found := _scores(name, part, folder))} for part in parts)
+
+
+def _scores(name: str, part: Part, folder: Path | None) -> dict[str, FloatArray]:
+    forbidden = () if folder is None else (folder,)
+    if part.train:
+        with suppress(BoxFailure), Box(Construction(locate(name)), threads=1, forbidden=forbidden) as box:
+            box.fit(part.train)
+            return {recording.id: box.score(recording) for recording in part.test}
+    return {}
+
+
+def position_scores(truth: Mapping[str, BoolArray], sessions: Mapping[str, str]) -> list[FloatArray]:
+    """Return for each row i of each recording the share of recordings of *other sessions* that are anomalous at row i.
+
+    Only recordings that have a row i count; 0 where no other session has. ``truth`` [n_rows] and ``sessions`` are by
+    the recordings' ids.
+    """
+    longest = max(len(rows) for rows in truth.values())
+    # For each session: how many recordings have a row i, how many are anomalous there.
+    counts = {sessions[name]: np.zeros((2, longest)) for name in truth}
+    for name, rows in truth.items():
+        counts[sessions[name]][:, : len(rows)] += np.stack([np.ones(len(rows)), rows])
+    total = sum(counts.values())
+    scores = []
+    for name, rows in truth.items():
+        present, anomalous = (total - counts[sessions[name]])[:, : len(rows)]
+        scores.append(np.where(present > 0, anomalous / np.maximum(present, 1), 0.0))
+    return scores

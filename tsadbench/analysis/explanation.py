@@ -1,0 +1,367 @@
+"""A detector's alarms on one recording, event by event, as values and in words for the operator of the plant.
+
+Events and delays are those of `tsadbench.analysis.events`, so that an explanation and ``leaderboard --diagnostics``
+report the same of a trial.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+
+from tsadbench.analysis.events import delays_of, recording_events, summed_contributions
+from tsadbench.base.dataset import Cause
+from tsadbench.base.prior import Edge, Prior
+from tsadbench.base.protocol import Threshold
+from tsadbench.results.admission import offers_contributions
+from tsadbench.results.trial_result import ScoredRecording, TrialResult
+from tsadbench.utils.arrays import BoolArray, mask_runs
+from tsadbench.utils.parameters import JsonValue, parse_label
+from tsadbench.utils.text import counted
+
+SCHEMA = 2
+# How many sensors of a moment are named, and their neighbours looked up in the prior.
+_TOP = 3
+# If this share of the normal rows before an event is flagged, its alarm means nothing.
+_ALWAYS = 0.5
+_UNITS = (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0))
+_SOURCES = {
+    "ok": "the tail of the {} scores, fitted by Peaks-over-Threshold",
+    "clamped": "the tail of the {} scores, fitted by Peaks-over-Threshold with its shape at a bound",
+    "quantile": "a quantile of the {} scores, as too few of them differ in the tail to fit one",
+    "degenerate": "the largest {} score, as none stands out",
+}
+
+
+class Moment(TypedDict):
+    """A row with its score, and the sensors' shares of what raised it, the largest first; empty if not kept.
+
+    Seconds count from the recording's first row, None without time; the ratio is score over threshold, None if that is
+    not positive. A sensor that lowers the score has no share.
+    """
+
+    row: int
+    seconds: float | None
+    score: float
+    ratio: float | None
+    sensors: dict[str, float]
+
+
+class FalseAlarms(TypedDict):
+    """Flagged normal rows: the number of runs, of rows, and of the normal rows that are evaluated."""
+
+    alarms: int
+    rows: int
+    normal_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedEvent:
+    """An event (`tsadbench.analysis.events.Event`) with its alarm.
+
+    All its rows are evaluated. The delay, look-ahead included, is None if the event was missed or its onset was not
+    seen; ``start_seconds`` count from the recording's first row. ``before`` are the false alarms since the previous
+    event, and ``early_rows`` flagged rows directly before its start whose scores may depend on the event, as they look
+    ahead. The data set names the sensors ``to_blame``; ``sensors`` are the contributions' shares, the largest first,
+    empty if they were not kept.
+    """
+
+    start: int
+    stop: int
+    onset_seen: bool
+    already_on: bool
+    start_seconds: float | None
+    flagged_rows: int
+    first_alarm: Moment | None
+    delay_rows: int | None
+    delay_seconds: float | None
+    highest: Moment | None
+    before: FalseAlarms
+    early_rows: int
+    to_blame: tuple[str, ...]
+    sensors: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A detector's alarms on one recording.
+
+    An alarm is raised ``look_ahead`` rows late. "training" or "held-out" rows set the threshold (``calibration``).
+    Offered ``contributions`` are "kept" or "not kept"; they are "not known" of a detector that is not registered here.
+    ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last). ``neighbours``
+    are the prior's edges from and to the sensors that contributed most to the first alarms, or to the highest score of
+    a missed event.
+    """
+
+    label: str
+    seed: int
+    dataset: str
+    protocol: str
+    protocol_version: int
+    recording: str
+    n_rows: int
+    n_evaluated: int
+    look_ahead: int
+    threshold: Threshold
+    calibration: str
+    contributions: str
+    events: tuple[ExplainedEvent, ...]
+    not_evaluated: tuple[tuple[int, int], ...]
+    false_alarms: FalseAlarms
+    neighbours: Mapping[str, tuple[Edge, ...]]
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return all values as JSON has them, preceded by ``schema``."""
+        return {"schema": SCHEMA, **to_jsonable_python(self)}
+
+
+def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
+    """Explain a trial's alarms on one test recording; no code that the trial's record names is run.
+
+    A UsageError if the protocol scores no such recording.
+    """
+    scored = result.recording(recording)
+    record = result.record
+    (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
+    events = _events(scored, record.look_ahead, result.data.labels.causes.get(recording, ()))
+    named = parse_label(record.label).arguments.get("prior")
+    used = result.data.dataset.prior if prior is None and named is None else prior
+    state = "kept"
+    if scored.contributions is None:
+        state = {None: "not known", True: "not kept", False: "not offered"}[offers_contributions(record)]
+    return Explanation(
+        label=record.label,
+        seed=record.seed,
+        dataset=record.dataset,
+        protocol=record.protocol,
+        protocol_version=record.protocol_version,
+        recording=recording,
+        n_rows=scored.recording.n_rows,
+        n_evaluated=int(scored.evaluated.sum()),
+        look_ahead=record.look_ahead,
+        threshold=threshold,
+        calibration=result.calibrated_on(scored.episode),
+        contributions=state,
+        events=events,
+        not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),
+        false_alarms=_false_alarms(scored, slice(None)),
+        neighbours={} if used is None else _neighbours(used, events),
+    )
+
+
+def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> tuple[ExplainedEvent, ...]:
+    events = recording_events(scored)
+    delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
+    explained, previous = [], 0
+    for event, delay in zip(events, delays, strict=True):
+        rows = slice(event.start, event.stop)
+        scores = scored.scores[rows]
+        blamed = [one.sensors for one in causes if one.start < event.stop and event.start < one.stop]
+        one = ExplainedEvent(
+            start=event.start,
+            stop=event.stop,
+            onset_seen=event.onset_seen,
+            already_on=event.already_on,
+            start_seconds=_seconds(scored, event.start),
+            flagged_rows=int(scored.flagged[rows].sum()),
+            first_alarm=None if event.first_flagged is None else _moment(scored, event.first_flagged),
+            delay_rows=None if delay is None else delay.rows,
+            delay_seconds=None if delay is None else delay.seconds,
+            highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
+            before=_false_alarms(scored, slice(previous, event.start)),
+            early_rows=_early_rows(scored, max(previous, event.start - look_ahead), event.start),
+            to_blame=tuple(dict.fromkeys(sensor for sensors in blamed for sensor in sensors)),
+            sensors=_shares(scored, rows),
+        )
+        explained.append(one)
+        previous = event.stop
+    return tuple(explained)
+
+
+def _early_rows(scored: ScoredRecording, first: int, start: int) -> int:
+    """Return the length of the run of flagged rows that ends before ``start``, counted from ``first`` on."""
+    left_alone = ~(scored.flagged & scored.evaluated)[first:start]
+    return int(np.argmax(left_alone[::-1])) if left_alone.any() else start - first
+
+
+def _moment(scored: ScoredRecording, row: int) -> Moment:
+    score = float(scored.scores[row])
+    ratio = score / scored.threshold if scored.threshold > 0 else None
+    sensors = _shares(scored, slice(row, row + 1))
+    return Moment(row=row, seconds=_seconds(scored, row), score=score, ratio=ratio, sensors=sensors)
+
+
+def _shares(scored: ScoredRecording, rows: slice) -> dict[str, float]:
+    if scored.contributions is None:
+        return {}
+    raising = np.maximum(summed_contributions(scored.contributions[rows]), 0.0)
+    total, order = float(raising.sum()), np.argsort(-raising, kind="stable")
+    return {scored.recording.sensors[i]: float(raising[i]) / total for i in order} if total else {}
+
+
+def _false_alarms(scored: ScoredRecording, rows: slice) -> FalseAlarms:
+    normal: BoolArray = (~scored.anomalous & scored.evaluated)[rows]
+    wrong = scored.flagged[rows] & normal
+    return FalseAlarms(alarms=len(mask_runs(wrong)), rows=int(wrong.sum()), normal_rows=int(normal.sum()))
+
+
+def _seconds(scored: ScoredRecording, row: int) -> float | None:
+    time = scored.recording.time
+    return None if time is None else float(time[row] - time[0])
+
+
+def _neighbours(prior: Prior, events: Sequence[ExplainedEvent]) -> dict[str, tuple[Edge, ...]]:
+    """Return the edges of the sensors that contributed most, those of the first event first."""
+    moments = [moment for event in events if (moment := event.first_alarm or event.highest)]
+    sensors = [name for moment in moments for name in _top(moment["sensors"])]
+    return {name: tuple(edge for edge in prior.edges if name in (edge.source, edge.target)) for name in sensors}
+
+
+def narrative(explanation: Explanation, width: int = 100) -> str:
+    """Return an explanation as paragraphs, wrapped to so many columns."""
+    paragraphs = [textwrap.fill(text, width) for text in _paragraphs(explanation)]
+    if explanation.neighbours:
+        lines = ["What is known of these sensors (the prior):"]
+        lines += [line for sensor, edges in explanation.neighbours.items() for line in _couplings(sensor, edges)]
+        paragraphs.append("\n".join(textwrap.fill(line, width, subsequent_indent=" " * 6) for line in lines))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _paragraphs(explanation: Explanation) -> Iterator[str]:
+    label, events = explanation.label, explanation.events
+    found = f"{sum(one.first_alarm is not None for one in events)} of {counted(len(events), 'event')} found"
+    if not events:
+        found = "no event is evaluated" if explanation.not_evaluated else "labelled normal throughout"
+    yield (
+        f"{label} (seed {explanation.seed}) on recording {explanation.recording} of {explanation.dataset}, protocol "
+        f"{explanation.protocol} {explanation.protocol_version}: {found}; {_alarms_told(explanation.false_alarms)}."
+    )
+    yield _threshold(explanation.threshold, explanation.calibration)
+    for number, event in enumerate(events, start=1):
+        yield " ".join(_event(event, number, explanation.look_ahead))
+    if explanation.not_evaluated:
+        spans = " and ".join(_span(start, stop) for start, stop in explanation.not_evaluated)
+        yield f"Also labelled anomalous, but not evaluated by the protocol: {spans}."
+    kept_none = "this trial kept no contributions"
+    reasons = {
+        "not kept": f"{kept_none}. `tsadbench run ... --rerun no-contributions` makes it again with them.",
+        "not known": f"{kept_none}, and its detector is not registered here.",
+        "not offered": f"{label} does not report it.",
+    }
+    if explanation.contributions in reasons:
+        yield f"Which sensors raised the alarms is not known: {reasons[explanation.contributions]}"
+
+
+def _threshold(threshold: Threshold, calibration: str) -> str:
+    flagged = f"A row is flagged if its score exceeds {threshold.value:.4g}"
+    if threshold.method == "fixed":
+        return f"{flagged}, a constant of this floor."
+    rate = "" if threshold.q is None else f"; about one normal row in {round(1 / threshold.q):,} should exceed it"
+    rows = "" if threshold.n is None else f" ({threshold.n:,} rows)"
+    return f"{flagged}. The threshold comes from {_SOURCES[threshold.status].format(calibration)}{rows}{rate}."
+
+
+def _event(event: ExplainedEvent, number: int, look_ahead: int) -> Iterator[str]:
+    begins = "" if event.start_seconds is None else f", {duration(event.start_seconds)} after the recording's start"
+    yield f"Event {number}, {_span(event.start, event.stop)}{begins}."
+    if event.first_alarm is not None:
+        yield from _alarm(event, event.first_alarm, look_ahead)
+    else:
+        yield "It was missed: none of its rows is flagged."
+        if event.highest is not None:
+            yield f"The highest score, {_level(event.highest)}, is at row {event.highest['row']:,}."
+            yield from _sensors(event.highest["sensors"], "there")
+    if event.to_blame:
+        are = "is" if len(event.to_blame) == 1 else "are"
+        yield f"According to the data set {_listed(event.to_blame)} {are} to blame."
+        yield from _sensors(event.sensors, "over the whole event")
+        if event.sensors:
+            right = [name for name in _top(event.sensors) if name in event.to_blame]
+            yield f"Of these {_listed(right) or 'none'} {'are' if len(right) > 1 else 'is'} to blame."
+    yield _before(event.before, "since the previous event" if number > 1 else "before it")
+    if event.early_rows:
+        rows = "the last row" if event.early_rows == 1 else f"the last {event.early_rows} rows"
+        yield f"Of these, {rows} before the event may have seen it already, as scores look ahead."
+
+
+def _alarm(event: ExplainedEvent, alarm: Moment, look_ahead: int) -> Iterator[str]:
+    yield f"Its first flagged row is {alarm['row']:,}, with a score of {_level(alarm)}."
+    if event.delay_rows is None:
+        yield "Its onset was not seen, so the alarm has no delay."
+    else:
+        seconds = "" if event.delay_seconds is None else f" ({duration(event.delay_seconds)})"
+        late = "at the onset" if event.delay_rows == 0 else f"{counted(event.delay_rows, 'row')}{seconds} late"
+        needs = f", as a score needs the next {counted(look_ahead, 'row')}" if look_ahead else ""
+        yield f"The alarm is raised {late}{needs}."
+    are = "is" if event.flagged_rows == 1 else "are"
+    yield f"{event.flagged_rows:,} of its {event.stop - event.start:,} evaluated rows {are} flagged."
+    highest = event.highest if event.highest is not None and event.highest["row"] != alarm["row"] else None
+    if highest is not None:
+        yield f"The score is highest at row {highest['row']:,}: {_level(highest)}."
+    yield from _sensors(alarm["sensors"], "to the first alarm")
+    if highest is not None:
+        yield from _sensors(highest["sensors"], "at the highest score")
+
+
+def _sensors(shares: Mapping[str, float], where: str) -> Iterator[str]:
+    if shares:
+        named = ", ".join(f"{name} ({shares[name]:.0%})" for name in _top(shares))
+        yield f"What contributes most {where}: {named}."
+
+
+def _top(shares: Mapping[str, float]) -> list[str]:
+    return [name for name, share in list(shares.items())[:_TOP] if share > 0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a list in words, "a, b and c"."""
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
+
+
+def _before(before: FalseAlarms, since: str) -> str:
+    if before["normal_rows"] == 0:
+        return f"No normal row is evaluated {since}."
+    alarms = _alarms_told(before, f" {since}")
+    sentence = f"{alarms[0].upper()}{alarms[1:]}."
+    if before["rows"] < _ALWAYS * before["normal_rows"]:
+        return sentence
+    return f"{sentence} The score was already above the threshold: this alarm says little about the event."
+
+
+def _alarms_told(false_alarms: FalseAlarms, since: str = "") -> str:
+    normal = counted(false_alarms["normal_rows"], "normal row")
+    if false_alarms["rows"] == 0:
+        return f"no false alarm{since} in {normal}"
+    return f"{counted(false_alarms['alarms'], 'false alarm')}{since}, {false_alarms['rows']:,} of {normal} flagged"
+
+
+def _level(moment: Moment) -> str:
+    if moment["ratio"] is None:
+        return f"{moment['score']:.4g}"
+    # "1.2e+02 times" would be the general format's idea of three digits.
+    ratio = f"{moment['ratio']:,.0f}" if moment["ratio"] >= 100 else f"{moment['ratio']:.2g}"
+    return f"{moment['score']:.4g} ({ratio} times the threshold)"
+
+
+def _couplings(sensor: str, edges: Sequence[Edge]) -> Iterator[str]:
+    yield f"  {sensor}" + ("" if edges else ": no coupling to another sensor is listed")
+    for edge in sorted(edges, key=lambda edge: edge.target != sensor):
+        coupling = f"is driven by {edge.source}" if edge.target == sensor else f"drives {edge.target}"
+        yield f"    {coupling}{f': {edge.mechanism}' if edge.mechanism else ''}"
+
+
+def _span(start: int, stop: int) -> str:
+    return f"rows {start:,} to {stop - 1:,}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the largest unit of which it has two or more."""
+    for unit, size in _UNITS:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"

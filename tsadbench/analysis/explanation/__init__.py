@@ -1,1 +1,0 @@
-"""Why a trial's detector raised its alarms, as values and as text."""
