@@ -18,7 +18,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import places
-from tsadbench.leaderboard.rerun import run_again
+from tsadbench.leaderboard.regression import run_again
 from tsadbench.leaderboard.selection import select
 from tsadbench.results.judging import judge_all, judge_outdated
 from tsadbench.results.trial_result import TrialResult
