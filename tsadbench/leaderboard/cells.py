@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
+from tsadbench.leaderboard.columns import DIAGNOSTICS, Diagnostic
 from tsadbench.leaderboard.marks import ALL_BELOW, marks_legend
 from tsadbench.leaderboard.ranking import UNDEFINED, Row
 from tsadbench.leaderboard.throughput import throughput_legend
@@ -140,3 +141,9 @@ def legend(rows: Sequence[Row]) -> str:
             *marks_legend(rows),
         ]
     )
+
+
+def shown_diagnostics(rows: Iterable[Row]) -> list[Diagnostic]:
+    """Return the diagnostics that a table shows: those that are defined in one of its rows."""
+    defined = {name for row in rows for name, summary in row.diagnostics.items() if summary.mean is not None}
+    return [one for one in DIAGNOSTICS if one.title and one.name in defined and one.instead_of not in defined]

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.cells import about_entities, best_floors, metrics_of, ranks_of
-from tsadbench.leaderboard.columns import shown_diagnostics
+from tsadbench.leaderboard.cells import about_entities, best_floors, metrics_of, ranks_of, shown_diagnostics
 from tsadbench.leaderboard.marks import Marks, marks_for
 from tsadbench.leaderboard.ranking import Row, failures_json, replay_json, summaries_json
 from tsadbench.leaderboard.throughput import COSTS, SPEEDS, front_of
