@@ -177,7 +177,10 @@ class TestAgainst:
             "compare", runs / "own", OWN, "max-z", "--against", "strict", "--format", "json"
         )  # fmt: skip
         content = json.loads(done.out)
-        assert [(one["label"], one["stored"]) for one in content["tables"][1]["rows"]] == [(OWN, False), ("max-z", True)]
+        assert [(one["label"], one["stored"]) for one in content["tables"][1]["rows"]] == [
+            (OWN, False),
+            ("max-z", True),
+        ]
         done = tsadbench("compare", runs / "own", OWN, "max-z", "--against", "strict", "--format", "csv")
         assert [row["second"] for row in csv.DictReader(io.StringIO(done.out))] == ["max-z"]
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from tsadbench.errors import UsageError
 from tsadbench.utils.parameters import nearest
-
-# Title, header, rows.
-Table: TypeAlias = tuple[str, list[str], list[list[str]]]
 
 
 def column_key(text: str) -> str:
