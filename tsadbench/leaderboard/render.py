@@ -232,4 +232,7 @@ def _latex_cell(text: str) -> str:
 def _plain_row(row: Mapping[Hashable, object]) -> dict[str, object]:
     """Return a row for JSON: Python's own numbers, None where undefined."""
     values = {str(name): getattr(value, "item", lambda value=value: value)() for name, value in row.items()}
-    return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in values.items()}
+    undefined = {
+        name for name, one in values.items() if one is pd.NA or (isinstance(one, float) and not math.isfinite(one))
+    }
+    return {name: None if name in undefined else one for name, one in values.items()}
