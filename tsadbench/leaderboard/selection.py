@@ -38,8 +38,6 @@ class Selection:
         The chosen ones, in the order they were named, else by rank.
     left_out
         Which detectors were not chosen, and why: they failed, or are of an older version of the protocol or the data.
-    failed
-        Those of them that failed.
     """
 
     store: Store
@@ -48,7 +46,6 @@ class Selection:
     split: str
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
-    failed: tuple[Row, ...] = ()
 
     def only(self, row: Row) -> Selection:
         """Return the selection of one of its rows."""
@@ -80,19 +77,6 @@ class Selection:
             raise UsageError(f"no trial of {', '.join(row.label for row in self.rows)} can be read: run them again")
         return found
 
-    def without_broken(self, data: LabelledDataset) -> Selection:
-        """Return the selection without the rows of which a trial's arrays are broken; a warning tells of each trial."""
-        episodes = tuple(protocol_of(self.rows[0].first).episodes(data.dataset))
-        broken = {
-            row.label: f"{row.label}: trial {record.trial} is broken"
-            for row in self.rows
-            if not row.stored  # a row that ships has no arrays
-            for record in _ok(row)
-            if readable_result(record, self.store, data, episodes) is None
-        }
-        kept = tuple(row for row in self.rows if row.label not in broken)
-        return replace(self, rows=kept, left_out=(*self.left_out, *broken.values()))
-
 
 def select(
     runs: str | Path | Store,
@@ -104,7 +88,6 @@ def select(
     seed: int | None = None,
     data: str | Path | None = None,
     everything: bool = False,
-    with_failed: bool = False,
 ) -> Selection:
     """Choose trials of a run store; of several of the same label and seed the newest counts.
 
@@ -142,7 +125,7 @@ def select(
         source=records[0].dataset if dataset is None else dataset,
         directory=directory,
         split=shown,
-        rows=chosen if with_failed else _with_ok_trials(chosen, strictly=bool(labels)),
+        rows=_with_ok_trials(chosen, strictly=bool(labels)),
         left_out=(
             *(
                 f"{row.label}: {row.failure_count} trials"
@@ -151,7 +134,6 @@ def select(
             ),
             *(f"{label}: it was {version}" for label, version in older.items() if not labels),
         ),
-        failed=tuple(row for row in ranked if not row.ok and (not labels or row.label in labels)),
     )
 
 

@@ -139,15 +139,12 @@ class Rows:
 
     def described(self, judged: Sequence[str]) -> pd.DataFrame:
         """Return a line for each row that was judged or failed; not for those with broken trials."""
-        failures = {label: failed(records) for label, records in self.records.items()}
-        return pd.DataFrame(
-            {
-                **{"label": label, "seeds": len(self.records[label])},
-                **{"status": bad[0].status if bad else "ok", "stored": label in self.committed},
-            }
-            for label, bad in failures.items()
-            if bad or label in judged
-        )
+        lines = [
+            (label, len(one), (failed(one) or one)[0].status, label in self.committed)
+            for label, one in self.records.items()
+            if failed(one) or label in judged
+        ]
+        return pd.DataFrame(lines, columns=["label", "seeds", "status", "stored"])
 
     def remarks(self) -> Iterator[str]:
         """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
