@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tsadbench.analysis.significance.compare import PRIMARY, Comparison
-from tsadbench.analysis.significance.compare import compare as compare_stored
-from tsadbench.analysis.significance.inference import ROPE
+from tsadbench.analysis.significance import PRIMARY, ROPE
 from tsadbench.api.request import naming_arguments, one_or_several
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset, loader
@@ -19,10 +18,12 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
-from tsadbench.reporting.html.build import write_report
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.toml import found_text
+
+if TYPE_CHECKING:
+    from tsadbench.analysis.significance.compare import Comparison
 
 
 class Board(Leaderboard):
@@ -90,10 +91,13 @@ class Board(Leaderboard):
         DataError, StoreError, MissingExtraError
             As for `tsadbench.compare`.
         """
+        # Slow to import, and most runs compare nothing.
+        from tsadbench.analysis.significance.compare import compare
+
         store = self._scores("compare")
         name = self._one("dataset", dataset)
         self._check_data(name)
-        return compare_stored(
+        return compare(
             store.path,
             detectors,
             metric=metric,
@@ -140,6 +144,8 @@ class Board(Leaderboard):
             raise UsageError(f"path: expected a folder, in which index.html is written, found {path!r}")
         if Path(path).suffix.lower() in (".html", ".htm") or Path(path).is_file():
             raise UsageError(f"path: expected a folder, in which index.html is written, found {str(path)!r}")
+        from tsadbench.reporting.html.build import write_report
+
         return write_report(
             self._scores("report"),
             self._load,

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
-
-# Title, header, rows.
-Table: TypeAlias = tuple[str, list[str], list[list[str]]]
-
 
 # In the order in which kinds are listed; floors stand last.
 KINDS: Mapping[str, str] = {

@@ -38,8 +38,6 @@ class Selection:
         The chosen ones, in the order they were named, else by rank.
     left_out
         Which detectors were not chosen, and why: they failed, or are of an older version of the protocol or the data.
-    failed
-        Those of them that failed.
     """
 
     store: Store
@@ -48,7 +46,6 @@ class Selection:
     split: str
     rows: tuple[Row, ...]
     left_out: tuple[str, ...]
-    failed: tuple[Row, ...] = ()
 
     def only(self, row: Row) -> Selection:
         """Return the selection of one of its rows."""
@@ -56,13 +53,7 @@ class Selection:
 
     def load(self) -> LabelledDataset:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
-        if isinstance(self.source, LabelledDataset):
-            return self.source
-        try:
-            loader = load_dataset(self.source)
-        except UsageError as error:
-            raise UsageError(f"{error}. For trials on your own data give its card, --dataset path/card.toml") from error
-        return loader(DataOptions(directory=self.directory, allow_changed=True))
+        return load_source(self.source, self.directory)
 
     def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
         """Return the trials with status "ok" beside the data.
@@ -80,18 +71,16 @@ class Selection:
             raise UsageError(f"no trial of {', '.join(row.label for row in self.rows)} can be read: run them again")
         return found
 
-    def without_broken(self, data: LabelledDataset) -> Selection:
-        """Return the selection without the rows of which a trial's arrays are broken; a warning tells of each trial."""
-        episodes = tuple(protocol_of(self.rows[0].first).episodes(data.dataset))
-        broken = {
-            row.label: f"{row.label}: trial {record.trial} is broken"
-            for row in self.rows
-            if not row.stored  # a row that ships has no arrays
-            for record in _ok(row)
-            if readable_result(record, self.store, data, episodes) is None
-        }
-        kept = tuple(row for row in self.rows if row.label not in broken)
-        return replace(self, rows=kept, left_out=(*self.left_out, *broken.values()))
+
+def load_source(source: str | LabelledDataset, directory: Path | None) -> LabelledDataset:
+    """Return a data set by its name, or the one that is given. A UsageError or a DataError as of `Selection.load`."""
+    if isinstance(source, LabelledDataset):
+        return source
+    try:
+        loader = load_dataset(source)
+    except UsageError as error:
+        raise UsageError(f"{error}. For trials on your own data give its card, --dataset path/card.toml") from error
+    return loader(DataOptions(directory=directory, allow_changed=True))
 
 
 def select(
@@ -104,7 +93,6 @@ def select(
     seed: int | None = None,
     data: str | Path | None = None,
     everything: bool = False,
-    with_failed: bool = False,
 ) -> Selection:
     """Choose trials of a run store; of several of the same label and seed the newest counts.
 
@@ -142,7 +130,7 @@ def select(
         source=records[0].dataset if dataset is None else dataset,
         directory=directory,
         split=shown,
-        rows=chosen if with_failed else _with_ok_trials(chosen, strictly=bool(labels)),
+        rows=_with_ok_trials(chosen, strictly=bool(labels)),
         left_out=(
             *(
                 f"{row.label}: {row.failure_count} trials"
@@ -151,7 +139,6 @@ def select(
             ),
             *(f"{label}: it was {version}" for label, version in older.items() if not labels),
         ),
-        failed=tuple(row for row in ranked if not row.ok and (not labels or row.label in labels)),
     )
 
 

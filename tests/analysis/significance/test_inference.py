@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tsadbench import UsageError
-from tsadbench.analysis.significance import infer
+from tsadbench.analysis.significance.inference import infer
 
 
 def matrix(n: int, *gaps: float, seed: int = 0) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Do detectors differ: paired tests over sessions, effect sizes, intervals, and when there are too few to tell."""
 
-from tsadbench.analysis.significance.compare import Comparison
-from tsadbench.analysis.significance.inference import Inference, infer
-
-__all__ = ["Comparison", "Inference", "infer"]
+# Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
+PRIMARY = "auprc"
+# Differences of at most this much are a tie: the region of practical equivalence.
+ROPE = 0.01

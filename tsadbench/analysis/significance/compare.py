@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, ROPE, Inference, infer, p_value
+from tsadbench.analysis.significance import PRIMARY, ROPE
+from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, Inference, infer, p_value
 from tsadbench.analysis.significance.result import Result, interval
 from tsadbench.analysis.significance.values import metric_named, named_rows
 from tsadbench.base.dataset import Dataset, LabelledDataset
@@ -25,8 +26,6 @@ from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
 
-# Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
-PRIMARY = "auprc"
 # Values that differ by rounding alone are ties.
 _DECIMALS = 12
 

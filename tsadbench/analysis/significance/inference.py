@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from tsadbench.analysis.significance import ROPE
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.formatting import number
 from tsadbench.utils.arrays import FloatArray
@@ -25,8 +26,6 @@ from tsadbench.utils.extras import extra
 ALPHA, POWER = 0.05, 0.8
 # The difference for which sessions are counted.
 EFFECT = 0.05
-# Differences of at most this much are a tie: the region of practical equivalence.
-ROPE = 0.01
 # Fewer units give no p-value below .05, whatever the differences: 2 / 2^5 = .0625.
 LEAST_FOR_TESTS = 6
 # Fewer are too few for the corrections of BCa, and for a diagram of mean ranks that people remember.

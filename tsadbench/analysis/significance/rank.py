@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.significance.compare import PRIMARY
+from tsadbench.analysis.significance import PRIMARY
 from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, rank_split
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.analysis.significance.result import Result
@@ -122,6 +122,7 @@ def rank(
     for what, names, known in (("split", splits, every_split), ("row", only, labels)):
         if unknown := [name for name in names if name not in known]:
             raise UsageError(f"there is no {what} {unknown[0]!r}{nearest(unknown[0], known)}")
+    only = [label for label in labels if label in only or common_name(label) in only]
     n_resamples = resamples if stability else 0
     parts = [_parts(rows, _shown(rows, splits, asked), metric, n_resamples, seed) for rows in tables]
     rankings = [rank_split(part, stability=stability, only=only) for some in parts for part in some]

@@ -21,7 +21,7 @@ from tsadbench.leaderboard.cells import about_entities
 from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
 from tsadbench.leaderboard.notes import notes_on, older_rules
 from tsadbench.leaderboard.ranking import Row, failed, ranked_rows, splits_of
-from tsadbench.leaderboard.selection import all_records, records_of_one
+from tsadbench.leaderboard.selection import all_records, load_source, records_of_one
 from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.files import LEADERBOARDS
@@ -96,13 +96,7 @@ class Rows:
 
     def load(self) -> LabelledDataset:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
-        if isinstance(self.source, LabelledDataset):
-            return self.source
-        try:
-            loader = load_dataset(self.source)
-        except UsageError as error:
-            raise UsageError(f"{error}. For trials on your own data give its card, --dataset path/card.toml") from error
-        return loader(DataOptions(directory=self.directory, allow_changed=True))
+        return load_source(self.source, self.directory)
 
     def results(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
         """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
@@ -139,15 +133,12 @@ class Rows:
 
     def described(self, judged: Sequence[str]) -> pd.DataFrame:
         """Return a line for each row that was judged or failed; not for those with broken trials."""
-        failures = {label: failed(records) for label, records in self.records.items()}
-        return pd.DataFrame(
-            {
-                **{"label": label, "seeds": len(self.records[label])},
-                **{"status": bad[0].status if bad else "ok", "stored": label in self.committed},
-            }
-            for label, bad in failures.items()
-            if bad or label in judged
-        )
+        lines = [
+            (label, len(one), (failed(one) or one)[0].status, label in self.committed)
+            for label, one in self.records.items()
+            if failed(one) or label in judged
+        ]
+        return pd.DataFrame(lines, columns=["label", "seeds", "status", "stored"])
 
     def remarks(self) -> Iterator[str]:
         """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
