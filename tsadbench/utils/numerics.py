@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # What a trial may need: a network's box and its copy for the replay audit.
 _MEMORY_OF_A_JOB = 2 * 2**30
-# The libraries that were found last. A box inherits what its server has found.
-_found: list[ThreadpoolController] = []
+# The libraries that were found last, and how many modules there were: a library is loaded by a new module. A box
+# inherits what its server has found.
+_found: list[tuple[int, ThreadpoolController]] = []
 
 
 def default_jobs() -> int:
@@ -48,10 +49,12 @@ def loaded_blas() -> tuple[str, ...]:
 def _libraries() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
-    # A sealed box sees no /proc: environment variables limit what it loads itself.
-    with suppress(PermissionError):
-        _found[:] = [ThreadpoolController()]
-    return _found[0]
+    n_modules = len(sys.modules)
+    if not _found or _found[0][0] != n_modules:  # a search takes 3 ms, and a box asks at each recording
+        # A sealed box sees no /proc: environment variables limit what it loads itself.
+        with suppress(PermissionError):
+            _found[:] = [(n_modules, ThreadpoolController())]
+    return _found[0][1]
 
 
 @contextmanager
