@@ -13,7 +13,7 @@ from tsadbench.cli import complete
 from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
-from tsadbench.cli.output import print_table, wide_console
+from tsadbench.cli.output import wide_console
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -71,18 +71,14 @@ def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], 
     if form == "json":
         typer.echo(json.dumps({"schema": 1, "datasets": datasets}, indent=2))
         return
-    rows = [
-        (
-            one["name"],
-            "yes" if one["here"] else "no",
-            str(one["files"] or ""),
-            f"{one['bytes'] / 1e6:.1f}" if one["bytes"] else "",
-            one["licence"] or "",
-            one["where"],
-        )
-        for one in datasets
-    ]
-    print_table(wide_console(), "Data sets", ("data set", "here", "files", "MB", "licence", "where"), rows)
+    import pandas as pd
+
+    from tsadbench.leaderboard.render import Table, print_tables
+
+    frame = pd.DataFrame(datasets)
+    frame["MB"] = frame["bytes"] / 1e6
+    table = frame[["name", "here", "files", "MB", "licence", "where"]].astype({"files": "Int64"})
+    print_tables(wide_console(), [Table("Data sets", table, decimals={"MB": 1})])
 
 
 @app.command()
