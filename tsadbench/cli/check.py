@@ -50,10 +50,8 @@ def check(
         refuse_unsealed()
     if out is not None and only:
         raise UsageError("--out keeps the report of all checks: leave --only out")
-    if out is not None:
-        store = Store.create(out)
-    else:
-        store = Store.open(_RUNS) if not only and _RUNS.is_dir() else None
+    place = out or (_RUNS if _RUNS.is_dir() and not only else None)
+    store = None if place is None else Store.create(place)
     results = check_detector(detector, full=full, only=only or (), on_fail=None)
     if form == "json":
         content = {"schema": 1, "detector": detector, "checks": _to_json(results)}

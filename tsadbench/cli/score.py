@@ -69,9 +69,8 @@ def score(
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
     A row with an empty or broken cell has no score, but a reason; the others are scored. Standard error lists a file's
-    alarms, which are runs of flagged rows: when, how high, and which sensor contributed most, if the detector tells. The
-    detector runs in a box; exit code 1 if it fails. To watch a file that grows: tail -n +1 -F FILE | tsadbench score
-    MODEL -
+    alarms, which are runs of flagged rows: when, how high, and which sensor contributed most, if the detector tells.
+    The detector runs in a box; exit code 1 if it fails. To watch a file: tail -n +1 -F FILE | tsadbench score MODEL -
     """
     from tsadbench.sandbox import BoxFailure
     from tsadbench.serving.model import boxed_model
