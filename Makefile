@@ -97,6 +97,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) --constraint constraints.txt torch
 	@$(PIP) --constraint constraints.txt --editable '.[dev]'
 	@$(PIP) --constraint constraints.txt --no-deps aeon==1.6.0 deprecated
+	@# Python started in the folder above the clone would take the clone's folder for the package `tsadbench`.
+	@$(BIN)/python -c "import sysconfig; open(sysconfig.get_path('purelib') + '/tsadbench.pth', 'w').writelines( \
+	    f'{root}\n' for root in ('$(CURDIR)', '$(CURDIR)/detectors', '$(CURDIR)/protocols'))"
 	@touch $@
 
 # Debian's, where we may install it; elsewhere the browser's tests say that they skip.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,12 @@ print(score is Mean._score, scored[0] == scored[2], abs(scored[0] + scored[1] - 
     assert output(tmp_path, text, "script.py" if from_file else "-") == ["True", "True", "True"]
     records = Store.open(tmp_path / "runs").records()
     assert len(records) == (3 if records[0].note else 2)  # without its source, no trial is taken for done
+
+
+@pytest.mark.processes
+def test_python_in_the_folder_above_a_clone_finds_the_package_not_the_clones_folder(tmp_path):
+    (tmp_path / "tsadbench").mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", "import tsadbench; print(tsadbench.run.__name__)"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("run\n", "")

@@ -102,15 +102,6 @@ def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsa
     loaded = {line.split()[0]: line for line in by_kind.out.splitlines() if line}
     assert "no licence" in loaded["broken"]
     assert "max-z" in loaded
-    floors = tsadbench("list", "--family", "floor").out
-    assert "max-z" in floors
-    assert "dprgm" not in floors
-
-
-def test_an_unknown_family_offers_the_nearest(tsadbench):
-    done = tsadbench("list", "--family", "flor")
-    assert (done.code, done.out) == (2, "")
-    assert "'floor'" in done.err
 
 
 @pytest.mark.long  # an environment of its own, all checks, and pytest

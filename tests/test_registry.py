@@ -144,11 +144,11 @@ def test_a_strangers_family(plugin, tsadbench):
         load_detector("mine:Far")
     with pytest.raises(UsageError, match="'Neer'.*'Near'"):
         load_detector("mine:Neer")
-    title, *detectors, title_of_others, other = tsadbench("list", "--family", "mine").out.splitlines()
+    told, _, title, *detectors, _, title_of_others, other = tsadbench("info", "mine").out.splitlines()
+    assert told == "Somebody's."
     assert ("(3)" in title, "(1)" in title_of_others) == (True, True)
     assert [line.split() for line in detectors] == [["mine:Near"], ["mine:Odd", "odd"], ["mine:Broken"]]
     assert re.match("  mine:Far .*too far", other)
-    assert "Somebody's." in tsadbench("info", "mine").out
     assert "  mine " in tsadbench("list").out
 
 

@@ -61,8 +61,6 @@ def test_wrong_names_are_one_line(tsadbench, tmp_path):
         done = tsadbench("info", name)
         assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
         assert found in done.err
-    done = tsadbench("list", "--kind", "--family", "graph")
-    assert (done.code, "--family" in done.err) == (2, True)
 
 
 def test_list_by_kind_groups_detectors_with_their_papers(tsadbench, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue, write_skab
 from tsadbench.cli.data import app
-from tsadbench.errors import DataError, DataNotFoundError, UsageError
+from tsadbench.errors import DataError, UsageError
 
 
 @pytest.fixture
@@ -53,52 +53,14 @@ class TestFetch:
         assert (tmp_path / "cache" / "tsadbench" / "skab" / "valve1" / "0.csv").is_file()
         monkeypatch.setenv("TSADBENCH_DATA", str(data))
         assert call("fetch").exit_code == 0
-        assert call("path").stdout == f"{data / 'skab'}\n"
+        assert (data / "skab" / "valve1" / "0.csv").is_file()
 
 
-class TestVerify:
-    def test_all_as_published(self, server: Server) -> None:
-        result = call("verify", "skab", "--data", server.folder.parent)
-        assert result.exit_code == 0
-        assert re.fullmatch(rf"skab: 35 of 35 .* {server.folder}\n", result.stdout)
-
-    def test_a_line_a_wrong_file_and_exit_code_1(self, server: Server) -> None:
-        (server.folder / "valve1/3.csv").unlink()
-        with (server.folder / "other/14.csv").open("ab") as file:
-            file.write(b"\n")
-        result = call("verify", "--data", server.folder.parent)
-        assert result.exit_code == 1
-        *wrong, total = result.stdout.splitlines()
-        assert wrong == [f"missing: {server.folder / 'valve1/3.csv'}", f"differs: {server.folder / 'other/14.csv'}"]
-        assert re.fullmatch(rf"skab: 33 of 35 .* {server.folder}", total)
-        assert f"tsadbench data fetch skab --data {server.folder.parent}" in result.stderr
-        assert server.fetched == []
-
-    def test_nothing_there(self, server: Server, data: Path) -> None:
-        result = call("verify", "--data", data)
-        assert isinstance(result.exception, DataNotFoundError)
-        assert server.fetched == []
-
-
-def test_path_prints_the_folder_and_nothing_else(server: Server, tmp_path: Path) -> None:
-    result = call("path", "skab", "--data", server.folder.parent)
-    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{server.folder}\n", "")
-    assert isinstance(call("path", "--data", tmp_path / "empty").exception, DataNotFoundError)
-    assert server.fetched == []
-
-
-@pytest.mark.parametrize("command", ["fetch", "verify"])
 @pytest.mark.parametrize("name", ["sakb", "swat", "pumploop", "plant/card.toml"])
-def test_data_sets_without_published_files(command: str, name: str) -> None:
-    result = call(command, name)
+def test_data_sets_without_published_files(name: str) -> None:
+    result = call("fetch", name)
     assert isinstance(result.exception, UsageError)
     assert name in str(result.exception)
-
-
-def test_path_of_a_data_set_by_request(tmp_path: Path) -> None:
-    (tmp_path / "swat").mkdir()
-    assert call("path", "swat", "--data", tmp_path).stdout == f"{tmp_path / 'swat'}\n"
-    assert isinstance(call("path", "wadi", "--data", tmp_path).exception, DataNotFoundError)
 
 
 class TestSeveral:

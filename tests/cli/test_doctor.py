@@ -1,4 +1,4 @@
-"""``tsadbench doctor`` on a sound machine, on broken ones, and what it must not show."""
+"""``tsadbench doctor`` on a sound machine and on broken ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import pytest
 
 from tests.helpers.packages import write_package
 from tsadbench.cli import doctor
-from tsadbench.cli.doctor import Finding, redacted
 from tsadbench.sandbox import SealStatus, seal_status
 
-SECRET = "hunter22-hunter22"
 # Import-time faults of every kind; what is printed comes between no answers.
 PLUGINS = {
-    "broken.py": f"raise RuntimeError('no licence for {SECRET}')",
+    "broken.py": "raise RuntimeError('no licence')",
     "crashes.py": 'import os, signal; print(\'["ok", "noise"]\', flush=True); os.kill(os.getpid(), signal.SIGKILL)',
     "deep.py": "from tsadbench.base import extra\nwith extra('a-deep', 'deep'): import no_such_package",
 }
@@ -38,10 +36,10 @@ def test_what_is_sound_missing_and_broken(tmp_path):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch/__init__.py").write_text("raise ImportError('libtorch.so is not there')")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "MY_TOKEN": SECRET, "TSADBENCH_DATA": str(tmp_path / "gone")}
+    environment = {**os.environ, "PYTHONPATH": path, "TSADBENCH_DATA": str(tmp_path / "gone")}
     command = [sys.executable, "-m", "tsadbench", "doctor", "--format", "json"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, "Traceback" in done.stderr, SECRET in done.stdout) == (1, False, False)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     content = json.loads(done.stdout)
     assert (content["schema"], content["ok"]) == (1, False)
     found = {(one["section"], one["name"]): one for one in content["findings"]}
@@ -55,21 +53,21 @@ def test_what_is_sound_missing_and_broken(tmp_path):
         ("plugins", "protocol strict"): "ok",
         ("plugins", "family sklearn"): "ok",
         ("machine", "seal"): {"sealed": "ok", "guarded": "missing"}[seal_status().seal],
-        ("devices", "torch"): "broken",
+        ("machine", "torch"): "broken",
         ("data sets", "TSADBENCH_DATA"): "broken",
         ("data sets", "skab"): "missing",
         ("data sets", "pumploop"): "ok",
     }
     assert {key: found[key]["state"] for key in states} == states
-    assert "<MY_TOKEN>" in found["plugins", "detector a-broken"]["text"]
+    assert "no licence" in found["plugins", "detector a-broken"]["text"]
     assert "SIGKILL" in found["plugins", "detector a-crash"]["text"]
-    assert "libtorch.so" in found["devices", "torch"]["text"]
+    assert "libtorch.so" in found["machine", "torch"]["text"]
 
 
 @pytest.mark.parametrize(("seal", "state"), [("sealed", "ok"), ("guarded", "missing")])
 def test_the_seal_is_told_with_its_reason(monkeypatch, seal, state):
     monkeypatch.setattr("tsadbench.sandbox.seal_status", lambda: SealStatus(seal, "no Landlock"))
-    (found,) = doctor.seal()
+    found = {one.name: one for one in doctor.machine()}["seal"]
     assert (found.state, found.text) == (state, f"{seal}: no Landlock")
     assert ("--require-seal" in found.advice) == (seal == "guarded")
 
@@ -92,21 +90,12 @@ def test_a_missing_and_an_old_package(monkeypatch):
 def test_gpus_that_torch_names_are_told(tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text(
         "from types import SimpleNamespace as N\n__version__ = '9'\n"
-        "cuda = N(is_available=lambda: True, device_count=lambda: 1, get_device_name=lambda i: 'H200',\n"
-        "         get_device_properties=lambda i: N(total_memory=141 * 2**30))\n"
+        "cuda = N(is_available=lambda: True, device_count=lambda: 1, get_device_name=lambda i: 'H200')\n"
         "backends = N(mps=N(is_available=lambda: True))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = {one.name: one.text for one in doctor.devices()}
-    assert (found["torch"], found["cuda:0"]) == ("9", "H200, 141 GiB")
-
-
-def test_keys_tokens_and_passwords_in_addresses_are_left_out(monkeypatch):
-    monkeypatch.setenv("DB_PASSWORD", SECRET)
-    text = f"asked {SECRET} at https://me:{SECRET}@host/x, then http://user:other@host"
-    found = redacted(Finding("s", "n", "broken", text, f"set {SECRET}"))
-    assert found.text == "asked <DB_PASSWORD> at https://<user>@host/x, then http://<user>@host"
-    assert found.advice == "set <DB_PASSWORD>"
+    found = {one.name: one.text for one in doctor.machine()}
+    assert found["torch"] == "9, H200, Apple's GPU"
 
 
 def test_wrong_usage(tsadbench):

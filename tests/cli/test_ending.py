@@ -55,20 +55,6 @@ def test_characters_that_a_stream_lacks_are_replaced():
     assert r"\x1b[31m" in done.stdout
 
 
-def test_closed_streams_change_no_exit_code_and_are_no_files_of_a_run(tmp_path):
-    assert shell("TSADBENCH run --dataset nope <&- >&- 2>&-").returncode == 2
-    done = shell(f"TSADBENCH run -d max-z --dataset pumploop --no-floors --out {tmp_path}/runs <&- >&- 2>&-")
-    assert done.returncode == 0
-    assert [record.status for record in Store.open(tmp_path / "runs").records()] == ["ok"]
-    for file in (tmp_path / "runs").rglob("*"):
-        assert file.is_dir() or f"{tmp_path}/runs".encode() not in file.read_bytes()
-
-
-def test_a_working_directory_that_is_gone_is_one_line(tmp_path):
-    done = shell("mkdir gone && cd gone && rmdir ../gone && TSADBENCH run -d max-z --dataset pumploop", cwd=tmp_path)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-
-
 def test_ctrl_c_while_the_program_starts_is_one_line():
     command = [sys.executable, "-m", "tsadbench", "run", *SLEEPS]
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)

@@ -1,27 +1,13 @@
-"""Tables on standard output hold labels as they are: brackets in them are no markup."""
+"""What commands print of stores that somebody sent, and of wrong names."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from io import StringIO
-
-from rich.console import Console
 
 from tests.helpers.records import record
-from tsadbench.cli.output import print_table
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
-
-
-def test_labels_with_parameters_stand_whole_in_titles_headers_and_cells():
-    output = StringIO()
-    label = "sensor-range[mean=10]"
-    print_table(
-        Console(file=output, width=200), f"the title {label}", ["session", f"by {label}"], [["a", f"is {label}"]]
-    )
-    text = output.getvalue()
-    assert [f"{before} {label}" in text for before in ("the title", "by", "is")] == [True] * 3
 
 
 def test_the_record_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, tmp_path):
@@ -45,19 +31,6 @@ def test_files_in_a_store_forge_no_lines(tsadbench, tmp_path):
         found = tsadbench(command, store.path)
         assert found.code == 1
         assert not any(line.startswith("9 trials") or not line.isprintable() for line in found.out.splitlines())
-
-
-def test_a_table_that_is_too_wide_becomes_several_with_every_cell_whole():
-    header = ["first", "second", *(f"a long title {i}" for i in range(12))]
-    rows = [["one[alpha=0.5,window=100]", "other", *(f"{i}.{row}234567" for i in range(12))] for row in range(3)]
-    output = StringIO()
-    print_table(Console(file=output, width=70), "the title", header, rows, n_names=2)
-    text = output.getvalue()
-    assert max(map(len, text.splitlines())) <= 70
-    assert text.count("the title") > 1
-    assert [cell for row in rows for cell in row[1:] if cell not in text] == []
-    # Every part has both names of its rows.
-    assert text.count("one[alpha=0.5,") == text.count("the title") * 3
 
 
 def test_a_detector_without_its_option_is_pointed_to_the_option(tsadbench):

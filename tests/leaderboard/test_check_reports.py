@@ -159,15 +159,18 @@ class TestForeignStores:
 
 
 class TestCommandLine:
-    def test_a_report_is_kept_listed_shown_and_used(self, tmp_path, tsadbench):
-        runs = tmp_path / "runs"
+    def test_a_report_is_kept_listed_shown_and_used(self, tmp_path, tsadbench, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert tsadbench("check", DISTANCE).code == 0
+        assert not (tmp_path / "runs").exists()
+        runs = Store.create(tmp_path / "runs").path
         label = f"{DISTANCE}[power=3]"
-        checked = tsadbench("check", f"{DISTANCE}[power=3.0]", "--out", runs)
+        checked = tsadbench("check", f"{DISTANCE}[power=3.0]")
         assert checked.code == 0
         (found,) = kept(runs)
         assert (found.label, found.failed, found.full) == (label.replace("=3", "=3.0"), (), False)
         assert list(found.results) == [check.id for check in all_checks()]
-        assert f"tsadbench runs show {runs} {found.identity[:8]}" in checked.err
+        assert f"tsadbench runs show runs {found.identity[:8]}" in checked.err
         shown = tsadbench("runs", "show", runs, found.identity[:8])
         assert json.loads(shown.out)["results"] == found.results
         common = ("--dataset", "pumploop", "--seeds", 1, "--no-floors", "--out", runs, "--format", "json")

@@ -40,6 +40,21 @@ def test_a_whole_file(tsadbench, plant, model_file, t2_model):
     assert not found["flagged"][:40].any()
 
 
+def test_alarms_of_a_file_have_a_time_and_a_sensor(tsadbench, plant, model_file, tmp_path):
+    done = tsadbench("score", model_file, plant / "run.csv", "--fail-on-alarm", "--contributions")
+    found = pd.read_csv(io.StringIO(done.out))
+    (_, run), *more = found.groupby((found["flagged"].diff() != 0).cumsum().where(found["flagged"] == 1))
+    _, alarm, *others = done.err.splitlines()
+    assert (done.code, len(others)) == (1, len(more))
+    first, last = (run["time"].iloc[place].replace("T", " ") for place in (0, -1))
+    parts = run.filter(like="contribution_").abs().sum()
+    name, share = parts.idxmax().removeprefix("contribution_"), parts.max() / parts.sum()
+    assert alarm.startswith(f"  {first} to {last}: {len(run)} rows")
+    assert alarm.endswith(f"{name} {share:.0%}")
+    (tmp_path / "normal.csv").write_text("\n".join((plant / "run.csv").read_text().splitlines()[:40]))
+    assert tsadbench("score", model_file, tmp_path / "normal.csv", "--fail-on-alarm").code == 0
+
+
 def test_several_files_and_parquet(tsadbench, plant, model_file, tmp_path):
     run = plant / "run.csv"
     one, table = answers(tsadbench("score", model_file, run)), answers(tsadbench("score", model_file, run, run))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tsadbench.api.frame_labels import check_labelled, labels_of
-from tsadbench.api.read_frames import read_frames, with_sensors
+from tsadbench.api.read_frames import labels_of, read_frames, row_labels, with_sensors
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Series
-from tsadbench.errors import UsageError
+from tsadbench.errors import DataError, UsageError
 from tsadbench.registry import entries
 from tsadbench.utils.parameters import nearest
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 Frames: TypeAlias = "Series | Sequence[Series] | Mapping[str, Series]"
 # Of one frame: a value a row, or intervals (start, end).
 FrameLabels: TypeAlias = "ArrayLike | pd.Series[Any] | Sequence[tuple[Any, Any]]"
-
-_OVERALL = "overall"
 
 
 def dataset_from_frames(
@@ -92,65 +89,39 @@ def dataset_from_frames(
     >>> mine.dataset.sensors, int(mine.labels.rows["test"].sum())
     (('flow', 'pressure'), 41)
     """
-    _check_name(name)
-    for argument, value in {"description": description, "citation": citation, "licence": licence}.items():
-        if not isinstance(value, str):
-            raise UsageError(f"{argument}: expected a text, found {value!r}")
+    if name in {entry.name for entry in entries("datasets")}:
+        raise UsageError(
+            f"name: {name!r} belongs to a registered data set, and tables would mix them up: choose another"
+        )
     if prior is not None and not isinstance(prior, Prior):
         raise UsageError(f"prior: expected a Prior, found {prior!r}; Prior.load(path) reads a file")
     column = labels if isinstance(labels, str) else None
     read_train = read_frames(train, "train", time, column)
     read_test = [] if test is None else read_frames(test, "test", time, column)
     sensors = read_train[0].recording.sensors
-    trained = [with_sensors(one, sensors) for one in read_train]
-    tested = [with_sensors(one, sensors) for one in read_test]
-    if column is not None:
-        check_labelled(read_train, read_test, column)
-    ids = tuple(one.id for one in tested)
-    groups = {} if not ids else {_OVERALL: ids, **_splits(splits, ids)}
+    for one in read_train:
+        if one.labels is not None and (n_anomalous := int(row_labels(one.labels, one).sum())):
+            raise DataError(
+                f"{one.place}: column {column!r} labels {n_anomalous} rows as anomalous; train on normal rows"
+            )
+    ids = tuple(one.recording.id for one in read_test)
+    groups = {"overall": ids} if ids else {}
+    for split, members in (splits or {}).items():
+        groups[split] = (members,) if isinstance(members, str) else tuple(members)
+        for id_ in groups[split]:
+            if id_ not in ids:
+                raise UsageError(f"splits: {split!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}")
     rows = {} if labels is None else labels_of(labels, test, read_test)
     dataset = Dataset(
         name=name,
-        train=tuple(trained),
-        test=tuple(tested),
+        train=tuple(with_sensors(one, sensors) for one in read_train),
+        test=tuple(with_sensors(one, sensors) for one in read_test),
         splits=groups,
         description=description,
         prior=prior,
         citation=citation,
         licence=licence,
-        sessions=_names("sessions", sessions),
-        entities=_names("entities", entities),
+        sessions=dict(sessions or {}),
+        entities=dict(entities or {}),
     )
     return LabelledDataset(dataset, Labels(rows, groups))
-
-
-def _splits(splits: object, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    if splits is None:
-        return {}
-    if not isinstance(splits, Mapping):
-        raise UsageError(f"splits: expected a dict of names to ids of test frames, found {type(splits).__name__}")
-    groups = {}
-    for name, members in splits.items():
-        several = [members] if isinstance(members, str) else members
-        if not isinstance(several, Sequence):
-            raise UsageError(f"splits: expected the ids of test frames for {name!r}, found {members!r}")
-        for id_ in several:
-            if id_ not in ids:
-                raise UsageError(f"splits: {name!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}")
-        groups[str(name)] = tuple(several)
-    return groups
-
-
-def _names(argument: str, names: object) -> dict[str, str]:
-    if names is not None and not isinstance(names, Mapping):
-        raise UsageError(f"{argument}: expected a dict of ids to names, found {type(names).__name__}")
-    return {str(id_): str(value) for id_, value in (names or {}).items()}
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name.strip():
-        raise UsageError(f"name: expected a text, found {name!r}")
-    if name in {entry.name for entry in entries("datasets")}:
-        raise UsageError(
-            f"name: {name!r} belongs to a registered data set; choose another, or the tables of both would be mixed up"
-        )

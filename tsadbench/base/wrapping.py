@@ -190,7 +190,7 @@ def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> 
 
 @dataclass(frozen=True, slots=True)
 class LibraryDetector:
-    """One class of a library, as ``tsadbench list --family`` shows it: its name stands after the colon.
+    """One class of a library, as ``tsadbench info FAMILY`` shows it: its name stands after the colon.
 
     ``note`` is what readers of its scores need to know, ``refusal`` why it cannot be run; empty if it can.
     """

@@ -30,9 +30,7 @@ from tsadbench.cli import (
     tune,
     verify,
 )
-from tsadbench.cli.broken import broken_trials_told
-from tsadbench.cli.ending import Commands, complain, flushed, interruption, prepare_streams, stream_code
-from tsadbench.errors import TsadbenchError
+from tsadbench.cli.ending import Commands, exit_code
 
 app = typer.Typer(
     name="tsadbench",
@@ -73,28 +71,13 @@ def _version(requested: bool) -> None:
 
 @app.callback()
 def _top(
-    context: typer.Context,
     _requested: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."""
-    context.with_resource(broken_trials_told())
 
 
 def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
-    prepare_streams()
-    try:
-        app()
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 1
-    except KeyboardInterrupt:  # before Typer has begun
-        code = interruption()
-    except OSError as error:  # after a command has ended
-        if not (code := stream_code(error)):
-            raise
-    except TsadbenchError as error:
-        complain(error)
-        code = 2
-    sys.exit(flushed(code))
+    sys.exit(exit_code(app))

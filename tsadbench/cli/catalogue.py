@@ -29,27 +29,18 @@ def list_all(
     kind: Annotated[
         bool, typer.Option("--kind", help="Detectors by kind of method, each with its paper; imports them.")
     ] = False,
-    family: Annotated[
-        str | None, typer.Option(help="Only detectors of this family, or of this other library; imports them.")
-    ] = None,
 ) -> None:
-    """List detectors, families of them, protocols, data sets and suites; imports nothing, unless options need it."""
-    if kind and family is not None:
-        raise UsageError("expected --kind or --family, found both; leave out one")
+    """List detectors, families of them, protocols, data sets and suites; imports nothing without --kind."""
     origins = {group: _origins(group) for group in _KINDS}
     if kind:
         _list_by_kind([name for name, _ in origins["detectors"]])
-    elif family in dict(origins["families"]):
-        _list_members(family)
-    elif family is not None:
-        _list_family(family, origins["detectors"])
-    else:
-        width = max((len(name) for group in _KINDS for name, _ in origins[group]), default=0)
-        for group in _KINDS:
-            typer.echo("\n".join([f"{group}:", *(f"  {name:<{width}} {origin}" for name, origin in origins[group])]))
-        typer.echo("suites:")
-        for name, suite in SUITES.items():
-            typer.echo(f"  {name:<{width}} version {suite.version}: {', '.join(suite.datasets)}")
+        return
+    width = max((len(name) for group in _KINDS for name, _ in origins[group]), default=0)
+    for group in _KINDS:
+        typer.echo("\n".join([f"{group}:", *(f"  {name:<{width}} {origin}" for name, origin in origins[group])]))
+    typer.echo("suites:")
+    for name, suite in SUITES.items():
+        typer.echo(f"  {name:<{width}} version {suite.version}: {', '.join(suite.datasets)}")
 
 
 def info(
@@ -145,44 +136,6 @@ def _list_by_kind(names: Sequence[str]) -> None:
             typer.echo(f"  {name:<{width}} {reason}")
 
 
-def _list_family(family: str, origins: Sequence[tuple[str, str]]) -> None:
-    """Print the detectors of a family; ``origins`` are the names of all detectors, with where each comes from."""
-    from tsadbench.sandbox import asking, describe
-
-    families: dict[str, str] = {}
-    with asking():
-        for name, _ in origins:
-            try:
-                families[name] = describe(name).traits.family
-            except TsadbenchError:  # `list --kind` says why
-                continue
-    if family not in families.values():
-        known = tuple({*families.values(), *(entry.name for entry in entries("families"))})
-        raise UsageError(f"there is no detector of the family {family!r}{nearest(family, known)}")
-    of_family = [(name, origin) for name, origin in origins if families.get(name) == family]
-    width = max(len(name) for name, _ in of_family)
-    typer.echo("\n".join(["detectors:", *(f"  {name:<{width}} {origin}" for name, origin in of_family)]))
-
-
-def _list_members(family: str) -> None:
-    """Print the detectors of a library."""
-    from tsadbench.base.wrapping import LibraryDetector
-    from tsadbench.registry import locate_entry
-    from tsadbench.sandbox import ask
-
-    source = locate_entry("families", family)
-    members = ask(source, _members, tuple[LibraryDetector, ...], source)
-    width = max((len(f"{family}:{member.name}") for member in members), default=0)
-    for title, refused in (("detectors", False), ("cannot be run", True)):
-        lines = [
-            f"  {f'{family}:{member.name}':<{width}} {member.refusal or member.note}".rstrip()
-            for member in members
-            if bool(member.refusal) == refused
-        ]
-        if lines:
-            typer.echo("\n".join([f"{title} ({len(lines)}):", *lines]))
-
-
 def _inform_of_data_set(name: str) -> None:
     from tsadbench.cli.data import description
     from tsadbench.datasets.loading import load_dataset
@@ -206,12 +159,20 @@ def _inform_of_protocol(name: str) -> None:
 
 
 def _inform_of_family(name: str) -> None:
+    """Print a library's description, and its detectors."""
+    from tsadbench.base.wrapping import LibraryDetector
     from tsadbench.registry import locate_entry
     from tsadbench.sandbox import ask
 
     source = locate_entry("families", name)
-    typer.echo(ask(source, _library_text, str, source))
-    typer.echo(f"\ntsadbench list --family {name}  shows its detectors")
+    description, members = ask(source, _library, tuple[str, tuple[LibraryDetector, ...]], source)
+    typer.echo(description)
+    width = max((len(f"{name}:{member.name}") for member in members), default=0)
+    for heading, refused in (("Detectors", False), ("Cannot be run", True)):
+        chosen = [member for member in members if bool(member.refusal) == refused]
+        lines = [f"{f'{name}:{one.name}':<{width}} {one.refusal or one.note}".rstrip() for one in chosen]
+        if lines:
+            _print_section(f"{heading} ({len(lines)})", "\n".join(lines))
 
 
 def _inform_of_detector(name: str) -> None:
@@ -257,11 +218,7 @@ def _print_text(doc: str, parameters: Sequence[tuple[str, str, str]]) -> None:
             typer.echo(f"      {meaning}")
 
 
-def _members(source: Source) -> tuple[LibraryDetector, ...]:
-    """Return the detectors of a library, from beside its code in a box."""
-    return tuple(source.load("families").members())
-
-
-def _library_text(source: Source) -> str:
-    """Return the description of a library, from beside its code in a box."""
-    return str(source.load("families").description)
+def _library(source: Source) -> tuple[str, tuple[LibraryDetector, ...]]:
+    """Return the description and the detectors of a library, from beside its code in a box."""
+    library = source.load("families")
+    return str(library.description), tuple(library.members())

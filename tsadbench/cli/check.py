@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tsadbench.leaderboard.checks import CheckReport
     from tsadbench.testing import CheckResult
 
+_RUNS = Path("runs")  # where `tsadbench run` keeps trials by default
 _STATUSES = ("pass", "warn", "fail", "skip", "expected-failure", "not-applicable", "not-run")
 
 
@@ -30,7 +31,11 @@ def check(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="RUNS", help="Run store that keeps the report: tables of its rows say that it is there."),
+        typer.Option(
+            metavar="RUNS",
+            help="Run store that keeps the report, so that its tables no longer say `not checked`.",
+            show_default="runs, if it is there",
+        ),
     ] = None,
     require_seal: RequireSealOption = False,
     form: Annotated[Literal["table", "json"], format_option] = "table",
@@ -45,7 +50,8 @@ def check(
         refuse_unsealed()
     if out is not None and only:
         raise UsageError("--out keeps the report of all checks: leave --only out")
-    store = None if out is None else Store.create(out)
+    place = out or (_RUNS if _RUNS.is_dir() and not only else None)
+    store = None if place is None else Store.create(place)
     results = check_detector(detector, full=full, only=only or (), on_fail=None)
     if form == "json":
         content = {"schema": 1, "detector": detector, "checks": _to_json(results)}

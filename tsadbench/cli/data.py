@@ -1,12 +1,11 @@
-"""``tsadbench data``: find, fetch, verify and audit data sets; cards for your own."""
+"""``tsadbench data``: list, fetch and audit data sets; cards for your own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +13,7 @@ from tsadbench.cli import complete
 from tsadbench.cli.ending import Listing
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import DataOption, FigureOption, StoredProtocolOption, format_option
-from tsadbench.cli.output import print_table, wide_console
+from tsadbench.cli.output import wide_console
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -23,16 +22,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=Listing,
-    help="Find, fetch, verify and audit data sets; write and validate cards for your own.",
+    help="List, fetch and audit data sets; write and validate cards for your own.",
     no_args_is_help=True,
 )
 
 _LARGEST_CARD = 2**22
 _DECIDE = "# Decide: "  # begins a line of a card that asks a person to decide
-
-_Name: TypeAlias = Annotated[
-    str, typer.Argument(metavar="NAME", help="The data set.", autocompletion=complete.datasets)
-]
 
 
 @app.command()
@@ -69,50 +64,21 @@ def fetch(
         raise DataError("\n".join(failures))
 
 
-@app.command()
-def verify(name: _Name = "skab", data: DataOption = None) -> None:
-    """Compare every file with the published one (SHA-256); exit code 1 if any is missing or differs."""
-    from tsadbench.datasets.fetch import find
-
-    source = _source_of(name)
-    folder = find(name, data)
-    states = {file: source.state(folder, file) for file in source.sha256}
-    wrong = {file: state for file, state in states.items() if state != "as published"}
-    for file, state in wrong.items():
-        typer.echo(f"{state}: {folder / file}")
-    typer.echo(f"{name}: {len(states) - len(wrong)} of {len(states)} files as published in {folder}")
-    if wrong:
-        typer.echo(f"To put the published ones there:  tsadbench data fetch {name} --data {folder.parent}", err=True)
-        raise typer.Exit(1)
-
-
-@app.command()
-def path(name: _Name = "skab", data: DataOption = None) -> None:
-    """Print the folder that contains the data set's files."""
-    from tsadbench.datasets.fetch import BY_REQUEST, find
-
-    typer.echo(find(name if name in BY_REQUEST else _source_of(name).name, data))
-
-
 @app.command("list")
 def list_all(data: DataOption = None, form: Annotated[Literal["table", "json"], format_option] = "table") -> None:
     """List the data sets: their licences, how large their files are, and where these are or can be had."""
     datasets = list(listed(data))
     if form == "json":
-        typer.echo(json.dumps({"schema": 1, "datasets": [asdict(one) for one in datasets]}, indent=2))
+        typer.echo(json.dumps({"schema": 1, "datasets": datasets}, indent=2))
         return
-    rows = [
-        (
-            one.name,
-            "yes" if one.here else "no",
-            "" if one.files is None else str(one.files),
-            "" if one.bytes is None else f"{one.bytes / 1e6:.1f}",
-            one.licence or "",
-            one.where,
-        )
-        for one in datasets
-    ]
-    print_table(wide_console(), "Data sets", ("data set", "here", "files", "MB", "licence", "where"), rows)
+    import pandas as pd
+
+    from tsadbench.leaderboard.render import Table, print_tables
+
+    frame = pd.DataFrame(datasets)
+    frame["MB"] = frame["bytes"] / 1e6
+    table = frame[["name", "here", "files", "MB", "licence", "where"]].astype({"files": "Int64"})
+    print_tables(wide_console(), [Table("Data sets", table, decimals={"MB": 1})])
 
 
 @app.command()
@@ -277,67 +243,46 @@ def audit(
         typer.echo(figure, err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A registered data set and its files, as `tsadbench data list` tells of them."""
-
-    name: str
-    here: bool
-    where: str
-    licence: str | None = None
-    files: int | None = None
-    bytes: int | None = None
-
-
-def _sources_of(names: Iterable[str]) -> list[Source]:
-    """Return the sources of data sets, and of the data sets of suites, each once.
-
-    A UsageError if a data set's files are not published. A suite's data sets without published files are passed over.
-    """
-    from tsadbench.datasets.fetch import published
-    from tsadbench.datasets.suites import SUITES
-
-    sources: dict[str, Source] = {}
-    for name in names:
-        members = SUITES[name].datasets if name in SUITES else (name,)
-        for member in members:
-            if name not in SUITES or member in published():
-                sources[member] = _source_of(member)
-    return list(sources.values())
-
-
-def _source_of(name: str) -> Source:
-    """Return the source of a data set; a UsageError says why if its files are not published."""
+def _sources_of(names: Iterable[str]) -> Iterator[Source]:
+    """Yield the sources of data sets and of suites' data sets, each once; a UsageError if files are not published."""
     from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, published
     from tsadbench.datasets.loading import CARD_ENDING
+    from tsadbench.datasets.suites import SUITES
     from tsadbench.registry import entries
 
-    if name in BY_REQUEST:
-        raise UsageError(f"{name}: its files are not published, so they cannot be fetched or compared; {HOW}")
-    if name.endswith(CARD_ENDING):
-        raise UsageError(f"{name}: the files of a card lie beside it; check them with  tsadbench data validate {name}")
-    if name not in published() and name in {entry.name for entry in entries("datasets")}:
-        raise UsageError(f"{name}: it has no files to fetch or to compare, it comes with its package")
-    return Source.load(name)
+    members = dict[str, None]()
+    for name in names:
+        suite = [one for one in SUITES[name].datasets if one in published()] if name in SUITES else []
+        members |= dict.fromkeys(suite or [name])
+    for name in members:
+        if name in BY_REQUEST:
+            raise UsageError(f"{name}: its files are not published, so they cannot be fetched; {HOW}")
+        if name.endswith(CARD_ENDING):
+            raise UsageError(f"{name}: the files of a card lie beside it; see  tsadbench data validate {name}")
+        if name not in published() and name in {entry.name for entry in entries("datasets")}:
+            raise UsageError(f"{name}: it has no files to fetch, it comes with its package")
+        yield Source.load(name)
 
 
-def listed(directory: Path | None) -> Iterator[Listed]:
-    """Yield every registered data set; nothing is downloaded or read."""
+def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield what `tsadbench data list` tells of every registered data set; nothing is downloaded or read."""
     from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, place, published
     from tsadbench.registry import entries
 
     for name in dict.fromkeys(entry.name for entry in entries("datasets")):
         folder = place(name, directory)
+        found = {"name": name, "here": True, "where": "comes with its package", "licence": None, "files": None}
+        found["bytes"] = None
         if name in published():
             source = Source.load(name)
             count, missing = len(source.sha256), len(source.missing(folder))
             where = f"{missing} of {count} files are missing: tsadbench data fetch {name}" if missing else str(folder)
-            yield Listed(name, not missing, where, source.licence, count, source.n_bytes)
+            found |= {"here": not missing, "where": where, "files": count}
+            found |= {"licence": source.licence, "bytes": source.n_bytes}
         elif name in BY_REQUEST:
             here = folder.is_dir()
-            yield Listed(name, here, str(folder) if here else HOW, "by request")
-        else:
-            yield Listed(name, here=True, where="comes with its package")
+            found |= {"here": here, "where": str(folder) if here else HOW, "licence": "by request"}
+        yield found
 
 
 def _load_here(name: str, directory: Path | None) -> LabelledDataset:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import typer
 
@@ -28,21 +26,16 @@ State: TypeAlias = Literal["ok", "missing", "broken"]
 
 _COLOURS = {"ok": "green", "missing": "yellow", "broken": "red"}
 _UNREPORTED_EXTRAS = {"all", "dev", "docs"}
-_PLUGIN_SECONDS = 180.0
-_TORCH_SECONDS = 120.0
+_SECONDS = 180.0  # for a plugin, or torch, to be imported
 # A broken torch may crash the process that imports it.
 _TORCH = """
-import json, torch
-cuda = [f"{torch.cuda.get_device_name(i)}, {torch.cuda.get_device_properties(i).total_memory / 2**30:.0f} GiB"
-        for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
-print(json.dumps({"version": torch.__version__, "cuda": cuda, "mps": torch.backends.mps.is_available()}))
+import torch
+names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+print(torch.__version__, *names or ["no GPU"], *["Apple's GPU"] * torch.backends.mps.is_available(), sep=", ")
 """
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST_SECRET = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that was examined: what it is, its state, what was found, and what to do about it."""
 
     section: str
@@ -56,11 +49,10 @@ def doctor(data: DataOption = None, form: Annotated[Literal["table", "json"], fo
     """Report what is available (versions, extras, plugins, devices, data), what is missing and what is broken.
 
     Every fault comes with what to do about it. Exit code 1 if anything is broken; what is only missing does not count.
-    Keys and tokens are never shown.
     """
     found: list[Finding] = []
-    for examine in (packages, extras, plugins, machine, seal, devices, lambda: data_sets(data)):
-        for finding in map(redacted, examine()):
+    for examine in (packages, extras, plugins, machine, lambda: data_sets(data)):
+        for finding in examine():
             if form == "table":
                 advice = f"; {finding.advice}" if finding.advice else ""
                 state = typer.style(f"{finding.state:<8}", fg=_COLOURS[finding.state])
@@ -70,7 +62,8 @@ def doctor(data: DataOption = None, form: Annotated[Literal["table", "json"], fo
             found.append(finding)
     n_broken = sum(finding.state == "broken" for finding in found)
     if form == "json":
-        typer.echo(json.dumps({"schema": 1, "ok": not n_broken, "findings": [*map(asdict, found)]}, indent=1))
+        findings = [finding._asdict() for finding in found]
+        typer.echo(json.dumps({"schema": 1, "ok": not n_broken, "findings": findings}, indent=1))
     else:
         typer.echo(f"{n_broken} broken" if n_broken else "nothing is broken")
     if n_broken:
@@ -88,27 +81,20 @@ def packages() -> Iterator[Finding]:
         return
     for requirement in _requirements():
         name, fault = requirement.name, _fault_of(requirement)
-        if fault is None:
-            yield Finding("packages", name, "ok", version(name))
-        else:
-            yield Finding("packages", name, "broken", fault, f"pip install '{name}{requirement.specifier}'")
+        advice = f"pip install '{name}{requirement.specifier}'" if fault else ""
+        yield Finding("packages", name, "broken" if fault else "ok", fault or version(name), advice)
 
 
 def extras() -> Iterator[Finding]:
     """Yield each extra: whether all of its packages are installed."""
-    try:
-        names = metadata("tsadbench").get_all("Provides-Extra") or []
-    except PackageNotFoundError:
-        return
     core = {requirement.name for requirement in _requirements()}
-    for extra in sorted(set(names) - _UNREPORTED_EXTRAS):
+    for extra in sorted(set(metadata("tsadbench").get_all("Provides-Extra") or []) - _UNREPORTED_EXTRAS):
         own = [requirement for requirement in _requirements(extra) if requirement.name not in core]
         faults = [f"{requirement.name} {fault}" for requirement in own if (fault := _fault_of(requirement)) is not None]
         if faults:
             yield Finding("extras", extra, "missing", ", ".join(faults), f"pip install 'tsadbench[{extra}]'")
         else:
-            versions = ", ".join(f"{requirement.name} {version(requirement.name)}" for requirement in own)
-            yield Finding("extras", extra, "ok", versions)
+            yield Finding("extras", extra, "ok", ", ".join(f"{one.name} {version(one.name)}" for one in own))
 
 
 def _requirements(extra: str = "") -> list[Requirement]:
@@ -143,7 +129,7 @@ def plugins() -> Iterator[Finding]:
             title = f"{singular(kind)} {name}"
             try:
                 source = locate_entry(kind, name)
-                text = ask(source, plugin_text, str, kind, source, seconds=_PLUGIN_SECONDS)
+                text = ask(source, plugin_text, str, kind, source, seconds=_SECONDS)
             except MissingExtraError as error:
                 yield Finding("plugins", title, "missing", str(error))
             except TsadbenchError as error:
@@ -158,34 +144,24 @@ def plugin_text(kind: Kind, source: Source) -> str:
     from tsadbench.datasets.loading import checked_loader
 
     loaded: Any = source.load(kind)
-    if kind == "detectors":
-        return str(loaded.traits.family)
-    if kind == "families":
-        members = loaded.members()
-        return f"{sum(not member.refusal for member in members)} of its {len(members)} classes can be run"
     if kind == "datasets":
         checked_loader(source.target, loaded)
-    return "loads"
+    return str(loaded.traits.family) if kind == "detectors" else "loads"
 
 
 def machine() -> Iterator[Finding]:
-    """Yield the system, its cores and its memory."""
+    """Yield the system, its cores and memory, whether the kernel seals boxes, and what torch can compute on."""
     import psutil
+    from packaging.requirements import Requirement
+
+    from tsadbench.sandbox import seal_status
 
     yield Finding("machine", "system", "ok", f"{platform.platform()}, {platform.machine()}")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    limit = os.environ.get("OMP_NUM_THREADS")
-    threads = f"; OMP_NUM_THREADS={limit} (--threads decides in trials)" if limit else ""
-    yield Finding("machine", "cores", "ok", f"{usable} of {os.cpu_count()} may be used{threads}")
+    yield Finding("machine", "cores", "ok", f"{usable} of {os.cpu_count()} may be used")
     memory = psutil.virtual_memory()
     text = f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB of it free"
     yield Finding("machine", "memory", "ok", text)
-
-
-def seal() -> Iterator[Finding]:
-    """Yield whether the kernel seals boxes here, and why not."""
-    from tsadbench.sandbox import seal_status
-
     status = seal_status()
     text = f"{status.seal}{f': {status.reason}' if status.reason else ''}"
     if status.seal == "sealed":
@@ -193,32 +169,18 @@ def seal() -> Iterator[Finding]:
     else:
         advice = "detectors run, but an audit hook stops mistakes alone, and --require-seal refuses"
         yield Finding("machine", "seal", "missing", text, advice)
-
-
-def devices() -> Iterator[Finding]:
-    """Yield what torch can compute on, as another process reports it."""
-    from packaging.requirements import Requirement
-
     if _fault_of(Requirement("torch")) is not None:
-        yield Finding("devices", "torch", "missing", "is not installed", "pip install 'tsadbench[deep]'")
+        yield Finding("machine", "torch", "missing", "is not installed", "pip install 'tsadbench[deep]'")
         return
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", _TORCH], capture_output=True, text=True, timeout=_TORCH_SECONDS, check=True
-        )
+        command = [sys.executable, "-c", _TORCH]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         told = error.stderr.strip().splitlines() if isinstance(error.stderr, str) else []
-        reason = ": ".join([f"{error}".rpartition("' ")[2], *told[-1:]])
-        yield Finding("devices", "torch", "broken", f"is installed, but its import {reason[:300]}", "reinstall it")
-        return
-    answer = json.loads(done.stdout.splitlines()[-1])
-    yield Finding("devices", "torch", "ok", answer["version"])
-    for number, name in enumerate(answer["cuda"]):
-        yield Finding("devices", f"cuda:{number}", "ok", name)
-    if not answer["cuda"]:
-        yield Finding("devices", "cuda", "missing", "no GPU that torch can use")
-    if answer["mps"]:
-        yield Finding("devices", "mps", "ok", "Apple's GPU")
+        reason = f"cannot be imported: {(told or ['it took too long or crashed'])[-1]:.300}"
+        yield Finding("machine", "torch", "broken", reason, "reinstall it")
+    else:
+        yield Finding("machine", "torch", "ok", done.stdout.strip())
 
 
 def data_sets(directory: Path | None) -> Iterator[Finding]:
@@ -231,16 +193,4 @@ def data_sets(directory: Path | None) -> Iterator[Finding]:
         text = f"names {folder}, which is not a folder"
         yield Finding("data sets", VARIABLE, "broken", text, f"correct or unset {VARIABLE}")
     for one in listed(directory):
-        yield Finding("data sets", one.name, "ok" if one.here else "missing", one.where)
-
-
-def redacted(finding: Finding) -> Finding:
-    """Return a finding without the environment's keys, tokens and passwords, and without those in addresses."""
-    return replace(finding, text=_without_secrets(finding.text), advice=_without_secrets(finding.advice))
-
-
-def _without_secrets(text: str) -> str:
-    for name, value in os.environ.items():
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, f"<{name}>")
-    return re.sub(r"(?<=://)[^/@\s]+@", "<user>@", text)
+        yield Finding("data sets", one["name"], "ok" if one["here"] else "missing", one["where"])

@@ -1,4 +1,4 @@
-"""How a command ends when its streams break or Ctrl-C is pressed: one line, the right exit code, no traceback."""
+"""How a command ends: an error is one line, Ctrl-C exit code 130, broken trials of a store a line each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,8 @@ from typer.core import TyperGroup
 
 from tsadbench.cli.interrupts import EXIT_CODE, interrupted
 from tsadbench.cli.plugins import PluginCommand, plugin_commands
-from tsadbench.utils.text import printable
+from tsadbench.errors import BrokenTrialWarning, TsadbenchError
+from tsadbench.utils.text import one_line, printable
 
 # What a shell reports of a program that was ended because nobody reads its output, such as one before `| head`.
 BROKEN_PIPE = 141
@@ -61,33 +63,30 @@ class Commands(Listing):
             return super().invoke(ctx)
 
 
-def prepare_streams() -> None:
-    """Open /dev/null for closed standard streams, and let no character that their encoding lacks end a command.
-
-    A file that is opened later would otherwise take the number of a closed stream, and receive what is printed.
-    """
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        try:
-            os.fstat(number)
-        except OSError:
-            null = os.open(os.devnull, os.O_RDWR)
-            os.dup2(null, number)  # also where both are the same: children inherit it then
-            if null != number:
-                os.close(null)
-            else:
-                os.set_inheritable(null, True)
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - open until the end
+def exit_code(app: typer.Typer) -> int:
+    """Run the command line and return its exit code; whatever ends it is told in a line, never by a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-def interruption() -> int:
-    """Say that the command was interrupted; return its exit code."""
-    with contextlib.suppress(OSError):
-        typer.echo("interrupted", err=True)
-    return EXIT_CODE
+            stream.reconfigure(errors="replace")  # no character that an encoding lacks ends a command
+    code = 0
+    with _broken_trials() as broken:
+        try:
+            app()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+        except TsadbenchError as error:
+            complain(error)
+            code = 2
+        for reason in dict.fromkeys(broken):  # some commands read a store twice
+            typer.echo(f"broken: {one_line(reason)}", err=True)
+    code = code or int(bool(broken))
+    for number, stream in enumerate((sys.stdout, sys.stderr), start=1):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = code or _stream_code(error)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)  # Python flushes once more when it ends
+    return code
 
 
 def complain(error: object) -> None:
@@ -96,33 +95,22 @@ def complain(error: object) -> None:
         typer.echo(f"tsadbench: {printable(str(error), lines=True)}", err=True)
 
 
-def flushed(code: int) -> int:
-    """Write out what is still buffered; return the exit code, which is another one if that fails."""
-    for number, stream in enumerate((sys.stdout, sys.stderr), start=1):
-        try:
-            stream.flush()
-        except OSError as error:
-            code = code or stream_code(error)
-            # Python flushes once more when it ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
-    return code
+@contextlib.contextmanager
+def _broken_trials() -> Iterator[list[str]]:
+    """Collect what is said of broken trials; other warnings are shown as ever."""
+    told: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", BrokenTrialWarning)
+        show: Any = warnings.showwarning
 
+        def note(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+            if issubclass(category, BrokenTrialWarning):
+                told.append(str(message))
+            else:
+                show(message, category, *more, **named)
 
-def stream_code(error: OSError) -> int:
-    """Complain about a stream or file that cannot be used; return the exit code, 0 if the error is of another kind."""
-    if error.errno == errno.EPIPE:
-        return BROKEN_PIPE
-    if error.filename is not None:
-        name = error.filename if isinstance(error.filename, int) else os.fsdecode(error.filename)
-        complain(f"{name}: {error.strerror}")
-        return 2
-    if error.errno in _WRITE_ERRORS:
-        complain(f"the output cannot be written: {error.strerror}")
-        return 1
-    if error.errno == errno.ENOENT and not _here():
-        complain("the working directory has been removed: change to another one")
-        return 2
-    return 0
+        warnings.showwarning = note
+        yield told
 
 
 @contextlib.contextmanager
@@ -130,21 +118,42 @@ def _told() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise typer.Exit(interruption()) from None
+        raise _interruption() from None
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # Rich's way to end
             raise typer.Exit(BROKEN_PIPE) from stop
         raise
     except OSError as error:
-        if code := stream_code(error):
+        if code := _stream_code(error):
             raise typer.Exit(code) from error
         raise
     except Exception as error:
         # Some libraries make another error of an interrupt that hits their imports.
         if interrupted() and not isinstance(error, typer.Exit | typer.Abort):
-            raise typer.Exit(interruption()) from error
+            raise _interruption() from error
         _hint_at_option(error)
         raise
+
+
+def _interruption() -> typer.Exit:
+    with contextlib.suppress(OSError):
+        typer.echo("interrupted", err=True)
+    return typer.Exit(EXIT_CODE)
+
+
+def _stream_code(error: OSError) -> int:
+    """Complain about a stream or file that cannot be used; return the exit code, 0 if the error is of another kind."""
+    if error.errno == errno.EPIPE:
+        return BROKEN_PIPE
+    if error.filename is not None:
+        complain(
+            f"{error.filename if isinstance(error.filename, int) else os.fsdecode(error.filename)}: {error.strerror}"
+        )
+        return 2
+    if error.errno in _WRITE_ERRORS:
+        complain(f"the output cannot be written: {error.strerror}")
+        return 1
+    return 0
 
 
 def _hint_at_option(error: Exception) -> None:
@@ -155,11 +164,3 @@ def _hint_at_option(error: Exception) -> None:
     parameters = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
     if extra and any("--detector" in parameter.opts for parameter in parameters):
         error.message = f"{message}; a detector is named with -d: -d {extra[1].rstrip(')')}"  # type: ignore[attr-defined]
-
-
-def _here() -> bool:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True

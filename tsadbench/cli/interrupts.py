@@ -5,7 +5,6 @@ Imports nothing that takes time, so that an interrupt can be expected before eve
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
@@ -34,23 +33,3 @@ def interrupt_once(_number: int, _frame: FrameType | None) -> None:
 def interrupted() -> bool:
     """Whether `interrupt_once` was called: an error after that may be an import that was cut short."""
     return signal.getsignal(signal.SIGINT) is end_at_once
-
-
-def expect_interrupts() -> None:
-    """End at once on Ctrl-C from now on, unless this process was told to ignore it, as those in the background are."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, end_at_once)
-        atexit.register(_last)  # registered first, called last
-
-
-def raise_interrupts() -> None:
-    """From now on, let the first Ctrl-C be an exception, if it is expected at all."""
-    if interrupted():
-        signal.signal(signal.SIGINT, interrupt_once)
-
-
-def _last() -> None:
-    """Keep the exit code: a Ctrl-C from here on must not change it, nor Python's own end after an earlier one."""
-    if interrupted():
-        os._exit(EXIT_CODE)  # Python would end by the signal, if it has hit inside an `eval`
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

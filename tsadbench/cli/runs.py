@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from tsadbench.cli.ending import Listing
-from tsadbench.cli.options import DataOption, RunsArgument
+from tsadbench.cli.options import DataOption, RunsArgument, format_option
+from tsadbench.cli.output import wide_console
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.utils.text import one_line
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from tsadbench.execution.store import Store
 
 app = typer.Typer(cls=Listing, help="Inspect a run store, and tidy it up.", no_args_is_help=True)
-
-# In JSON: line feeds are its layout there.
-_UNPRINTABLE = re.compile(r"[^ -~\n]+")
 
 _Trials: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="[TRIAL]...", help="Beginnings of trials' names.")
@@ -39,20 +36,19 @@ def list_trials(
     runs: RunsArgument,
     detector: _Label = None,
     status: _Status = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per trial and line.")] = False,
+    form: Annotated[Literal["table", "json"], format_option] = "table",
 ) -> None:
     """List the trials of a store, oldest first; broken ones are reported on standard error, and exit code 1."""
-    from tsadbench.execution.store import Store
+    import pandas as pd
 
-    store = Store.open(runs)
-    lines = [_line(trial) for trial in _chosen(store, [], detector, status)]
-    if as_json:
-        typer.echo("".join(f"{json.dumps(line)}\n" for line in lines), nl=False)
-        return
-    cells = [[str(value) for value in line.values()] for line in lines]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    layout = "  ".join(f"{{:<{width}}}" for width in widths)
-    typer.echo("".join(f"{layout.format(*of_line).rstrip()}\n" for of_line in cells), nl=False)
+    from tsadbench.execution.store import Store
+    from tsadbench.leaderboard.render import Table, print_tables
+
+    lines = [_line(trial) for trial in _chosen(Store.open(runs), [], detector, status)]
+    if form == "json":
+        typer.echo(json.dumps({"schema": 1, "trials": lines}, indent=1))
+    elif lines:
+        print_tables(wide_console(), [Table("", pd.DataFrame(lines), decimals={"seconds": 1})])
     typer.echo(f"{len(lines)} trials in {runs}", err=True)
 
 
@@ -87,13 +83,13 @@ def show(
         typer.echo("".join(f"{line}\n" for line in report_lines(reports)), nl=False)
         typer.echo(f"{len(reports)} reports of checks in {runs}", err=True)
         return
-    if named := [one for one in reports if trial and one.identity.startswith(trial)]:
-        for report in named:
-            typer.echo(_UNPRINTABLE.sub(_escaped, report.model_dump_json(indent=2) + "\n"), nl=False)
+    named = [one.model_dump_json() for one in reports if trial and one.identity.startswith(trial)]
+    if named:
+        typer.echo("\n".join(json.dumps(json.loads(text), indent=2) for text in named))
         return
     (one,) = _chosen(store, [trial], None, None, only_one=True)
     record = store.record(one.trial)
-    typer.echo(_UNPRINTABLE.sub(_escaped, record.to_json()), nl=False)
+    typer.echo(json.dumps(json.loads(record.to_json()), indent=2))
     if log := store.log(record.trial):
         typer.echo(log, err=True)
     typer.echo(_standing(record, detector or [], data), err=True)
@@ -112,12 +108,8 @@ def _standing(record: Record, named: list[str], data: Path | None) -> str:
     return one_line(f"Changed since this trial: {'; '.join(why) or 'nothing that decides it'}")
 
 
-def _escaped(characters: re.Match[str]) -> str:
-    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in characters[0])
-
-
 @app.command()
-def rm(
+def remove(
     runs: RunsArgument,
     trials: _Trials = None,
     detector: _Label = None,
@@ -167,16 +159,7 @@ def _chosen(
 
 
 def _line(record: Record) -> dict[str, object]:
+    names = ("trial", "dataset", "protocol", "label", "seed", "threads", "status")
     seconds = sum(part or 0.0 for part in (record.fit_seconds, record.score_seconds))
-    started = record.manifest.get("started")
-    return {
-        "trial": record.trial,
-        "dataset": record.dataset,
-        "protocol": record.protocol,
-        "label": record.label,
-        "seed": record.seed,
-        "threads": record.threads,
-        "status": record.status,
-        "seconds": round(seconds, 1),
-        "started": None if started is None else one_line(str(started)),
-    }
+    started = str(record.manifest.get("started") or "")
+    return {**{name: getattr(record, name) for name in names}, "seconds": round(seconds, 1), "started": started}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ import typer
 
 from tsadbench.cli.options import MemoryOption
 from tsadbench.errors import UsageError
-from tsadbench.utils.text import printable
+from tsadbench.utils.text import counted, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tsadbench.serving import Model
 
 STANDARD_INPUT = "-"
+_CONTRIBUTION = "contribution_"
+_MOST_ALARMS = 20  # of one file
 
 
 def score(
@@ -40,6 +43,9 @@ def score(
     out: Annotated[
         Path | None, typer.Option(help="File to write instead of standard output: Parquet if it ends in .parquet.")
     ] = None,
+    fail_on_alarm: Annotated[
+        bool, typer.Option("--fail-on-alarm", help="Exit code 1 if a row is flagged, as in a scheduled job.")
+    ] = False,
     separator: Annotated[
         str | None, typer.Option(help="The character between two cells, if it differs from the training files'.")
     ] = None,
@@ -62,12 +68,14 @@ def score(
 ) -> None:
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
-    A row with an empty or broken cell has no score, but a reason; the others are scored. The detector runs in a box;
-    exit code 1 if it fails. To watch a file that grows: tail -n +1 -F FILE | tsadbench score MODEL -
+    A row with an empty or broken cell has no score, but a reason; the others are scored. Standard error lists a file's
+    alarms, which are runs of flagged rows: when, how high, and which sensor contributed most, if the detector tells.
+    The detector runs in a box; exit code 1 if it fails. To watch a file: tail -n +1 -F FILE | tsadbench score MODEL -
     """
     from tsadbench.sandbox import BoxFailure
     from tsadbench.serving.model import boxed_model
 
+    flagged = Counter[str]()
     sources = [0 if file == STANDARD_INPUT else Path(file) for file in files]
     _require_not_read(1 if out is None else out, [model, *sources])
     try:
@@ -77,7 +85,9 @@ def score(
             for text in loaded.notes:
                 _note(f"{model}: {text}")
             form = _layout(loaded, separator, decimal, time, time_format)
-            answers = (one for source in sources for one in _answers(loaded, source, form, contributions, len(files)))
+            answers = (
+                one for source in sources for one in _answers(loaded, source, form, contributions, len(files), flagged)
+            )
             # Only rows that arrive are written before all are scored: an error leaves no partial table.
             _write(answers if files == [STANDARD_INPUT] else list(answers), out)
     except BoxFailure as failure:
@@ -85,6 +95,8 @@ def score(
         raise typer.Exit(1) from None
     except KeyboardInterrupt:  # the ordinary end of a stream: nothing to report
         raise typer.Exit(130) from None
+    if fail_on_alarm and flagged.total():
+        raise typer.Exit(1)
 
 
 def _layout(
@@ -106,29 +118,56 @@ def _layout(
 
 
 def _answers(
-    model: Model, source: Path | int, form: FileFormat, contributions: bool, n_files: int
+    model: Model, source: Path | int, form: FileFormat, contributions: bool, n_files: int, flagged: Counter[str]
 ) -> Iterator[pd.DataFrame]:
-    """Yield the answers to one input; then say how many rows were flagged, and how many have no score."""
+    """Yield the answers to one input; then say what was flagged and what has no score. ``flagged`` counts rows."""
     from tsadbench.serving import score_rows
+    from tsadbench.serving.model import BoxedDetector
 
-    name = str(source) if isinstance(source, Path) else "standard input"
-    n_rows = n_flagged = n_unscored = 0
-    reason = ""
+    whole, name = isinstance(source, Path), str(source) if isinstance(source, Path) else "standard input"
+    detector = model.detector
+    offered = whole and isinstance(detector, BoxedDetector) and detector.box.offers_contributions
+    n_rows = n_unscored = 0
+    reason, alarms = "", list[str]()
     try:
         for answers in score_rows(
-            model, source, form, contributions=contributions, note=lambda text: _note(f"{name}: {text}")
+            model, source, form, contributions=contributions or offered, note=lambda text: _note(f"{name}: {text}")
         ):
-            reasons = answers["reason"]
-            n_rows, n_flagged = n_rows + len(answers), n_flagged + int(answers["flagged"].sum())
-            n_unscored += int((reasons != "").sum())
-            reason = reason or next(filter(None, reasons), "")
+            n_rows += len(answers)
+            flagged[name] += int(answers["flagged"].sum())
+            n_unscored += int((answers["reason"] != "").sum())
+            reason = reason or next(filter(None, answers["reason"]), "")
+            alarms = _alarms(answers) if whole else []
+            if not contributions:
+                answers = answers.loc[:, ~answers.columns.str.startswith(_CONTRIBUTION)]
             if n_files > 1:
                 answers.insert(0, "file", name)
             yield answers
     finally:
         unscored = f", {n_unscored:,} without a score ({printable(reason)})" if n_unscored else ""
         if n_rows:
-            typer.echo(f"{name}: {n_rows:,} rows, {n_flagged:,} flagged{unscored}", err=True)
+            found = f", {counted(len(alarms), 'alarm')}" if whole else ""
+            typer.echo(f"{name}: {n_rows:,} rows, {flagged[name]:,} flagged{found}{unscored}", err=True)
+        for line in alarms[:_MOST_ALARMS]:
+            typer.echo(f"  {line}", err=True)
+        if len(alarms) > _MOST_ALARMS:
+            typer.echo(f"  ... and {len(alarms) - _MOST_ALARMS} more", err=True)
+
+
+def _alarms(answers: pd.DataFrame) -> list[str]:
+    """Return a line for each run of flagged rows: when, how high, and which sensor contributed most."""
+    flagged = answers["flagged"].astype(bool)
+    parts = answers.loc[:, answers.columns.str.startswith(_CONTRIBUTION)]
+    lines = []
+    for _, run in answers[flagged].groupby((flagged != flagged.shift()).cumsum()[flagged]):
+        when = run["time"].map("{:%Y-%m-%d %H:%M:%S}".format) if "time" in run else "row " + run["row"].astype(str)
+        line = f"{when.iloc[0]} to {when.iloc[-1]}: {counted(len(run), 'row')}, score up to {run['score'].max():.4g}"
+        if len(parts.columns):
+            shares = parts.loc[run.index].abs().sum()
+            name, share = str(shares.idxmax()).removeprefix(_CONTRIBUTION), shares.max() / (shares.sum() or 1.0)
+            line += f", {printable(name)} {share:.0%}"
+        lines.append(line)
+    return lines
 
 
 def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:

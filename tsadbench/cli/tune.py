@@ -10,7 +10,7 @@ import typer
 from tsadbench.api.live import Live
 from tsadbench.cli.live import interruptible, progress_bar
 from tsadbench.cli.options import TimeoutOption, detector_option
-from tsadbench.cli.output import print_table, wide_console
+from tsadbench.cli.output import wide_console
 from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,8 +55,11 @@ def tune(
     Parameters set in the detector's brackets are not searched. The same command continues the study. Exit code 1 if no
     point is complete.
     """
+    import pandas as pd
+
     from tsadbench.execution.plan import make_plan
     from tsadbench.execution.request import RunRequest
+    from tsadbench.leaderboard.render import Table, print_tables
     from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
     from tsadbench.tuning.task import Settings, make_task
     from tsadbench.utils.files import require_writable
@@ -90,8 +93,8 @@ def tune(
         values = {"all": shown["value"]} | (
             {part: shown["parts"].str[part] for part in shown["parts"]["best"]} if faults else {}
         )
-        table = [[name, *(f"{value:.4g}" for value in row)] for name, row in values.items()]
-        print_table(wide_console(), label_at(task, shown["parameters"]["best"]), (measure, *shown.index), table)
+        table = pd.DataFrame(values).T.rename_axis(measure).reset_index()
+        print_tables(wide_console(), [Table(label_at(task, shown["parameters"]["best"]), table)])
     states = points["state"].value_counts().sort_index()
     typer.echo(f"points: {', '.join(f'{n} {state}' for state, n in states.items())}", err=True)
     for reason in (points["state"] + ": " + points["reason"])[points["reason"] != ""].unique():
