@@ -243,7 +243,8 @@ def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError])
     wanted = type(loaded) if kind == "families" else loaded  # a family is an instance
     if not (isinstance(wanted, type) and issubclass(wanted, contract)):
         found = getattr(loaded, "__qualname__", repr(loaded))
-        raise error(f"{what}: expected a subclass of {contract.__name__} (tsadbench.base), found {found}")
+        how = "; docs/wrapping-a-library.md wraps another class" if kind == "detectors" else ""
+        raise error(f"{what}: expected a subclass of {contract.__name__} (tsadbench.base), found {found}{how}")
     return loaded
 
 
