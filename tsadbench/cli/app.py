@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,27 +40,47 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(run.run)
-app.command("list")(catalogue.list_all)
-app.command()(catalogue.info)
-app.command()(leaderboard.leaderboard)
-app.command()(compare.compare)
-app.command()(rank.rank)
-app.command()(report.report)
-app.command()(site.site)
-app.command()(plot.plot)
-app.command()(explain.explain)
-app.command()(verify.verify)
-app.command()(judge.judge)
-app.command()(regress.regress)
-app.command()(check.check)
-app.command()(doctor.doctor)
-app.command()(fit.fit)
-app.command()(score.score)
-app.command()(tune.tune)
-app.add_typer(runs.app, name="runs")
-app.add_typer(bank.app, name="bank")
-app.add_typer(data.app, name="data")
+# By what people do; --help has a line for each.
+_GROUPS: dict[str, dict[Any, str]] = {
+    "Run": {run.run: "Run detectors on data sets and show the ranked table."},
+    "Read": {
+        leaderboard.leaderboard: "Show the table of one or several run stores.",
+        compare.compare: "Compare detectors, session by session, with intervals.",
+        rank.rank: "Rank detectors, on one data set or over several.",
+        report.report: "Write a store as one page: tables, figures, recordings.",
+        site.site: "Write the leaderboards as static pages.",
+        plot.plot: "Draw a figure for a paper.",
+        explain.explain: "Explain a detector's alarms on one recording.",
+    },
+    "Check": {
+        check.check: "Check a detector for leaks and broken promises.",
+        verify.verify: "Check a store: records, scores, metrics, labels.",
+        judge.judge: "Judge stored scores again, or by rules of your own.",
+        regress.regress: "Run committed rows again: does a cell move?",
+    },
+    "Data": {
+        data.app: "Fetch, validate and audit data sets; draft a card.",
+        catalogue.list_all: "List detectors, protocols, data sets and suites.",
+        catalogue.info: "Describe a detector, protocol or data set.",
+    },
+    "Use": {
+        fit.fit: "Fit a detector and write it to a file.",
+        score.score: "Score new rows with it, from files or as they arrive.",
+        tune.tune: "Choose parameters without labels.",
+    },
+    "Keep": {
+        runs.app: "List, show and remove the trials of a store.",
+        bank.app: "Keep scores as small, checked files.",
+        doctor.doctor: "Say what is installed, missing or broken.",
+    },
+}
+_NAMES: dict[Any, str] = {catalogue.list_all: "list", runs.app: "runs", bank.app: "bank", data.app: "data"}
+for _group, _commands in _GROUPS.items():
+    for _command, _help in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_NAMES[_command], short_help=_help, rich_help_panel=_group)
+        else:
+            app.command(_NAMES.get(_command), short_help=_help, rich_help_panel=_group)(_command)
 
 
 def _version(requested: bool) -> None:

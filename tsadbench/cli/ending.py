@@ -39,6 +39,17 @@ class Listing(TyperGroup):
 class Commands(Listing):
     """The commands, and those of plugins; each ends as `_told` says, for Typer's ends are silent or of other codes."""
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # Typer's own classes, which differ by version
+        """Write the list of commands, in their groups."""
+        lines: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            group = getattr(command, "rich_help_panel", None)
+            lines.setdefault(group if isinstance(group, str) else "Plugins", []).append((name, command.short_help))
+        for group, of_group in lines.items():
+            with formatter.section(group):
+                formatter.write_dl(of_group)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands, those of plugins last."""
         return list(dict.fromkeys([*super().list_commands(ctx), *plugin_commands()]))

@@ -30,6 +30,6 @@ class PluginCommand(TyperCommand):
 def plugin_commands() -> dict[str, PluginCommand]:
     """Return what stands for the commands of all plugins, by name; packages' metadata alone are read."""
     return {
-        entry.name: PluginCommand(entry.name, help=f"Added by {entry.value.partition('.')[0]}.")
+        entry.name: PluginCommand(entry.name, short_help=f"Added by {entry.value.partition('.')[0]}.")
         for entry in entries("commands")
     }

@@ -222,9 +222,9 @@ def _run_request(
             plans = make_plans(request.model_copy(update={"datasets": ["pumploop"]}))
     stored = stored_beside(plans, request.against)
     for trial in {trial.contender.label: trial for plan in plans for trial in plan.trials}.values():
-        own = trial.contender
-        if "seed" in own.description.defaults and not own.traits.stochastic:
-            typer.echo(f"{own.label}: takes a seed, but its traits do not say stochastic=True: it runs once", err=True)
+        one = trial.contender
+        if "seed" in one.description.defaults and not one.traits.stochastic:
+            typer.echo(f"{one.label}: takes a seed, but its traits do not say stochastic=True: it runs once", err=True)
     store = Store.create(request.out)
     if request.write is not None:
         require_outside_stores(request.write)
