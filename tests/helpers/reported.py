@@ -57,7 +57,7 @@ class Reported:
 
 def reported(folder: Path) -> Reported:
     """Run the detectors on both data sets and write the report."""
-    from tsadbench.reporting.html.build import write_report
+    from tsadbench.reporting.report import write_report
 
     store = Store.create(folder / "runs")
     data = {name: reported_data(name, seed) for name, seed in (("plant", 1), ("mill", 2))}

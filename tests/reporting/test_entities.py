@@ -35,7 +35,7 @@ def line(axes, label):
 
 def test_a_roc_curve_is_the_mean_over_entities_and_its_marker_lies_by_the_tables_recall(made, figure):
     result = made.results()[0]
-    axes = roc([result], axes=figure.add_subplot())
+    axes = roc([result], ax=figure.add_subplot())
     overall = result.record.splits["overall"]
     curve = line(axes, f"{overall.metrics['auroc']:.3f}"[1:])
     assert trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(overall.metrics["auroc"], abs=2e-3)

@@ -26,7 +26,6 @@ from tsadbench.cli import (
     run,
     runs,
     score,
-    site,
     tune,
     verify,
 )
@@ -49,7 +48,6 @@ app.command()(leaderboard.leaderboard)
 app.command()(compare.compare)
 app.command()(rank.rank)
 app.command()(report.report)
-app.command()(site.site)
 app.command()(plot.plot)
 app.command()(explain.explain)
 app.command()(verify.verify)
