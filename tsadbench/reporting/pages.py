@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,34 +17,36 @@ from matplotlib.figure import Figure
 
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import RECORDS, Record, read_records
+from tsadbench.execution.record import RECORDS, read_records
+from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.formatting import number, plain
+from tsadbench.leaderboard.formatting import plain
+from tsadbench.leaderboard.render import Table
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.style import inline_svg, style
-from tsadbench.reporting.tables import cell, finding, frame_of, html_table, ranked, table_html
+from tsadbench.reporting.tables import LOST, NONE, WON, html_table
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.text import counted
 
 FOLDER = "tables"
 _SUITE = "all"
+_BEATS = "_beats_floors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """Committed tables: their rows, the trials behind each data set and protocol, and the ranking over all of them."""
+    """Committed tables by data set, protocol and split, and the complete rows of the ranking over all data sets."""
 
-    rows: pd.DataFrame
-    records: Mapping[tuple[str, str], Sequence[Record]]
+    boards: Mapping[tuple[str, str, str], Leaderboard]
     ranking: pd.DataFrame
 
     @property
     def main(self) -> pd.DataFrame:
-        """The rows of the first split of each data set and protocol, with margin and place."""
-        parts = []
-        for _, rows in self.rows.groupby(["dataset", "rules"], sort=False):
-            shown = ranked(rows[rows["split"] == rows["split"].iloc[0]])
-            parts.append(shown.assign(place=range(1, len(shown) + 1), n_placed=len(shown)))
-        return pd.concat(parts)
+        """The rows of the first split of each data set and protocol, with their ``place`` among ``n_placed``."""
+        firsts = grouped(self.boards, lambda key: key[:2])
+        frames = [self.boards[keys[0]].frame for keys in firsts.values()]
+        return pd.concat([one.assign(place=range(1, len(one) + 1), n_placed=len(one)) for one in frames])
 
 
 def read_tables(folder: Path) -> Tables:
@@ -53,33 +55,27 @@ def read_tables(folder: Path) -> Tables:
     A UsageError if it holds no table.
     """
     order = {name: place for place, name in enumerate(SUITES[_SUITE].datasets)}
-    files = sorted(folder.glob(f"*/*/{RECORDS}"), key=lambda file: order.get(file.parent.parent.name, len(order)))
+    files = sorted(
+        folder.glob(f"*/*/{RECORDS}"),
+        key=lambda file: (order.get(file.parts[-3], len(order)), file.parts[-2] != DEFAULT_PROTOCOL, file),
+    )
     if not files:
         raise UsageError(f"{folder}: expected tables, <data set>/<protocol>/{RECORDS}; found none")
-    records = {(every[0].dataset, every[0].rules): every for every in map(read_records, files)}
-    boards = [frame_of(Leaderboard.from_records(every, checked_in=folder)) for every in records.values()]
-    return Tables(pd.concat(boards, ignore_index=True), records, _ranking(folder / "suites" / _SUITE / "rank.csv"))
-
-
-def _ranking(file: Path) -> pd.DataFrame:
-    """Return the rows that have a mean rank: detector, floor, rank with bounds, and for each data set whether it wins.
-
-    This is all that is known here of the columns of a ranking.
-    """
-    frame = pd.read_csv(file)
-    datasets = [str(name).removesuffix("_value") for name in frame if str(name).endswith("_value")]
-    floors = frame[frame["floor"]]
-    wins = {name: frame[f"{name}_value"].gt(floors[f"{name}_value"].max()).where(~frame["floor"]) for name in datasets}
-    kept = frame[["detector", "floor", "complete", "rank", "rank_low", "rank_high"]]
-    kept = pd.concat([kept, pd.DataFrame(wins)], axis=1)
-    return kept[kept["complete"] & kept["rank"].notna()].sort_values("rank").reset_index(drop=True)
+    boards = {
+        key: board
+        for file in files
+        for key, board in Leaderboard.from_records(read_records(file), checked_in=folder).alone().items()
+    }
+    ranking = pd.read_csv(folder / "suites" / _SUITE / "rank.csv")
+    return Tables(boards, ranking[ranking["complete"]].reset_index(drop=True))
 
 
 def pages(tables: Tables) -> dict[str, str]:
     """Return the text of every page by its path below docs/, but for the first page (`first_page`)."""
     made = {f"{FOLDER}/index.md": _list_page(tables)}
-    for dataset in tables.rows["dataset"].unique():
-        made[f"{FOLDER}/{dataset}.md"] = "\n\n".join(_dataset_page(tables, dataset)) + "\n"
+    for dataset, keys in grouped(tables.boards, lambda key: key[0]).items():
+        boards = {key: tables.boards[key] for key in keys}
+        made[f"{FOLDER}/{dataset}.md"] = "\n\n".join(_dataset_page(dataset, boards)) + "\n"
     main = tables.main
     for name, rows in main.groupby(main["detector"].map(_target)):
         made[f"{FOLDER}/{_address(str(name), 'md')}"] = _detector_page(str(name), rows)
@@ -88,12 +84,11 @@ def pages(tables: Tables) -> dict[str, str]:
 
 def headline(ranking: pd.DataFrame) -> str:
     """Return what a ranking over data sets found, in a sentence."""
-    names = list(ranking.columns[6:])
     first = ranking[~ranking["floor"]].iloc[0]
+    wins = [first[name] for name in ranking if name.endswith(_BEATS)]
     close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
-    wins = int(first[names].sum())
     return (
-        f"{first['detector']} leads over {len(names)} data sets, beats the best one-liner on {wins} of them, and "
+        f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {sum(wins):.0f} of them, and "
         f"cannot be told from {close} other rows"
     )
 
@@ -101,39 +96,32 @@ def headline(ranking: pd.DataFrame) -> str:
 def first_page(tables: Tables) -> str:
     """Return the results as the site's first page shows them: the headline, mean ranks, a dot for each data set."""
     ranking = tables.ranking
-    names = list(ranking.columns[6:])
-    detectors, floors = ranking[~ranking["floor"]], ranking[ranking["floor"]]
-    often = int((detectors[names].sum(axis=1) > len(names) / 2).sum())
-    best_floor = floors.iloc[0]
-    families = tables.rows.drop_duplicates("detector").set_index("detector")["family"]
-    head = ["#", "detector", "mean rank", *names, "beats", "kind"]
-    body = []
-    for place, row in enumerate(ranking.to_dict("records"), start=1):
-        label, wins = str(row["detector"]), [row[name] for name in names]
-        beaten = "" if row["floor"] else sum(wins)
-        dots = [
-            cell("·", None, "dot") if row["floor"] else cell("●" if won else "○", int(won), "dot won" if won else "dot")
-            for won in wins
-        ]
-        cells = [
-            cell(str(place), place, "rank"),
-            cell(label, label.lower(), "name", f"{FOLDER}/{_address(_target(label))}"),
-            cell(f"{row['rank']:.1f}", row["rank"], "number"),
-            *dots,
-            cell(f"{beaten} of {len(names)}" if beaten != "" else "", beaten or 0, "number"),
-            cell(str(families.get(label, "")), str(families.get(label, "")), "remarks"),
-        ]
-        body.append({"floor": row["floor"], "causal": True, "cells": cells})
+    names = [name.removesuffix(_BEATS) for name in ranking if name.endswith(_BEATS)]
+    won = ranking[[f"{name}{_BEATS}" for name in names]].set_axis(names, axis=1)
+    floor, n_won = ranking["floor"], won.sum(axis=1)
+    often = int((n_won[~floor] > len(names) / 2).sum())
+    families = tables.main.drop_duplicates("detector").set_index("detector")["family"]
     links = {label: f"{FOLDER}/{_address(_target(label))}" for label in ranking["detector"]}
+    about = {"#": range(1, len(ranking) + 1), "detector": ranking["detector"], "mean rank": ranking["rank"]}
+    last = {
+        "beats floors on": n_won.map(lambda n: f"{n:.0f} of {len(names)}").where(~floor, "-"),
+        "kind": ranking["detector"].map(families).fillna("").where(~floor, "floor"),
+    }
+    table = Table(
+        "Mean ranks, and the data sets on which a row beats the best floor",
+        pd.DataFrame(about | {name: won[name].map({1.0: WON, 0.0: LOST}).fillna(NONE) for name in names} | last),
+        decimals={"mean rank": 1},
+        numeric=["beats floors on"],
+        row_styles=["dim" if one else "" for one in floor],
+    )
     with style():
         figure = Figure(figsize=(5.4, 1.0 + 0.17 * len(ranking)), layout="constrained")
         figures.mean_ranks(ranking, figure.add_subplot(), links)
         svg = inline_svg(figure, "ranks")
-    table = table_html(head, body, "Mean ranks, and the data sets on which a row beats the best floor")
     return f"""## {plain(headline(ranking))}
 
-Of {len(detectors)} detectors {often} beat the best one-liner on more than half of the data sets. The best one-liner,
-{plain(best_floor["detector"])}, is number {floors.index[0] + 1} of {len(ranking)}.
+Of {(~floor).sum()} detectors {often} beat the best one-liner on more than half of the data sets. The best one-liner,
+{plain(ranking[floor]["detector"].iloc[0])}, is number {floor.idxmax() + 1} of {len(ranking)}.
 
 <figure class="tsb-figure">
 {svg}
@@ -141,12 +129,12 @@ Of {len(detectors)} detectors {often} beat the best one-liner on more than half 
 one-liners; the band spans theirs. Source: the committed tables.</figcaption>
 </figure>
 
-{table}
+{html_table(table, links)}
 
 <details><summary>How to read this</summary>
-<p>● the row is above the best one-liner of that data set in AUPRC, ○ it is not. Ranks count the {len(ranking)} rows
-that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows are told apart if theirs do
-not overlap. Thresholds and training see normal rows only; metrics are point-wise, without point adjustment.</p>
+<p>{WON} the row is above the best one-liner of that data set in AUPRC, {LOST} it is not. Ranks count the {len(ranking)}
+rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows are told apart if theirs
+do not overlap. Thresholds and training see normal rows only; metrics are point-wise, without point adjustment.</p>
 </details>
 """
 
@@ -154,43 +142,40 @@ not overlap. Thresholds and training see normal rows only; metrics are point-wis
 def _list_page(tables: Tables) -> str:
     """Return the list of all tables, each with its finding, and of all detectors."""
     lines = ["# All tables", "", "| data set | protocol | rows | finding |", "| --- | --- | --- | --- |"]
-    for (dataset, rules), rows in tables.rows.groupby(["dataset", "rules"], sort=False):
-        main = rows[rows["split"] == rows["split"].iloc[0]]
-        lines.append(f"| [{dataset}]({dataset}.md#{_anchor(rules)}) | {rules} | {len(main)} | {plain(finding(main))} |")
+    for (dataset, rules), keys in grouped(tables.boards, lambda key: key[:2]).items():
+        board = tables.boards[keys[0]]
+        found = plain(board.shown()[0].lead)
+        lines.append(f"| [{dataset}]({dataset}.md#{_anchor(rules)}) | {rules} | {len(board.frame)} | {found} |")
     names = sorted({_target(label) for label in tables.main["detector"]})
     links = ", ".join(f"[{plain(name)}]({_address(name, 'md')})" for name in names)
     return "\n".join([*lines, "", "## Detectors", "", links, ""])
 
 
-def _dataset_page(tables: Tables, dataset: str) -> Iterator[str]:
-    """Yield the blocks of a data set's page: each protocol's tables and figures."""
+def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboard]) -> Iterator[str]:
+    """Yield the blocks of a data set's page: each protocol's tables and figures, and their notes."""
     yield f"# Tables of {plain(dataset)}"
     if dataset in SUITES[_SUITE].datasets:
         yield f"[The system and its recordings](../systems/{dataset}.md) · [audit of the data](../audits/{dataset}.md)"
-    of_dataset = tables.rows[tables.rows["dataset"] == dataset]
-    for rules, rows in of_dataset.groupby("rules", sort=False):
-        links = {label: _address(_target(label)) for label in rows["detector"]}
+    for rules, keys in grouped(boards, lambda key: key[1]).items():
         yield f"## Protocol {rules} {{ #{_anchor(rules)} }}"
-        for place, (split, lines) in enumerate(rows.groupby("split", sort=False)):
-            table, said = html_table(lines, f"{dataset}, {split}", links), finding(lines)
+        for place, key in enumerate(keys):
+            (table,) = boards[key].shown()
+            links = {label: _address(_target(label)) for label in boards[key].frame["detector"]}
             if place == 0:
-                yield f"**{plain(said)}**"
-                yield str(table)
-                yield _figures(tables.records[dataset, str(rules)], str(split), lines, f"{dataset}-{_anchor(rules)}")
+                yield f"**{plain(table.lead)}**\n\n{plain(table.title)}."
+                yield str(html_table(table, links))
+                yield _figures(boards[key], f"{dataset}-{_anchor(rules)}")
             else:
-                summary = html.escape(f"Split {split}: {said}")
-                yield f"<details><summary>{summary}</summary>\n{table}\n</details>"
-    yield (
-        "Best AUPRC first. *vs. floor* is the distance to the best one-liner; ± is the deviation over seeds; *F1* is at "
-        "the threshold from training. [What the columns mean](../reading-a-table.md)."
-    )
+                summary = html.escape(f"Split {key[2]}: {table.lead}")
+                yield f"<details><summary>{summary}</summary>\n{html_table(table, links)}\n</details>"
+        if notes := dict.fromkeys(html.escape(str(note)) for key in keys for note in boards[key].notes):
+            yield f"<details><summary>Notes</summary>{''.join(f'<p>{note}</p>' for note in notes)}</details>"
+    yield "[What columns and remarks mean](../reading-a-table.md)."
 
 
-def _figures(records: Sequence[Record], split: str, rows: pd.DataFrame, name: str) -> str:
+def _figures(board: Leaderboard, name: str) -> str:
     """Return seeds and speed of a table, side by side, folded."""
-    place = {label: i for i, label in enumerate(ranked(rows)["detector"])}
-    trials = figures.trial_frame(sorted(records, key=lambda record: place.get(record.label, 0)), split)
-    drawn = []
+    trials, drawn = figures.trial_frame(board), []
     with style():
         for kind, height in (("seeds", 0.9 + 0.17 * trials["detector"].nunique()), ("speed", 3.4)):
             figure = Figure(figsize=(4.8, height), layout="constrained")
@@ -201,30 +186,29 @@ def _figures(records: Sequence[Record], split: str, rows: pd.DataFrame, name: st
 
 def _detector_page(name: str, rows: pd.DataFrame) -> str:
     """Return a detector's page: where each of its rows stands, against the best floor and among all rows."""
-    head = ["data set", "protocol", "row", "AUPRC", "vs. floor", "place"]
-    body = []
-    for row in rows.sort_values("margin", ascending=False, kind="stable").to_dict("records"):
-        ok, margin = row["status"] == "ok", float(row["margin"])
-        sign = "" if pd.isna(margin) else "up" if margin > 0 else "down"
-        cells = [
-            cell(row["dataset"], row["dataset"], "name", f"../{row['dataset']}.html"),
-            cell(row["rules"], row["rules"], "remarks"),
-            cell(row["detector"], row["detector"], "remarks"),
-            cell(number(row["lead"], 2) if ok else f"failed: {row['status']}", row["lead"], "number"),
-            cell("-" if pd.isna(margin) else number(margin, 2, signed=True), margin, sign),
-            cell(f"{row['place']} of {row['n_placed']}" if ok else "-", row["place"], "number"),
-        ]
-        body.append({"floor": row["floor"], "causal": True, "cells": cells})
-    won = rows[rows["margin"] > 0]["dataset"].nunique()
-    n = rows["dataset"].nunique()
-    floor = bool(rows["floor"].all())
-    said = "A one-liner, with which detectors are compared." if floor else (
-        f"It beats the best one-liner on {won} of {n} data set{'s' * (n > 1)}, by AUPRC on the first split."
+    rows = rows.sort_values("to_floor", ascending=False, kind="stable")
+    places = zip(rows["place"], rows["n_placed"], rows["status"], strict=True)
+    frame = pd.DataFrame(
+        {
+            "data set": rows["dataset"],
+            "protocol": rows["rules"],
+            "row": rows["detector"],
+            "AUPRC": rows["auprc_mean"],
+            "vs floor": rows["to_floor"].map("{:+.2f}".format).replace("+nan", "-"),
+            "place": [f"{place} of {of}" if status == "ok" else status for place, of, status in places],
+        }
+    )
+    table = Table(f"Rows of {name}", frame, decimals={"AUPRC": 2}, numeric=["vs floor", "place"])
+    links = {dataset: f"../{dataset}.html" for dataset in rows["dataset"]}
+    won = rows[rows["to_floor"] > 0]["dataset"].nunique()
+    said = "A one-liner, with which detectors are compared." if rows["floor"].all() else (
+        f"It beats the best one-liner on {won} of {counted(rows['dataset'].nunique(), 'data set')}, by AUPRC on the "
+        "first split."
     )  # fmt: skip
     about = (
         f"Kind: {plain(str(rows['family'].iloc[0]))}. [What it does, its paper and its parameters](../../detectors.md)."
     )
-    return f"# {plain(name)}\n\n{said} {about}\n\n{table_html(head, body, f'Rows of {name}')}\n"
+    return f"# {plain(name)}\n\n{said} {about}\n\n{html_table(table, links)}\n"
 
 
 def _target(label: str) -> str:

@@ -219,7 +219,7 @@ def _curves(key: str, results: Sequence[TrialResult], split: str) -> list[tuple[
     drawn = []
     for title, draw in (("ROC", figures.roc), ("Precision and recall", figures.precision_recall)):
         try:
-            with _panel(f"{key}-{title[:3]}", 4.2, 5.8) as (ax, svg):
+            with _panel(f"{key}-{title[:3]}", 4.2, 4.7 + 0.13 * len(results)) as (ax, svg):
                 draw(results, ax, split).set_title("")
                 ax.set_anchor("N")
                 if (legend := ax.get_legend()) is not None:  # below the curves: beside them it is too small on a phone

@@ -43,7 +43,8 @@ def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
             )
         body.append({"kind": {"dim": "floor", "red": "failed"}.get(style, ""), "cells": cells})
     module = ENVIRONMENT.get_template("table.html.j2").module
-    return Markup(module.table(table.header, body, table.title))  # type: ignore[attr-defined]  # of the template
+    header = [(name, body[0]["cells"][place]["kind"] if body else "") for place, name in enumerate(table.header)]
+    return Markup(module.table(header, body, table.title))  # type: ignore[attr-defined]  # of the template
 
 
 def _value(text: str) -> float | None:

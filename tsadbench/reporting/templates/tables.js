@@ -34,7 +34,7 @@ document.querySelectorAll("table.tsb-table").forEach((table) => {
   search.setAttribute("aria-label", "Search rows");
   choice.setAttribute("aria-label", "Rows");
   const keep = { "all rows": () => true, "detectors": (row) => !row.classList.contains("floor"),
-    "floors": (row) => row.classList.contains("floor"), "causal": (row) => !row.dataset.ahead };
+    "floors": (row) => row.classList.contains("floor"), "causal": (row) => !row.textContent.includes("look-ahead") };
   choice.append(...Object.keys(keep).map((name) => new Option(name)));
   const filter = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
