@@ -139,10 +139,7 @@ def _draw(
 
             records = [record for row in selection.rows for record in row.records]
             trials = figures.trial_frame(Leaderboard.from_records(records, [split]))
-            if kind == "seeds":
-                figures.draw_seeds(trials, metrics, page)
-            else:
-                figures.draw_speed(trials, metrics, page)
+            figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, page)
             first = selection.rows[0].first
             page.suptitle(f"{first.dataset} · {split} · protocol {first.rules}", x=0.01, ha="left", parse_math=False)
         case "graph":

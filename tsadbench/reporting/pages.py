@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from tsadbench.datasets.suites import SUITES
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.formatting import plain
+from tsadbench.leaderboard.formatting import number, plain
 from tsadbench.leaderboard.render import Table
 from tsadbench.reporting import figures
-from tsadbench.reporting.figures.style import inline_svg, style
+from tsadbench.reporting.figures.style import panel
 from tsadbench.reporting.tables import LOST, NONE, WON, html_table
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
@@ -85,18 +84,22 @@ def pages(tables: Tables) -> dict[str, str]:
 def headline(ranking: pd.DataFrame) -> str:
     """Return what a ranking over data sets found, in a sentence."""
     first = ranking[~ranking["floor"]].iloc[0]
-    wins = [first[name] for name in ranking if name.endswith(_BEATS)]
+    wins = first[[f"{name}{_BEATS}" for name in _datasets(ranking)]]
     close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
     return (
-        f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {sum(wins):.0f} of them, and "
-        f"cannot be told from {close} other rows"
+        f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {wins.sum():.0f} of them, "
+        f"and cannot be told from {close} other rows"
     )
+
+
+def _datasets(ranking: pd.DataFrame) -> list[str]:
+    return [name.removesuffix(_BEATS) for name in map(str, ranking) if name.endswith(_BEATS)]
 
 
 def first_page(tables: Tables) -> str:
     """Return the results as the site's first page shows them: the headline, mean ranks, a dot for each data set."""
     ranking = tables.ranking
-    names = [name.removesuffix(_BEATS) for name in ranking if name.endswith(_BEATS)]
+    names = _datasets(ranking)
     won = ranking[[f"{name}{_BEATS}" for name in names]].set_axis(names, axis=1)
     floor, n_won = ranking["floor"], won.sum(axis=1)
     often = int((n_won[~floor] > len(names) / 2).sum())
@@ -114,17 +117,15 @@ def first_page(tables: Tables) -> str:
         numeric=["beats floors on"],
         row_styles=["dim" if one else "" for one in floor],
     )
-    with style():
-        figure = Figure(figsize=(5.4, 1.0 + 0.17 * len(ranking)), layout="constrained")
-        figures.mean_ranks(ranking, figure.add_subplot(), links)
-        svg = inline_svg(figure, "ranks")
+    with panel("ranks", 5.4, 1.0 + 0.17 * len(ranking)) as (ax, svg):
+        figures.mean_ranks(ranking, ax, links)
     return f"""## {plain(headline(ranking))}
 
 Of {(~floor).sum()} detectors {often} beat the best one-liner on more than half of the data sets. The best one-liner,
-{plain(ranking[floor]["detector"].iloc[0])}, is number {floor.idxmax() + 1} of {len(ranking)}.
+{plain(ranking[floor]["detector"].iloc[0])}, is number {floor.to_list().index(True) + 1} of {len(ranking)}.
 
 <figure class="tsb-figure">
-{svg}
+{svg[0]}
 <figcaption>Mean rank by AUPRC over {len(names)} data sets under protocol strict, with its 90 % interval. Squares are
 one-liners; the band spans theirs. Source: the committed tables.</figcaption>
 </figure>
@@ -133,8 +134,8 @@ one-liners; the band spans theirs. Source: the committed tables.</figcaption>
 
 <details><summary>How to read this</summary>
 <p>{WON} the row is above the best one-liner of that data set in AUPRC, {LOST} it is not. Ranks count the {len(ranking)}
-rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows are told apart if theirs
-do not overlap. Thresholds and training see normal rows only; metrics are point-wise, without point adjustment.</p>
+rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows are told apart if
+theirs do not overlap. Training and thresholds see normal rows only; metrics are point-wise, not point-adjusted.</p>
 </details>
 """
 
@@ -176,11 +177,10 @@ def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboar
 def _figures(board: Leaderboard, name: str) -> str:
     """Return seeds and speed of a table, side by side, folded."""
     trials, drawn = figures.trial_frame(board), []
-    with style():
-        for kind, height in (("seeds", 0.9 + 0.17 * trials["detector"].nunique()), ("speed", 3.4)):
-            figure = Figure(figsize=(4.8, height), layout="constrained")
-            getattr(figures, kind)(trials, figure.add_subplot())
-            drawn.append(f'<figure class="tsb-figure">\n{inline_svg(figure, f"{name}-{kind}")}\n</figure>')
+    for draw, height in ((figures.seeds, 0.9 + 0.17 * trials["detector"].nunique()), (figures.speed, 3.4)):
+        with panel(f"{name}-{draw.__name__}", 4.8, height) as (ax, svg):
+            draw(trials, ax)
+        drawn.append(f'<figure class="tsb-figure">\n{svg[0]}\n</figure>')
     return "\n".join(["<details><summary>Seed by seed, and what quality costs</summary>", *drawn, "</details>"])
 
 
@@ -194,7 +194,7 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
             "protocol": rows["rules"],
             "row": rows["detector"],
             "AUPRC": rows["auprc_mean"],
-            "vs floor": rows["to_floor"].map("{:+.2f}".format).replace("+nan", "-"),
+            "vs floor": [number(None if pd.isna(one) else one, 2, signed=True) for one in rows["to_floor"]],
             "place": [f"{place} of {of}" if status == "ok" else status for place, of, status in places],
         }
     )

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pandas as pd
 from markupsafe import Markup
 
 from tsadbench._version import __version__
@@ -23,6 +20,9 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.selection import all_records, select
+from tsadbench.reporting import figures
+from tsadbench.reporting.figures.significance import comparison_figure
+from tsadbench.reporting.figures.style import panel
 from tsadbench.reporting.tables import ENVIRONMENT, html_table, source
 from tsadbench.results.judging import judge_outdated
 from tsadbench.results.trial_result import TrialResult
@@ -31,9 +31,6 @@ from tsadbench.utils.files import write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.progress import progress
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Detectors whose curves and recordings a page shows by default: as many as a figure has colours.
 BEST = 12
@@ -51,28 +48,10 @@ def write_report(
     labels: Sequence[str] = (),
     best: int | None = None,
 ) -> Path:
-    """Write ``index.html`` into a folder, and return the file.
+    """Write ``index.html`` into a folder, and return the file; parameters and errors as `tsadbench.Board.report`.
 
-    Parameters
-    ----------
-    store
-        The trials to report on.
-    load
-        Returns the data set of a name; if it raises a TsadbenchError, the page shows the reason instead of curves and
-        recordings.
-    folder
-        Created if it is missing.
-    labels
-        The detectors whose curves and recordings the page holds; by default the best ones and the best floor.
-    best
-        How many detectors that are, 12 by default; 0 takes all.
-
-    Raises
-    ------
-    UsageError
-        If the store holds no trial, or none of a label, or the file cannot be written.
-    MissingExtraError
-        If matplotlib or plotly is not installed.
+    ``load`` returns the data set of a name. If it raises a TsadbenchError, the page shows the reason instead of curves
+    and recordings.
     """
     with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
@@ -82,17 +61,18 @@ def write_report(
     for label in named:
         if label not in known:
             raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
-    tables = grouped(Leaderboard.of_store(store, records).alone().values(), _data_and_rules)
+    every = Leaderboard.of_store(store, records).alone()
+    tables = grouped(every, lambda key: key[:2])
     boards = []
-    for place, ((dataset, rules), splits) in enumerate(tables.items()):
+    for place, ((dataset, rules), keys) in enumerate(tables.items()):
         progress(place, len(tables), f"{dataset}, {rules}")
+        splits = [every[key] for key in keys]
         of_board = [record for record in records if (record.dataset, record.rules) == (dataset, rules)]
-        found = _tables(splits, of_board) | {"key": f"b{place}"}
-        chosen = _chosen(splits[0].frame, named, BEST if best is None else best)
+        found = _tables(splits, of_board) | {"key": f"b{place}", "dataset": dataset, "rules": rules}
+        chosen = _chosen(splits[0], named, BEST if best is None else best)
         if chosen and place < _BOARDS:
             found |= _figures(f"b{place}", splits[0], chosen)
-            split = str(splits[0].frame["split"].iloc[0])
-            found |= _from_scores(f"b{place}", store, load, of_board[0], split, chosen, named)
+            found |= _from_scores(f"b{place}", store, load, of_board[0], keys[0][2], chosen, named)
         boards.append(found)
     text = ENVIRONMENT.get_template("report.html.j2").render(
         title=store.path.name,
@@ -110,14 +90,9 @@ def write_report(
     return write_file(folder / "index.html", text)
 
 
-def _data_and_rules(board: Leaderboard) -> tuple[str, str]:
-    first = board.frame.iloc[0]
-    return str(first["dataset"]), str(first["rules"])
-
-
-def _chosen(table: pd.DataFrame, named: Sequence[str], best: int) -> list[str]:
+def _chosen(board: Leaderboard, named: Sequence[str], best: int) -> list[str]:
     """Return the detectors whose curves are shown: those named, else the best ones and the best floor."""
-    own = table[table["ok"] & ~table["stored"]]
+    own = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     if named:
         return [label for label in named if label in set(own["detector"])]
     detectors, floors = own[~own["floor"]]["detector"], own[own["floor"]]["detector"]
@@ -125,17 +100,13 @@ def _chosen(table: pd.DataFrame, named: Sequence[str], best: int) -> list[str]:
 
 
 def _tables(splits: Sequence[Leaderboard], records: Sequence[Record]) -> dict[str, object]:
-    """Return the tables of one data set and protocol, and what repeats its trials."""
-    shown = [(board, *board.shown()) for board in splits]
-    notes = list(dict.fromkeys(str(note) for board in splits for note in board.notes))
+    """Return the tables of one data set and protocol, their notes, and what repeats the trials."""
+    shown = [(board.frame["split"].iloc[0], board.shown()[0]) for board in splits]
     return {
-        "dataset": records[0].dataset,
-        "rules": records[0].rules,
         "tables": [
-            (board.frame["split"].iloc[0], table, html_table(table.only(range(min(len(table.frame), _ROWS)))))
-            for board, table in shown
+            (split, table, html_table(table.only(range(min(len(table.frame), _ROWS))))) for split, table in shown
         ],
-        "notes": notes,
+        "notes": list(dict.fromkeys(str(note) for board in splits for note in board.notes)),
         "trials": [_manifest(record) for record in records[:_TRIALS]],
         "n_trials": len(records),
     }
@@ -143,20 +114,16 @@ def _tables(splits: Sequence[Leaderboard], records: Sequence[Record]) -> dict[st
 
 def _figures(key: str, board: Leaderboard, chosen: Sequence[str]) -> dict[str, object]:
     """Return what can be drawn without scores: seeds and speed."""
-    from tsadbench.reporting import figures
-
     trials = figures.trial_frame(board)
     metric = "auprc" if "auprc" in trials else figures.metrics_of(trials)[0]
     shown = trials[trials["detector"].isin(chosen) | trials["floor"]]
-    costly = "What quality costs: nothing beats the solid line, no detector the dotted one"
-    drawn = []
-    with _panel(f"{key}-seeds", 4.8, 0.9 + 0.19 * shown["detector"].nunique()) as (ax, svg):
+    with panel(f"{key}-seeds", 4.8, 0.9 + 0.19 * shown["detector"].nunique()) as (ax, svg):
         figures.seeds(shown, ax, metric)
-    drawn.append(("Seed by seed: a dot a seed, a bar their mean; the best floor is dashed", svg[0]))
+    drawn = [("Seed by seed: a dot a seed, a bar their mean; the best floor is dashed", svg[0])]
     for cost in ("fit_seconds", "rows_per_second"):
-        with _panel(f"{key}-{cost}", 4.8, 3.4) as (ax, svg):
+        with panel(f"{key}-{cost}", 4.8, 3.4) as (ax, svg):
             figures.speed(trials, ax, metric, cost)
-        drawn.append((costly, svg[0]))
+        drawn.append(("What quality costs: nothing beats the solid line, no detector the dotted one", svg[0]))
     return {"figures": drawn}
 
 
@@ -181,9 +148,9 @@ def _from_scores(
         return {"missing": str(error)}
     shown = {result.record.label: result for result in reversed(results)}
     firsts = {label: shown[label] for label in chosen if label in shown}
+    compared = named or [*chosen[:_COMPARED], *chosen[-1:]]
     return {
-        "about": _first_paragraph(data.dataset.description),
-        "compared": _compared(key, store, data, first, of_data, named or [*chosen[:_COMPARED], *chosen[-1:]]),
+        "compared": _compared(key, store, data, first, of_data, list(dict.fromkeys(compared))[:BEST]),
         "curves": _curves(key, results, split),
         "shown": list(firsts),
         "names": list(results[0].recordings),
@@ -195,12 +162,9 @@ def _compared(
     key: str, store: Store, data: LabelledDataset, first: Record, split: str | None, labels: Sequence[str]
 ) -> dict[str, object]:
     """Return what ``tsadbench compare`` says of some detectors, with its figure."""
-    from tsadbench.reporting.figures.significance import comparison_figure
-
-    labels = list(dict.fromkeys(labels))[:BEST]
     try:
         found = compare(store, labels, dataset=data, protocol=first.protocol, split=split)
-        with _panel(f"{key}-differences", 5.2, 1.5 + 0.24 * len(labels)) as (ax, svg):
+        with panel(f"{key}-differences", 5.2, 1.5 + 0.24 * len(labels)) as (ax, svg):
             comparison_figure(found, ax)
             if ax.get_legend_handles_labels()[0]:
                 ax.figure.legend(loc="outside lower left", ncols=3)
@@ -214,12 +178,10 @@ def _compared(
 
 def _curves(key: str, results: Sequence[TrialResult], split: str) -> list[tuple[str, Markup]]:
     """Return ROC and precision-recall curves with their titles; a reason where the split has none."""
-    from tsadbench.reporting import figures
-
     drawn = []
     for title, draw in (("ROC", figures.roc), ("Precision and recall", figures.precision_recall)):
         try:
-            with _panel(f"{key}-{title[:3]}", 4.2, 4.7 + 0.13 * len(results)) as (ax, svg):
+            with panel(f"{key}-{title[:3]}", 4.2, 4.7 + 0.13 * len(results)) as (ax, svg):
                 draw(results, ax, split).set_title("")
                 ax.set_anchor("N")
                 if (legend := ax.get_legend()) is not None:  # below the curves: beside them it is too small on a phone
@@ -242,31 +204,15 @@ def _recordings(results: Sequence[TrialResult]) -> str:
     return f"[{','.join(interactive(one, n_points).to_json() for one in every)}]"
 
 
-@contextmanager
-def _panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[Markup]]]:
-    """Give the axes of a new figure, and a list that holds its SVG when the block ends."""
-    from matplotlib.figure import Figure
-
-    from tsadbench.reporting.figures.style import inline_svg, style
-
-    with style():
-        figure = Figure(figsize=(width, height), layout="constrained")
-        svg: list[Markup] = []
-        yield figure.add_subplot(), svg
-        svg.append(Markup(inline_svg(figure, name)))
-
-
 def _ranks(store: Store) -> tuple[str, Markup] | None:
     """Return the mean ranks over the data sets of a store, with a title; None if no two rows ran on several."""
-    from tsadbench.reporting.figures import mean_ranks
-
     try:
         (found, *_) = rank([store.path]).over_all
     except (TsadbenchError, ValueError):
         return None
     frame = found.frame.dropna(subset="rank").head(60)
-    with _panel("ranks", 5.2, 1.0 + 0.19 * len(frame)) as (ax, svg):
-        mean_ranks(frame, ax)
+    with panel("ranks", 5.2, 1.0 + 0.19 * len(frame)) as (ax, svg):
+        figures.mean_ranks(frame, ax)
     return found.title, svg[0]
 
 
@@ -275,11 +221,6 @@ def _manifest(record: Record) -> tuple[str, str]:
     facts = {"parameters": dict(record.parameters), "seal": record.seal_reason or record.seal, **record.manifest}
     reason = f"{record.status}: {record.reason}" if record.reason else record.status
     return f"{record.label}, seed {record.seed}: {reason}", json.dumps(facts, indent=1, ensure_ascii=False)
-
-
-def _first_paragraph(text: str) -> str:
-    parts = (" ".join(part.split()) for part in text.split("\n\n"))
-    return next((part[:600] for part in parts if part and not part.startswith("#")), "")
 
 
 def _packed(text: str) -> str:

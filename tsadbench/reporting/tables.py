@@ -24,27 +24,27 @@ def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
 
     A cell's ``data-v`` is what the script sorts by; undefined cells have none and come last.
     """
-    names = {name for name in table.header if not table.is_numeric(name)}
-    naming = next((name for name in table.header if name in names), "")
+    texts = [name for name in table.header if not table.is_numeric(name)]
+    columns = {name: "name" if [name] == texts[:1] else "text" if name in texts else "number" for name in table.header}
     body = []
-    for place, texts in enumerate(table.cells()):
-        style = table.row_styles[place] if table.row_styles else ""
+    for place, row in enumerate(table.cells()):
         cells = []
-        for name, text in zip(table.header, texts, strict=True):
-            kind = "name" if name == naming else "text" if name in names else "number"
-            kind = _DOTS.get(text, f"number {'up' * text.startswith('+')}" if kind == "number" else kind)
+        for (name, kind), text in zip(columns.items(), row, strict=True):
+            if text in _DOTS:
+                columns[name] = "dot"
+            style = "up" if kind == "number" and text.startswith("+") else ""
             cells.append(
                 {
                     "text": text.strip(),
-                    "kind": f"{kind} {table.cell_styles.get((place, name), '')}".strip(),
-                    "value": text if name in names else _value(text),
-                    "link": (links or {}).get(text, "") if name == naming else "",
+                    "kind": " ".join([_DOTS.get(text, kind), style, table.cell_styles.get((place, name), "")]).strip(),
+                    "value": text if kind in ("name", "text") and text not in _DOTS else _value(text),
+                    "link": (links or {}).get(text, "") if kind == "name" else "",
                 }
             )
+        style = table.row_styles[place] if table.row_styles else ""
         body.append({"kind": {"dim": "floor", "red": "failed"}.get(style, ""), "cells": cells})
     module = ENVIRONMENT.get_template("table.html.j2").module
-    header = [(name, body[0]["cells"][place]["kind"] if body else "") for place, name in enumerate(table.header)]
-    return Markup(module.table(header, body, table.title))  # type: ignore[attr-defined]  # of the template
+    return Markup(module.table(columns, body, table.title))  # type: ignore[attr-defined]  # of the template
 
 
 def _value(text: str) -> float | None:

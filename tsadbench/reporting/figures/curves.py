@@ -21,7 +21,7 @@ from tsadbench.analysis.curves import (
 )
 from tsadbench.errors import UsageError
 from tsadbench.reporting.figures.style import GREY, PAPER, Look, looks, own_axes, plain
-from tsadbench.reporting.figures.trials import about, by_label
+from tsadbench.reporting.figures.trials import by_label
 from tsadbench.results.trial_result import TrialResult
 
 if TYPE_CHECKING:
@@ -35,19 +35,8 @@ def roc(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "ov
     seed shows its operating point. If a protocol fits more than once, a curve is the mean over its fits, as the
     protocol's AUROC is.
 
-    Parameters
-    ----------
-    results
-        Of one data set and protocol, one or more seeds per detector.
-    ax
-        Where to draw; by default in a new figure.
-    split
-        The rows.
-
-    Raises
-    ------
-    UsageError
-        If there is no result, or the split's evaluated rows are of one class.
+    The results are of one data set and protocol, one or more seeds per detector. A UsageError if there is none, or the
+    split's evaluated rows are of one class.
     """
     ax = _draw(results, own_axes(ax), split, "roc")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
@@ -83,7 +72,11 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
         handles.append(Line2D([], [], linestyle=look.dashes, label=name, **_marker(look)))
     handles.append(Line2D([], [], linestyle="none", label="a seed, at its threshold", **_marker(Look(GREY, "o", "-"))))
     ax.set(xlim=(0, 1), ylim=(0, 1), box_aspect=1, anchor="W")
-    ax.set_title(about(results[0], split))
+    record, judged = results[0].record, results[0].record.splits[split]
+    anomalous = f"{judged.n_anomalous / judged.n_rows:.1%}" if judged.n_rows else "none"
+    ax.set_title(
+        f"{record.dataset} · {split} · protocol {record.rules} · {judged.n_rows:,} rows, {anomalous} anomalous"
+    )
     ax.grid(visible=True)
     n_fits = len(fits_of(results[0], split))
     averaged = f"\nlines: the mean of {n_fits} fits' curves" if n_fits > 1 else ""
@@ -93,13 +86,8 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
 
 
 def _marker(look: Look) -> dict[str, Any]:
-    return {
-        "color": look.colour,
-        "marker": look.marker,
-        "markersize": 5.0,
-        "markeredgecolor": PAPER,
-        "markeredgewidth": 0.6,
-    }
+    edge = {"markeredgecolor": PAPER, "markeredgewidth": 0.6}
+    return {"color": look.colour, "marker": look.marker, "markersize": 5.0, **edge}
 
 
 def _number(values: Sequence[float | None]) -> str:

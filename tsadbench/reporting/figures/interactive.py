@@ -13,16 +13,7 @@ from tsadbench.reporting.figures.recording import MOST_LINES, edges_of, time_axi
 from tsadbench.reporting.figures.style import BLUE, GREY, ORANGE, VERMILLION, plain
 from tsadbench.reporting.figures.trials import spans_orders
 from tsadbench.results.trial_result import ScoredRecording
-from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
-
-
-def point_rows(n_rows: int, n_points: int) -> IntArray:
-    """Return the row of each point of a series that `envelope` narrows, [n_points at most]."""
-    if n_rows <= n_points:
-        return np.arange(n_rows)
-    size = -(-n_rows // (n_points // 2))
-    starts = np.arange(0, n_rows, size)
-    return np.stack([starts, np.minimum(starts + size // 2, n_rows - 1)], axis=1).ravel()
+from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, mask_runs
 
 
 def envelope(values: FloatArray, n_points: int) -> FloatArray:
@@ -46,18 +37,12 @@ def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) 
     Traces of a detector have its place among the detectors as ``meta``, so that a page can show one at a time. Long
     series show the lowest and the highest of neighbouring rows. More than sixteen sensors are a heat map.
 
-    Parameters
-    ----------
-    detectors
-        The same recording as several detectors scored it, by label.
-    n_points
-        Of a series, at most.
+    ``detectors`` are the same recording as several of them scored it, by label; a series has at most ``n_points``.
     """
     first = next(iter(detectors.values()))
     one = first.recording
-    rows = point_rows(one.n_rows, n_points)
     time, unit = time_axis(one)
-    x = time[rows].astype(np.float32)
+    x = envelope(time, n_points).astype(np.float32)
     figure = make_subplots(3, 1, shared_xaxes=True, row_heights=[0.55, 0.05, 0.4], vertical_spacing=0.03)
     _sensors(figure, first, x, n_points)
     for place, scored in enumerate(detectors.values()):

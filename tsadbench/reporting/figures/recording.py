@@ -38,24 +38,9 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     The label is shaded, rows that the protocol does not evaluate are grey. A strip above a score shows the flagged
     rows, those that are normal in another colour. If a trial kept contributions, they follow as a heat map.
 
-    Parameters
-    ----------
-    results
-        Of one data set and protocol; of several seeds of a detector the first is shown.
-    name
-        The recording's id.
-    figure
-        Where to draw; by default a new one.
-
-    Returns
-    -------
-    list of Axes
-        The sensors', then for each detector its score's and, if kept, its contributions'.
-
-    Raises
-    ------
-    UsageError
-        If there is no result or no such recording.
+    The results are of one data set and protocol; of several seeds of a detector the first is shown. Returns the
+    sensors' axes, then for each detector its score's and, if kept, its contributions'. A UsageError if there is no
+    result or no recording of this name.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     scored = [result.recording(name) for result in shown]
@@ -112,15 +97,8 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
 def sensors(scored: ScoredRecording, ax: Axes, training: FloatArray | None = None) -> Axes:
     """Draw the sensors: up to 16 as lines above one another, each over its own range; more of them as a heat map.
 
-    Parameters
-    ----------
-    scored
-        The recording.
-    ax
-        Where to draw.
-    training
-        Training rows [n_rows, n_sensors]: the heat map shows how many of their standard deviations a value lies
-        from their mean; by default the recording's own rows.
+    It shows how many standard deviations of the training rows, [n_rows, n_sensors], a value lies from their mean; by
+    default of the recording's own rows.
     """
     one = scored.recording
     time, _ = time_axis(one)
@@ -218,20 +196,14 @@ def edges_of(one: Recording) -> FloatArray:
 def _heat(ax: Axes, one: Recording, values: FloatArray, colours: str, low: float, top: float) -> None:
     """Draw [n_rows, n_sensors] over time; rows that share a column show their value farthest from 0."""
     edges = edges_of(one)
-    n_columns = min(_COLUMNS, one.n_rows)
-    # By a row's middle, so that rounding never puts two evenly spaced rows into one column.
-    middles = (edges[:-1] - edges[0] + (edges[-1] - edges[-2]) / 2) / (edges[-1] - edges[0])
-    column_of = np.clip((middles * n_columns).astype(int), 0, n_columns - 1)
-    starts = np.flatnonzero(np.diff(column_of, prepend=-1))
+    # The row in which each column begins; moved a little, so that rounding never puts two even rows into one column.
+    columns = np.linspace(edges[0], edges[-1], min(_COLUMNS, one.n_rows), endpoint=False) + 1e-9 * np.ptp(edges)
+    starts = np.searchsorted(edges[:-1], columns, side="right") - 1
     highest, lowest = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
     farthest = np.where(highest >= -lowest, highest, lowest)
-    # Columns without a row of their own show the previous row, which lasts until the next one.
-    source = np.searchsorted(column_of[starts], np.arange(n_columns), side="right") - 1
-    grid = np.where((source >= 0)[:, None], farthest[source], np.nan)
     extent = (edges[0], edges[-1], one.n_sensors - 0.5, -0.5)
-    ax.imshow(
-        grid.T, aspect="auto", interpolation="nearest", cmap=colours, vmin=low, vmax=top, extent=extent
-    )  # fmt: skip
+    look: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": low, "vmax": top}
+    ax.imshow(farthest.T, cmap=colours, extent=extent, **look)
     size = 7.0 if one.n_sensors <= MOST_LINES else 4.5
     ax.set_yticks(range(one.n_sensors), [plain(name, 24) for name in one.sensors], fontsize=size)
     ax.tick_params(axis="y", length=0)

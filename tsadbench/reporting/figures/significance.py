@@ -1,7 +1,8 @@
-"""A comparison as a figure: two detectors' differences, several detectors' mean ranks, or each one's sessions."""
+"""Which detectors differ: two detectors' differences, critical differences, each one's sessions, mean ranks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from tsadbench.reporting.figures.style import (
     GRID,
     INK,
     ORANGE,
+    PAPER,
     VERMILLION,
     looks,
     own_axes,
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tsadbench.analysis.significance.compare import Comparison
+    from tsadbench.analysis.significance.ranking import Ranking
+
+_LINE = 0.19  # inches
 
 
 def draw(comparison: Comparison, file: Path) -> None:
@@ -38,6 +43,13 @@ def draw(comparison: Comparison, file: Path) -> None:
         ax = comparison_figure(comparison, figure.subplots())
         if ax.get_legend_handles_labels()[0]:
             figure.legend(loc="outside lower center", ncols=5)
+
+
+def draw_ranking(ranking: Ranking, file: Path) -> None:
+    """Write a ranking over several data sets as a figure: `mean_ranks`. A UsageError if the file cannot be written."""
+    with style(), page(file, 6, _LINE * len(ranking.frame) + 1.2, salt=ranking.title) as figure:
+        mean_ranks(ranking.frame, figure.subplots())
+        figure.suptitle(ranking.title, fontsize=9, parse_math=False)
 
 
 def comparison_figure(comparison: Comparison, ax: Axes) -> Axes:
@@ -71,16 +83,7 @@ def differences(
 ) -> Axes:
     """Draw the difference of two detectors on each unit, smallest first, its mean, and the interval of the mean.
 
-    Parameters
-    ----------
-    units
-        [n_units, 2], a column per detector.
-    ax
-        Where to draw; by default in a new figure.
-    rope
-        Differences up to this are practically equal.
-    interval
-        Bounds of the mean difference.
+    ``units`` has a column per detector; differences up to ``rope`` are practically equal.
     """
     ax = own_axes(ax)
     first, second = units.columns
@@ -92,9 +95,8 @@ def differences(
     ax.hlines(places, 0.0, found, color=colours, linewidth=1.0)
     ax.scatter(found, places, color=colours, s=16, zorder=3)
     ax.axvline(found.mean(), color=INK, linestyle="--", linewidth=1.0, label="mean")
-    low, high = interval
-    if not pd.isna(low):
-        ax.axvspan(low, high, color=ORANGE, alpha=0.3, linewidth=0.0, zorder=0, label="95 % interval of the mean")
+    if not pd.isna(interval[0]):
+        ax.axvspan(*interval, color=ORANGE, alpha=0.3, linewidth=0.0, zorder=0, label="95 % interval of the mean")
     ax.set_yticks(places, [plain(str(unit)) for unit in found.index])
     ax.set_xlabel(f"{ax.get_xlabel()}: {first} - {second}".removeprefix(": "), parse_math=False)
     ax.margins(y=0.02)
@@ -105,15 +107,7 @@ def sessions(units: pd.DataFrame, ax: Axes | None = None, *, lower: bool = False
     """Draw each detector's value in each session, and its mean; the best mean on top.
 
     Up to twelve sessions have a colour and a marker each. Of more, all have one: identities could not be told apart.
-
-    Parameters
-    ----------
-    units
-        [n_sessions, n_detectors].
-    ax
-        Where to draw; by default in a new figure.
-    lower
-        Whether lower values are better.
+    ``units`` is [n_sessions, n_detectors]; ``lower`` says that lower values are better.
     """
     ax = own_axes(ax)
     order = units.mean().sort_values(ascending=not lower, kind="stable").index
@@ -132,19 +126,8 @@ def sessions(units: pd.DataFrame, ax: Axes | None = None, *, lower: bool = False
 def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw a critical-difference diagram: mean ranks, with a bar over detectors that p-values do not tell apart.
 
-    Parameters
-    ----------
-    ranks
-        Mean rank of each detector.
-    p_values
-        [n_detectors, n_detectors], after a correction for all pairs.
-    ax
-        Where to draw; by default in a new figure.
-
-    Raises
-    ------
-    MissingExtraError
-        If scikit-posthocs is not installed.
+    ``p_values``, [n_detectors, n_detectors], are corrected for all pairs. A MissingExtraError if scikit-posthocs is not
+    installed.
     """
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
@@ -163,4 +146,33 @@ def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Ax
         crossbar_props={"marker": "o", "markersize": 4},
     )
     ax.set_xlabel(f"mean rank; joined where p after Holm is at least {ALPHA:g}")
+    return ax
+
+
+def mean_ranks(frame: pd.DataFrame, ax: Axes | None = None, links: Mapping[str, str] | None = None) -> Axes:
+    """Draw each row's mean rank with its 90 % interval, in the order of the frame; floors are grey squares.
+
+    A band behind them spans the mean ranks of the floors but for the two that know nothing, ``random`` and
+    ``all-positive``. The frame has the columns of ``rank.csv``; ``links`` says where a name leads to in an SVG.
+    """
+    ax = own_axes(ax, 4.8, 1.0 + _LINE * len(frame))
+    floor = frame["floor"].astype(bool)
+    named = frame[floor & ~frame["detector"].isin(["random", "all-positive"])]["rank"].dropna()
+    if len(named):
+        ax.axvspan(named.min(), named.max(), color=GREY, alpha=0.13, linewidth=0, zorder=0, gid="floors")
+    places = np.arange(len(frame))
+    for rows, colour, marker in ((~floor, BLUE, "o"), (floor, GREY, "s")):
+        at, shown = places[rows], frame[rows]
+        ax.hlines(at, shown["rank_low"], shown["rank_high"], colors=colour, linewidth=1.2)
+        ax.scatter(shown["rank"], at, s=18, color=colour, edgecolors=PAPER, linewidths=0.4, marker=marker, zorder=3)
+    ax.set_yticks(places, [plain(label, 40) for label in frame["detector"]])
+    for text, label, is_floor in zip(ax.get_yticklabels(), frame["detector"], floor, strict=True):
+        text.set_color(GREY if is_floor else INK)
+        if links and label in links:
+            text.set_url(links[label])
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    ax.tick_params(left=False)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel("mean rank, 90 % interval")
+    ax.grid(axis="x")
     return ax

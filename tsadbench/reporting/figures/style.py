@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
@@ -33,41 +34,6 @@ INK, GREY, GRID, PAPER = "#1a1a1b", "#8c8c8d", "#e0e0e1", "#fefeff"
 ENDINGS = (".svg", ".png", ".pdf")
 
 Dashes: TypeAlias = Literal["-", "-.", ":", "--"]
-_RC: dict[Any, Any] = {
-    "font.family": ["sans-serif"],
-    # The first ships with matplotlib, so the layout is the same everywhere; the others are for readers who open an SVG
-    # without it.
-    "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
-    "font.size": 8.0,
-    "text.color": INK,
-    "axes.titlesize": 8.5,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8.0,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.edgecolor": GREY,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.5,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 7.0,
-    "ytick.labelsize": 7.0,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "legend.fontsize": 7.0,
-    "legend.title_fontsize": 7.0,
-    "legend.frameon": False,
-    "lines.linewidth": 1.1,
-    "path.simplify_threshold": 0.25,
-    "savefig.dpi": 200.0,
-}
 
 
 class Look(NamedTuple):
@@ -81,7 +47,7 @@ class Look(NamedTuple):
 @contextmanager
 def style() -> Iterator[None]:
     """Apply the project's style inside the block; outside it, functions keep the caller's own."""
-    with mpl.rc_context(_RC):
+    with mpl.style.context("tsadbench.reporting.figures.tsadbench"):
         yield
 
 
@@ -148,6 +114,16 @@ def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
     """
     check_ending(file)
     write_file(file, _bytes(figure, file.suffix.lower()[1:], salt))
+
+
+@contextmanager
+def panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[Markup]]]:
+    """Give the axes of a new figure in the project's style, and a list that holds its SVG when the block ends."""
+    svg: list[Markup] = []
+    with style():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure.add_subplot(), svg
+        svg.append(Markup(inline_svg(figure, name)))
 
 
 def inline_svg(figure: FigureBase, name: str) -> str:

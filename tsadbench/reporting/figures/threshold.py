@@ -28,11 +28,6 @@ _GROUPS = (
     ("normal test rows", BLUE),
     ("anomalous test rows", VERMILLION),
 )
-_WHY_NO_TAIL = {
-    "fixed": "a floor's own threshold:\nno tail was fitted",
-    "degenerate": "no {calibration} score lies above\nthe initial threshold: the largest one\nis the threshold",
-    "quantile": "too few distinct excesses:\nan empirical quantile is the threshold",
-}
 
 
 def threshold(
@@ -41,32 +36,14 @@ def threshold(
     split: str = "overall",
     recording: str | None = None,
 ) -> list[list[Axes]]:
-    """Draw where scores lie and how well the threshold's tail fits, three panels per detector.
+    """Draw where scores lie and how well the threshold's tail fits, two panels per detector.
 
     - The scores of normal and of anomalous rows, with the threshold.
-    - The quantiles of the excesses over the initial threshold against the fitted ones: on the diagonal if these fit.
     - The score that normal rows exceed once in so many rows; the threshold is that of 1/q rows.
 
-    Parameters
-    ----------
-    results
-        Of one data set and protocol; of several seeds of a detector the first is shown.
-    figure
-        Where to draw; by default a new one.
-    split
-        The test rows.
-    recording
-        A test recording, if the protocol fits once for each; by default the tail of the first one's fit is shown.
-
-    Returns
-    -------
-    list of lists of Axes
-        Three per detector.
-
-    Raises
-    ------
-    UsageError
-        If there is no result, or no such recording or split.
+    The results are of one data set and protocol; of several seeds of a detector the first is shown. If the protocol
+    fits each recording, the tail is that of ``recording``, by default of the first one. Returns two axes per
+    detector. A UsageError if there is no result, or no such recording or split.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     figure = own_figure(figure, 7.4, 0.5 + 2.1 * len(shown))
@@ -75,13 +52,12 @@ def threshold(
     for result, part in zip(shown, parts, strict=True):
         episode = result.recording(next(iter(result.recordings)) if recording is None else recording).episode
         tail = tail_of(result, episode)
-        axes: list[Axes] = part.subplots(1, 3, width_ratios=(1.5, 1, 1)).tolist()
+        axes: list[Axes] = part.subplots(1, 2, width_ratios=(1.5, 1)).tolist()
         several = f", fit of {plain(episode)}" if len(result.record.thresholds) > 1 else ""
         title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail)}"
         part.suptitle(title, x=0.01, ha="left", fontsize="medium")
         density(result, axes[0], split)
-        quantiles(tail, axes[1])
-        return_levels(tail, axes[2])
+        return_levels(tail, axes[1])
         drawn.append(axes)
     parts[-1].legend(handles=_legend(), loc="outside lower center", ncols=4)
     return drawn
@@ -151,26 +127,12 @@ def _status(tail: Tail) -> str:
     )
 
 
-def quantiles(tail: Tail, ax: Axes) -> Axes:
-    """Draw the quantiles of the excesses over the initial threshold against those of the fitted tail."""
-    ax.set_title("quantiles of the excesses")
-    if tail.fitted is None:
-        blank(ax, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
-        return ax
-    excesses, expected = tail.excesses, genpareto.ppf(tail.positions, *tail.fitted)
-    ax.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
-    largest = float(max(expected[-1], excesses[-1]))
-    ax.plot([0, largest], [0, largest], color=VERMILLION, linewidth=0.9, zorder=1)
-    ax.set(xlabel="of the fitted tail", ylabel="of the excesses")
-    return ax
-
-
 def return_levels(tail: Tail, ax: Axes) -> Axes:
     """Draw the largest normal scores, and the fitted tail, against the rows that exceed them once."""
     ax.set_title("return levels")
     found, n = tail.threshold, len(tail.scores)
     if found.t is None or found.q is None or not n:
-        blank(ax, _WHY_NO_TAIL[found.status].format(calibration=tail.calibration))
+        blank(ax, "a floor's own threshold:\nno tail was fitted")
         return ax
     top = np.sort(tail.scores)[-max(len(tail.excesses), min(n, 30)) :]
     # The largest of n scores is exceeded about once in 2n rows, the next once in 2n/3.

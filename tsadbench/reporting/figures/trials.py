@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.frame import METRIC
+from tsadbench.leaderboard.frame import FLOOR_METRICS, METRIC
 from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, VERMILLION, blank, own_axes, own_figure, plain
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import FloatArray
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-TITLES = {
-    "auprc": "AUPRC", "auroc": "AUROC", "mcc": "MCC", "prac_f1": "F1", "bf_f1": "best F1 (uses labels)",
-    "f1": "F1", "precision": "precision", "recall": "recall", "flagged": "flagged rows", "far": "flagged normal rows",
-    "mar": "missed rows", "fit_seconds": "seconds of a fit", "rows_per_second": "rows scored per second",
+_TITLES = {
+    "prac_f1": "F1", "bf_f1": "best F1 (uses labels)", "precision": "precision", "recall": "recall",
+    "flagged": "flagged rows", "far": "flagged normal rows", "mar": "missed rows", "fit_seconds": "seconds of a fit",
+    "rows_per_second": "rows scored per second",
 }  # fmt: skip
 # The first columns of a frame of trials; the others are metrics.
 _ABOUT = ("detector", "floor", "seed", "sound", "fit_seconds", "rows_per_second")
@@ -37,15 +37,6 @@ def by_label(results: Sequence[TrialResult]) -> dict[str, tuple[TrialResult, ...
     if not results:
         raise UsageError("expected at least one result, found none: there is nothing to draw")
     return grouped(results, lambda result: result.record.label)
-
-
-def about(result: TrialResult, split: str) -> str:
-    """Return a figure's title: the data and their size."""
-    record = result.record
-    judged = record.splits.get(split)
-    rows = f" · {judged.n_rows:,} rows" if judged else ""
-    share = f", {judged.n_anomalous / judged.n_rows:.1%} anomalous" if judged and judged.n_rows else ""
-    return f"{record.dataset} · {split} · protocol {record.rules}{rows}{share}"
 
 
 def spans_orders(scores: FloatArray, threshold: float) -> bool:
@@ -69,37 +60,43 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
         raise UsageError("expected at least one row whose trials are ok, found none: there is nothing to draw")
     trials = trials.assign(sound=trials["detector"].map(board.frame.set_index("detector")["sound"]))
     trials = trials.sort_values("detector", key=lambda labels: labels.map(place), kind="stable")
-    metrics = [name for name in map(str, trials) if name.startswith(METRIC) and trials[name].notna().any()]
+    metrics = [name for name in map(str, trials) if name.startswith(METRIC)]
     return trials[[*_ABOUT, *metrics]].rename(columns=lambda name: str(name).removeprefix(METRIC))
 
 
-def check_metrics(trials: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Raise a UsageError if the trials have no metric of a name."""
-    for name in metrics:
-        if name not in (known := metrics_of(trials)):
-            raise UsageError(f"these trials have no metric {name!r}{nearest(name, known)}")
+def metrics_of(trials: pd.DataFrame, names: Sequence[str] = ()) -> list[str]:
+    """Return some metrics of a frame of trials, all by default. A UsageError if it has none of a name."""
+    known = [str(name) for name in trials.columns[len(_ABOUT) :]]
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"these trials have no metric {unknown[0]!r}{nearest(unknown[0], known)}")
+    return list(names) or known
 
 
-def metrics_of(trials: pd.DataFrame) -> list[str]:
-    """Return the names of the metrics of a frame of trials."""
-    return [str(name) for name in trials.columns[len(_ABOUT) :]]
+def draw_trials(
+    kind: Literal["seeds", "speed"], trials: pd.DataFrame, metrics: Sequence[str] = (), figure: FigureBase | None = None
+) -> list[Axes]:
+    """Draw `seeds` of several metrics side by side, or `speed` of several below one another, against both costs.
+
+    The metrics are by default those that detectors are held against the floors by; for ``speed`` AUPRC.
+    """
+    usual = [name for name in ("auprc", *FLOOR_METRICS) if name in trials] or metrics_of(trials)
+    shown = metrics_of(trials, metrics or (sorted(set(usual)) if kind == "seeds" else usual[:1]))
+    if kind == "seeds":
+        figure = own_figure(figure, 1.7 + 2.1 * len(shown), 1.0 + 0.2 * trials["detector"].nunique())
+        every: list[Axes] = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0].tolist()
+        return [seeds(trials, ax, name) for ax, name in zip(every, shown, strict=True)]
+    figure = own_figure(figure, 8.4, 0.8 + 3.4 * len(shown))
+    every = figure.subplots(len(shown), 2, squeeze=False, sharey="row").ravel().tolist()
+    panels = [(name, cost) for name in shown for cost in ("fit_seconds", "rows_per_second")]
+    return [speed(trials, ax, name, cost) for ax, (name, cost) in zip(every, panels, strict=True)]
 
 
 def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -> Axes:
-    """Draw one metric seed by seed, a line per detector, in the order of the frame.
+    """Draw one metric seed by seed, a line per detector, in the order of the frame (`trial_frame`).
 
     A dot is a seed, a bar their mean; floors are grey, and the best one is a dashed line.
-
-    Parameters
-    ----------
-    trials
-        `trial_frame` of one data set, protocol and split.
-    ax
-        Where to draw; by default in a new figure.
-    metric
-        Its column.
     """
-    check_metrics(trials, [metric])
+    metrics_of(trials, [metric])
     of_each = list(trials.groupby("detector", sort=False))
     ax = own_axes(ax, 4.6, 0.8 + 0.2 * len(of_each))
     if trials[metric].isna().all():
@@ -115,28 +112,9 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
     ax.set_yticks(range(len(of_each)), [plain(str(label)) for label, _ in of_each])
     ax.set_ylim(len(of_each) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
-    ax.set_title(TITLES.get(metric, metric))
+    ax.set_title(_TITLES.get(metric, metric.upper()))
     ax.grid(visible=True)
     return ax
-
-
-def draw_seeds(trials: pd.DataFrame, metrics: Sequence[str], figure: FigureBase) -> list[Axes]:
-    """Draw `seeds` of several metrics side by side; by default those that detectors are held against the floors by."""
-    shown = list(metrics) or [name for name in ("auroc", "auprc", "mcc") if name in trials] or metrics_of(trials)[:1]
-    check_metrics(trials, shown)
-    figure = own_figure(figure, 1.7 + 2.1 * len(shown), 1.0 + 0.2 * trials["detector"].nunique())
-    every: list[Axes] = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0].tolist()
-    return [seeds(trials, ax, name) for ax, name in zip(every, shown, strict=True)]
-
-
-def draw_speed(trials: pd.DataFrame, metrics: Sequence[str], figure: FigureBase) -> list[Axes]:
-    """Draw `speed` of several metrics, AUPRC by default: against seconds of a fit, and rows scored per second."""
-    shown = list(metrics) or ["auprc" if "auprc" in trials else metrics_of(trials)[0]]
-    check_metrics(trials, shown)
-    figure = own_figure(figure, 8.4, 0.8 + 3.4 * len(shown))
-    every: list[Axes] = figure.subplots(len(shown), 2, squeeze=False, sharey="row").ravel().tolist()
-    panels = [(name, cost) for name in shown for cost in ("fit_seconds", "rows_per_second")]
-    return [speed(trials, ax, name, cost) for ax, (name, cost) in zip(every, panels, strict=True)]
 
 
 def front(points: pd.DataFrame, cost: str, metric: str) -> pd.DataFrame:
@@ -151,21 +129,10 @@ def speed(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc", c
     """Draw a metric against what it costs, on a logarithmic axis: a point per detector, the mean over its seeds.
 
     A line joins what no other row beats in both, floors, which are grey squares, included; a dotted line leaves them
-    out. Rows that leak, left rows without a score or do not forget are hollow and on neither line. Each row of up to
-    twelve is named, of more only those on a line.
-
-    Parameters
-    ----------
-    trials
-        `trial_frame` of one data set, protocol and split.
-    ax
-        Where to draw; by default in a new figure.
-    metric
-        A metric for which higher is better.
-    cost
-        "fit_seconds" or "rows_per_second".
+    out. Rows that may not be ranked are hollow and on neither line. Each row of up to twelve is named, of more only
+    those on a line. The cost is "fit_seconds" or "rows_per_second".
     """
-    check_metrics(trials, [metric])
+    metrics_of(trials, [metric])
     ax = own_axes(ax)
     groups = trials.groupby("detector", sort=False)
     points = groups[[metric, cost]].mean().join(groups[["floor", "sound"]].all())
@@ -175,35 +142,25 @@ def speed(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc", c
         blank(ax, "undefined, or not measured")
         return ax
     sound = points[points["sound"]]
-    detectors = front(sound[~sound["floor"]], cost, metric)
-    every = front(sound, cost, metric)
-    where = "post" if cost == "fit_seconds" else "pre"
+    every, detectors = front(sound, cost, metric), front(sound[~sound["floor"]], cost, metric)
+    where: Literal["post", "pre"] = "post" if cost == "fit_seconds" else "pre"
     for name, corners, colour, dashes in (
         ("front", every, VERMILLION, "-"),
         ("front of the detectors", detectors, BLUE, ":"),
     ):
         shown = corners.sort_values(cost)
-        ax.step(shown[cost], shown[metric], where=where, color=colour, ls=dashes, lw=0.9, label=name, zorder=2)  # type: ignore[arg-type]
+        ax.step(shown[cost], shown[metric], where=where, color=colour, ls=dashes, lw=0.9, label=name, zorder=2)
     for label, row in points.iterrows():
         colour = GREY if row["floor"] else BLUE
-        ax.errorbar(
-            row[cost],
-            row[metric],
-            yerr=row["std"],
-            fmt="s" if row["floor"] else "o",
-            color=colour,
-            markerfacecolor=colour if row["sound"] else "none",
-            markersize=4,
-            ecolor=GRID,
-            elinewidth=0.8,
-            label=plain(str(label)),
-            zorder=3,
-        )
+        look: dict[str, Any] = {"fmt": "s" if row["floor"] else "o", "color": colour, "markersize": 4, "zorder": 3}
+        look |= {"markerfacecolor": colour if row["sound"] else "none", "ecolor": GRID, "elinewidth": 0.8}
+        at, name = (row[cost], row[metric]), plain(str(label))
+        ax.errorbar(*at, yerr=row["std"], label=name, **look)
         if len(points) <= _FEW or label in every.index or label in detectors.index:
-            ax.annotate(plain(str(label)), (row[cost], row[metric]), (4, 3), textcoords="offset points", fontsize=6)
+            ax.annotate(name, at, (4, 3), textcoords="offset points", fontsize=6)
     ax.set_xscale("log")
     ax.margins(x=0.15, y=0.1)
-    ax.set_xlabel(TITLES[cost])
-    ax.set_ylabel(TITLES.get(metric, metric))
+    ax.set_xlabel(_TITLES[cost])
+    ax.set_ylabel(_TITLES.get(metric, metric.upper()))
     ax.grid(visible=True)
     return ax
