@@ -12,6 +12,7 @@ from tests.helpers.trials import DISTANCE, SENSORS, WARM_UP, drawn
 from tsadbench import UsageError
 from tsadbench.analysis.sensor_graph import SensorGraph
 from tsadbench.base.protocol import Threshold
+from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.reporting.figures import density, graph, seeds, threshold, trial_frame
 from tsadbench.results.trial_result import TrialResult
 
@@ -70,20 +71,22 @@ class TestDensities:
 
 class TestThreshold:
     def test_points_and_tail_are_those_of_the_training_scores(self, plant, figure):
-        ((scores, quantiles, levels),) = threshold(plant.of(DISTANCE), figure)
+        ((scores, levels),) = threshold(plant.of(DISTANCE), figure)
         arrays = plant.arrays(DISTANCE)
         training = np.concatenate([arrays[f"train/all/{name}"][WARM_UP:] for name in ("a", "b")])
         found = plant.of(DISTANCE)[0].record.thresholds[0].threshold
         over = np.sort(training[training > found.t]) - found.t
         assert found.status in ("ok", "clamped")
-        expected, shown = quantiles.lines[0].get_xydata().T
-        np.testing.assert_allclose(shown, over)
-        tail = genpareto(found.gamma, scale=found.sigma)
-        np.testing.assert_allclose(tail.cdf(expected), (np.arange(len(over)) + 0.5) / len(over))
+        periods, shown = levels.lines[0].get_xydata()[-len(over) :].T
+        np.testing.assert_allclose(shown - found.t, over)
+        np.testing.assert_allclose(periods[-1], 2 * len(training), err_msg="the largest is exceeded once in 2n rows")
         (star,) = (line for line in levels.lines if line.get_marker() == "*")
         np.testing.assert_allclose(star.get_xydata(), [[1 / found.q, found.value]])
         tail_line = next(line for line in levels.lines if len(line.get_xdata()) == 200)
         rows, level = tail_line.get_xydata().T
+        tail = genpareto(found.gamma, scale=found.sigma)
+        share = len(over) / len(training)
+        np.testing.assert_allclose(tail.sf(level - found.t) * share, 1 / rows)
         assert np.interp(np.log(1 / found.q), np.log(rows), level) == pytest.approx(found.value, rel=1e-3)
         assert {float(line.get_xdata()[0]) for line in scores.lines} == {found.value}
         assert found.t in {float(line.get_ydata()[0]) for line in levels.lines if len(line.get_ydata()) == 2}
@@ -100,20 +103,21 @@ class TestThreshold:
         ],
         ids=["fixed", "degenerate", "quantile"],
     )
-    def test_without_a_tail_the_panels_say_why(self, plant, figure, found):
+    def test_without_a_tail_the_title_says_why(self, plant, figure, found):
         result = plant.altered(DISTANCE, lambda name, values: values, threshold=found)
-        ((_, quantiles, _),) = threshold([result], figure)
-        assert quantiles.texts[0].get_text()
+        ((_, levels),) = threshold([result], figure)
+        assert len(levels.texts) == (found.method == "fixed")
         assert found.status in figure.subfigs[0].get_suptitle()
         assert drawn(figure).std() > 0
 
 
 class TestSeeds:
     def test_dots_are_the_records(self, plant, figure):
-        ax = seeds(trial_frame(plant.records, "overall"), figure.add_subplot(), "auroc")
-        by_label = {}
+        board = Leaderboard.from_records(plant.records, ["overall"])
+        ax = seeds(trial_frame(board), figure.add_subplot(), "auroc")
+        by_label = {label: [] for label in board.frame["detector"]}
         for record in plant.records:
-            by_label.setdefault(record.label, []).append(record.splits["overall"].metrics["auroc"])
+            by_label[record.label].append(record.splits["overall"].metrics["auroc"])
         dots = {int(line.get_ydata()[0]): line.get_xdata() for line in ax.lines if line.get_marker() == "o"}
         for place, values in enumerate(by_label.values()):
             np.testing.assert_allclose(dots[place], values)

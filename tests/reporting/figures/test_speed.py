@@ -9,7 +9,8 @@ import pytest
 
 from tests.helpers.records import record
 from tests.helpers.trials import drawn
-from tsadbench.reporting.figures import draw_speed, trial_frame
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.reporting.figures import draw_trials, trial_frame
 
 
 def made(label, seed=0, *, fit=1.0, rows=1000, auprc=0.5, **changes):
@@ -33,7 +34,7 @@ RECORDS = [
 
 
 def panels(figure, *metrics, records=RECORDS, split="overall"):
-    return draw_speed(trial_frame(records, split), metrics, figure)
+    return draw_trials("speed", trial_frame(Leaderboard.from_records(records, [split])), metrics, figure)
 
 
 def points(axes):
