@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import commands
@@ -21,6 +22,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from tsadbench.reporting import pages, tables
+
+# Where the first page has the results, and the page that lists all tables: those of the data sets follow it.
+RESULTS, ALL_TABLES = "<!-- results -->", f"{pages.FOLDER}/index.md"
+# Style sheets and scripts that the report has too.
+ASSETS = ("tables.css", "tables.js")
 # The page that lists the commands: theirs follow it in the navigation.
 LISTING = f"{commands.FOLDER}/README.md"
 _FENCED = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.M | re.S)
@@ -98,22 +105,45 @@ def _notebook(page: str) -> str | None:
     return f"{page.removesuffix('.md')}.ipynb" if folder == "tutorials" and name != "README.md" else None
 
 
+@cache
+def results(docs: str) -> pages.Tables:
+    """Return the committed tables."""
+    return pages.read_tables(Path(docs).parent / "leaderboards")
+
+
+@cache
+def table_pages(docs: str) -> dict[str, str]:
+    """Return the pages of tables and detectors."""
+    return pages.pages(results(docs))
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put a page for each command below the page that lists them."""
+    """Put the pages of commands and of data sets below the pages that list them."""
+    datasets = [path for path in table_pages(config.docs_dir) if posixpath.dirname(path) == pages.FOLDER]
+    below = {LISTING: [LISTING, *commands.pages()], ALL_TABLES: datasets}
 
     def filled(entry: object) -> object:
         if isinstance(entry, list):
             return [filled(one) for one in entry]
         if isinstance(entry, dict):
-            return {name: [one, *commands.pages()] if one == LISTING else filled(one) for name, one in entry.items()}
+            return {
+                name: below[one] if isinstance(one, str) and one in below else filled(one)
+                for name, one in entry.items()
+            }
         return entry
 
     config.nav = filled(config.nav)
+    config.extra_css.insert(0, "assets/tables.css")
+    config.extra_javascript.append("assets/tables.js")
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the commands and the notebooks."""
+    """Add the pages of the commands and of the tables, and the notebooks."""
+    for name in ASSETS:
+        files.append(File.generated(config, f"assets/{name}", content=str(tables.source(name))))
+    for path, text in table_pages(config.docs_dir).items():
+        files.append(File.generated(config, path, content=text))
     if LISTING in files.src_uris:
         for path, text in commands.pages().items():
             files.append(File.generated(config, path, content=text))
@@ -126,10 +156,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links that leave docs/ to the repository, and name what the site alone has."""
     path = page.file.src_uri
+    if path.startswith(f"{pages.FOLDER}/"):
+        return markdown
     shown = {file.src_uri for file in files if file.inclusion.is_included()}
     text = Links(Path(config.docs_dir).parent, shown).rewritten(markdown, path)
     if path == LISTING:
         text = commands.linked(text)
+    if RESULTS in text:
+        page.meta["hide"] = ["navigation", "toc"]
+        text = text.replace(RESULTS, pages.first_page(results(config.docs_dir)))
     if notebook := _notebook(path):
         text += f"\n\n[This page as a notebook]({posixpath.basename(notebook)})\n"
     return text

@@ -42,7 +42,6 @@ def _load(name):
         ("roc", ["--split", "valve2"]),
         ("precision-recall", ["--detector", "t2"]),
         ("recording", ["--recording", "valve1/3", "--detector", "t2"]),
-        ("densities", ["--seed", "1"]),
         ("threshold", ["--detector", "t2", "--recording", "leak/3"]),
         ("seeds", ["--metric", "mcc", "--metric", "auroc"]),
         ("speed", ["--metric", "mcc", "--metric", "auroc"]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,30 +45,19 @@ def reported_data(name: str, seed: int) -> LabelledDataset:
 
 @dataclass(frozen=True)
 class Reported:
-    """A store, its data sets by name, the report of it, and what that holds."""
+    """A store, its data sets by name, and the report of it."""
 
     store: Store
     data: dict[str, LabelledDataset]
     file: Path
-    content: dict
 
 
 def reported(folder: Path) -> Reported:
     """Run the detectors on both data sets and write the report."""
-    from tsadbench.reporting.html.build import write_report
+    from tsadbench.reporting.report import write_report
 
     store = Store.create(folder / "runs")
     data = {name: reported_data(name, seed) for name, seed in (("plant", 1), ("mill", 2))}
     for one in data.values():
         run_plan(make_plan(list(DETECTORS), dataset=one, floors=False, seeds=2, contributions=True), store)
-    file = write_report(store, data.__getitem__, folder / "report", stability=True)
-    return Reported(store, data, file, held_content(file))
-
-
-def held_content(file: Path) -> dict:
-    """Return what a page holds, as its script reads it."""
-    html = file.read_text(encoding="utf-8")
-    held = re.search(r'<script type="application/json" id="content">(.*?)</script>', html, re.DOTALL)
-    assert held is not None
-    assert "<" not in held[1]
-    return json.loads(held[1])
+    return Reported(store, data, write_report(store, data.__getitem__, folder / "report"))

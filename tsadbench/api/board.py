@@ -123,10 +123,9 @@ class Board(Leaderboard):
         path
             The folder to write ``index.html`` into.
         detectors
-            Labels of those whose curves and series the page has (default: all of a small store, the best of a large
-            one).
+            Labels of those whose curves and recordings the page has (default: the best by AUPRC and the best floor).
         best
-            How many detectors of each metric are the best; 0: all.
+            How many detectors that are, 12 by default; 0: all.
 
         Returns
         -------
@@ -144,7 +143,7 @@ class Board(Leaderboard):
             raise UsageError(f"path: expected a folder, in which index.html is written, found {path!r}")
         if Path(path).suffix.lower() in (".html", ".htm") or Path(path).is_file():
             raise UsageError(f"path: expected a folder, in which index.html is written, found {str(path)!r}")
-        from tsadbench.reporting.html.build import write_report
+        from tsadbench.reporting.report import write_report
 
         return write_report(
             self._scores("report"),

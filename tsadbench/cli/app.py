@@ -26,7 +26,6 @@ from tsadbench.cli import (
     run,
     runs,
     score,
-    site,
     tune,
     verify,
 )
@@ -48,7 +47,6 @@ _GROUPS: dict[str, dict[Any, str]] = {
         compare.compare: "Compare detectors, session by session, with intervals.",
         rank.rank: "Rank detectors, on one data set or over several.",
         report.report: "Write a store as one page: tables, figures, recordings.",
-        site.site: "Write the leaderboards as static pages.",
         plot.plot: "Draw a figure for a paper.",
         explain.explain: "Explain a detector's alarms on one recording.",
     },

@@ -60,4 +60,4 @@ def explain(
         from tsadbench.cli.plot import write_figure
         from tsadbench.reporting import figures
 
-        write_figure(figure, lambda page: figures.explanation(result, explained, figure=page))
+        write_figure(figure, lambda page: figures.explanation(result, explained, page))

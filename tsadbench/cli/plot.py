@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tsadbench.leaderboard.selection import Selection
     from tsadbench.results.trial_result import TrialResult
 
-Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "densities", "threshold", "seeds", "speed", "graph"]
+Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "threshold", "seeds", "speed", "graph"]
 
 
 def plot(
@@ -70,9 +70,7 @@ def plot(
 
     - recording: one recording's sensors, label, scores, thresholds, flags and stored contributions on one time axis
 
-    - densities: scores of training, normal and anomalous rows, with the threshold
-
-    - threshold: how well the Peaks-over-Threshold tail fits: excesses, quantiles, return levels
+    - threshold: where scores lie beside the threshold, how well the Peaks-over-Threshold tail fits, return levels
 
     - seeds: metrics seed by seed, beside the floors
 
@@ -126,23 +124,26 @@ def _draw(
     from tsadbench.analysis.sensor_graph import sensor_graph
     from tsadbench.reporting import figures
 
+    split = selection.split
     match kind:
         case "roc" | "precision-recall":
             page.set_size_inches(6.2, 3.9)
             curves = figures.roc if kind == "roc" else figures.precision_recall
-            curves(selection.results(), selection.split, axes=page.add_subplot())
+            curves(selection.results(), page.add_subplot(), split)
         case "recording":
-            figures.recording(selection.results(one_each=True), recording or "", figure=page)
-        case "densities":
-            figures.densities(selection.results(one_each=True), selection.split, figure=page)
+            figures.recording(selection.results(one_each=True), recording or "", page)
         case "threshold":
-            figures.threshold(selection.results(one_each=True), recording, figure=page)
-        case "seeds":
-            figures.seeds(selection.rows, metrics, figure=page)
-        case "speed":
-            figures.speed(selection.rows, metrics, figure=page)
+            figures.threshold(selection.results(one_each=True), page, split, recording)
+        case "seeds" | "speed":
+            from tsadbench.leaderboard.board import Leaderboard
+
+            records = [record for row in selection.rows for record in row.records]
+            trials = figures.trial_frame(Leaderboard.from_records(records, [split]))
+            figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, page)
+            first = selection.rows[0].first
+            page.suptitle(f"{first.dataset} · {split} · protocol {first.rules}", x=0.01, ha="left", parse_math=False)
         case "graph":
-            figures.graph(sensor_graph(_with_graph(selection, named=named)), figure=page)
+            figures.graph(sensor_graph(_with_graph(selection, named=named)), page)
 
 
 def _with_graph(selection: Selection, *, named: bool) -> TrialResult:

@@ -90,9 +90,9 @@ def rank(
             raise UsageError(
                 "--figure draws a ranking over several data sets; here no two detectors have ranks on several"
             )
-        from tsadbench.reporting.figures.suites import draw  # needs matplotlib
+        from tsadbench.reporting.figures.significance import draw_ranking  # needs matplotlib
 
-        draw(found.over_all[0], figure)
+        draw_ranking(found.over_all[0], figure)
     typer.echo(found.text(form, table_width()), nl=False)
 
 
@@ -122,13 +122,13 @@ def require_figure(file: Path) -> None:
 def _write_suite(ranks: Ranks, ranking: Ranking, folder: Path) -> None:
     """Write ``rank.md``, ``rank.csv`` and ``rank.svg``; the first has the rankings of its data sets too."""
     from tsadbench.analysis.significance.rank import joined
-    from tsadbench.reporting.figures.suites import draw
+    from tsadbench.reporting.figures.significance import draw_ranking
     from tsadbench.utils.files import write_file
 
     keys = ["dataset", "split"]
     parts = set(ranking.datasets[keys].itertuples(index=False, name=None))
     single = [one for one in ranks.rankings if {*one.datasets[keys].itertuples(index=False, name=None)} <= parts]
-    picture = f"![Mean ranks, and which row is better than which on how many data sets]({FIGURE})\n"
+    picture = f"![Mean ranks with their 90 % intervals]({FIGURE})\n"
     write_file(folder / MARKDOWN, f"{ranking.to_markdown()}\n{picture}\n{joined(single, ()).to_markdown()}")
     write_file(folder / CSV, ranking.to_csv())
-    draw(ranking, folder / FIGURE)
+    draw_ranking(ranking, folder / FIGURE)

@@ -31,7 +31,7 @@ def markers(axes):
 
 
 def test_roc_of_one_seed_is_scikit_learns(plant, figure):
-    axes = roc(plant.of(DISTANCE), axes=figure.add_subplot())
+    axes = roc(plant.of(DISTANCE), ax=figure.add_subplot())
     scores, truth, threshold = pooled(plant, DISTANCE)
     false_alarms, recall, _ = roc_curve(truth, scores, drop_intermediate=False)
     np.testing.assert_allclose(line(axes, DISTANCE).get_xydata(), np.stack([false_alarms, recall], axis=1))
@@ -46,7 +46,7 @@ def test_roc_of_one_seed_is_scikit_learns(plant, figure):
 
 
 def test_precision_recall_steps_enclose_the_average_precision(plant, figure):
-    axes = precision_recall(plant.of(DISTANCE), axes=figure.add_subplot())
+    axes = precision_recall(plant.of(DISTANCE), ax=figure.add_subplot())
     scores, truth, threshold = pooled(plant, DISTANCE)
     shown = line(axes, DISTANCE)
     assert shown.get_drawstyle() == "steps-pre"
@@ -63,7 +63,7 @@ def test_precision_recall_steps_enclose_the_average_precision(plant, figure):
     ("draw", "metric"), [(roc, roc_auc_score), (precision_recall, average_precision_score)], ids=["roc", "pr"]
 )
 def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
-    axes = draw(plant.of("random"), axes=figure.add_subplot())
+    axes = draw(plant.of("random"), ax=figure.add_subplot())
     shown = line(axes, "random")
     assert shown.get_linestyle() == "--", "floors are dashed"
     areas = [metric(truth, scores) for scores, truth, _ in (pooled(plant, "random", seed) for seed in range(3))]
@@ -87,7 +87,7 @@ def test_rows_without_a_score_count_as_the_worst_case(plant, figure):
             values[95:120] = np.nan
         return values
 
-    axes = roc([plant.altered(DISTANCE, change)], axes=figure.add_subplot())
+    axes = roc([plant.altered(DISTANCE, change)], ax=figure.add_subplot())
     scores, truth, _ = pooled(plant, DISTANCE)
     gone = np.concatenate([(np.arange(240) >= 95) & (np.arange(240) < 120)] * 3).reshape(3, 240)[:, WARM_UP:].ravel()
     scores = np.where(gone, np.where(truth, scores.min() - 1, scores.max() + 1), scores)
@@ -96,7 +96,7 @@ def test_rows_without_a_score_count_as_the_worst_case(plant, figure):
 
 
 def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, figure):
-    axes = roc(many_fits.of(DISTANCE), axes=figure.add_subplot())
+    axes = roc(many_fits.of(DISTANCE), ax=figure.add_subplot())
     shown = line(axes, DISTANCE)
     recorded = many_fits.of(DISTANCE)[0].record.splits["overall"].metrics["auroc"]
     arrays = many_fits.arrays(DISTANCE)
@@ -107,6 +107,6 @@ def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, fig
 
 
 def test_constant_scores_are_the_diagonal(plant, figure):
-    axes = roc(plant.of("all-positive"), axes=figure.add_subplot())
+    axes = roc(plant.of("all-positive"), ax=figure.add_subplot())
     np.testing.assert_array_equal(line(axes, "all-positive").get_xydata(), [[0, 0], [1, 1]])
     np.testing.assert_array_equal(markers(axes)[0].get_xydata(), [[1, 1]])

@@ -12,12 +12,11 @@ from tests.helpers.trials import DISTANCE, SENSORS, WARM_UP, drawn
 from tsadbench import UsageError
 from tsadbench.analysis.sensor_graph import SensorGraph
 from tsadbench.base.protocol import Threshold
-from tsadbench.leaderboard.ranking import ranked_rows
-from tsadbench.reporting.figures import densities, density, graph, seeds, threshold
-from tsadbench.reporting.html.curves import densities as packed_densities
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.reporting.figures import density, graph, seeds, threshold, trial_frame
 from tsadbench.results.trial_result import TrialResult
 
-GROUPS = ("training", "normal test rows", "anomalous test rows")
+GROUPS = ("threshold's normal rows", "normal test rows", "anomalous test rows")
 
 
 def heights(axes):
@@ -31,7 +30,7 @@ def heights(axes):
 
 class TestDensities:
     def test_each_group_is_a_share_of_its_rows(self, plant, figure):
-        axes = density(plant.of(DISTANCE)[0], axes=figure.add_subplot())
+        axes = density(plant.of(DISTANCE)[0], ax=figure.add_subplot())
         arrays = plant.arrays(DISTANCE)
         limit = plant.threshold(DISTANCE)
         (line,) = (one for one in axes.lines if one.get_label() == "threshold")
@@ -52,14 +51,14 @@ class TestDensities:
         first, *others = record.thresholds
         negative = replace(first, threshold=replace(first.threshold, value=-1.0))
         result = TrialResult(replace(record, thresholds=(negative, *others)), many_fits.store, many_fits.data)
-        axes = density(result, axes=figure.add_subplot())
+        axes = density(result, ax=figure.add_subplot())
         assert "share no scale" in axes.texts[0].get_text()
-        assert DISTANCE in axes.get_title("left")
-        assert packed_densities(result, "overall") is None
 
     def test_constant_and_missing_scores(self, plant, figure):
         same = plant.altered(DISTANCE, lambda name, values: np.full_like(values, 2.0))
-        assert len(densities([same, *plant.of("all-positive")], figure=figure)) == 2
+        upper, lower = figure.subplots(2)
+        density(same, upper)
+        density(plant.of("all-positive")[0], lower)
         assert drawn(figure).std() > 0
 
         def first_rows_alone(name, values):
@@ -67,29 +66,30 @@ class TestDensities:
 
         none = plant.altered(DISTANCE, first_rows_alone)
         with pytest.raises(UsageError, match="'overall'"):
-            density(none, axes=figure.add_subplot())
+            density(none, ax=figure.add_subplot())
 
 
 class TestThreshold:
     def test_points_and_tail_are_those_of_the_training_scores(self, plant, figure):
-        ((excesses, quantiles, levels),) = threshold(plant.of(DISTANCE), figure=figure)
+        ((scores, levels),) = threshold(plant.of(DISTANCE), figure)
         arrays = plant.arrays(DISTANCE)
         training = np.concatenate([arrays[f"train/all/{name}"][WARM_UP:] for name in ("a", "b")])
         found = plant.of(DISTANCE)[0].record.thresholds[0].threshold
         over = np.sort(training[training > found.t]) - found.t
         assert found.status in ("ok", "clamped")
-        expected, shown = quantiles.lines[0].get_xydata().T
-        np.testing.assert_allclose(shown, over)
-        tail = genpareto(found.gamma, scale=found.sigma)
-        np.testing.assert_allclose(tail.cdf(expected), (np.arange(len(over)) + 0.5) / len(over))
+        periods, shown = levels.lines[0].get_xydata()[-len(over) :].T
+        np.testing.assert_allclose(shown - found.t, over)
+        np.testing.assert_allclose(periods[-1], 2 * len(training), err_msg="the largest is exceeded once in 2n rows")
         (star,) = (line for line in levels.lines if line.get_marker() == "*")
         np.testing.assert_allclose(star.get_xydata(), [[1 / found.q, found.value]])
         tail_line = next(line for line in levels.lines if len(line.get_xdata()) == 200)
         rows, level = tail_line.get_xydata().T
+        tail = genpareto(found.gamma, scale=found.sigma)
+        share = len(over) / len(training)
+        np.testing.assert_allclose(tail.sf(level - found.t) * share, 1 / rows)
         assert np.interp(np.log(1 / found.q), np.log(rows), level) == pytest.approx(found.value, rel=1e-3)
-        verticals = {float(line.get_xdata()[0]) for line in excesses.lines if len(line.get_xdata()) == 2}
-        assert verticals == {found.t, found.value}
-        assert sum(patch.get_height() * patch.get_width() for patch in excesses.patches) == pytest.approx(1.0)
+        assert {float(line.get_xdata()[0]) for line in scores.lines} == {found.value}
+        assert found.t in {float(line.get_ydata()[0]) for line in levels.lines if len(line.get_ydata()) == 2}
         title = figure.subfigs[0].get_suptitle()
         assert f"{len(over)} of {len(training)} training scores" in title
         assert drawn(figure).std() > 0
@@ -103,27 +103,28 @@ class TestThreshold:
         ],
         ids=["fixed", "degenerate", "quantile"],
     )
-    def test_without_a_tail_the_panels_say_why(self, plant, figure, found):
+    def test_without_a_tail_the_title_says_why(self, plant, figure, found):
         result = plant.altered(DISTANCE, lambda name, values: values, threshold=found)
-        ((_, quantiles, _),) = threshold([result], figure=figure)
-        assert quantiles.texts[0].get_text()
+        ((_, levels),) = threshold([result], figure)
+        assert len(levels.texts) == (found.method == "fixed")
         assert found.status in figure.subfigs[0].get_suptitle()
         assert drawn(figure).std() > 0
 
 
 class TestSeeds:
     def test_dots_are_the_records(self, plant, figure):
-        rows = ranked_rows(plant.records, "overall")
-        auroc, *_ = seeds(rows, figure=figure)
-        dots = {int(line.get_ydata()[0]): line.get_xdata() for line in auroc.lines if line.get_marker() == "o"}
-        for place, row in enumerate(rows):
-            expected = [record.splits["overall"].metrics["auroc"] for record in row.records]
-            np.testing.assert_allclose(dots[place], expected)
-        assert len(dots[[row.label for row in rows].index("random")]) == 3
-        (best,) = (line for line in auroc.lines if line.get_label() == "best floor")
-        means = [np.mean([r.splits["overall"].metrics["auroc"] for r in row.records]) for row in rows if row.floor]
-        assert set(best.get_xdata()) == {max(means)}
-        assert [text.get_text() for text in auroc.get_yticklabels()] == [row.label for row in rows]
+        board = Leaderboard.from_records(plant.records, ["overall"])
+        ax = seeds(trial_frame(board), figure.add_subplot(), "auroc")
+        by_label = {label: [] for label in board.frame["detector"]}
+        for record in plant.records:
+            by_label[record.label].append(record.splits["overall"].metrics["auroc"])
+        dots = {int(line.get_ydata()[0]): line.get_xdata() for line in ax.lines if line.get_marker() == "o"}
+        for place, values in enumerate(by_label.values()):
+            np.testing.assert_allclose(dots[place], values)
+        (best,) = (line for line in ax.lines if line.get_label() == "best floor")
+        floors = {record.label for record in plant.records if record.floor}
+        assert set(best.get_xdata()) == {max(np.mean(by_label[label]) for label in floors)}
+        assert [text.get_text() for text in ax.get_yticklabels()] == list(by_label)
 
 
 class TestGraph:
@@ -144,7 +145,7 @@ class TestGraph:
         np.testing.assert_array_equal(fitted.adjacency_, matrix)
         np.testing.assert_array_equal(fitted.node_weights_, weights)
         found = SensorGraph("dprgm", "dprgm", SENSORS, plant.data.dataset.prior, matrix, weights)
-        _, shown, bars = graph(found, figure=figure)
+        _, shown, bars = graph(found, figure)
         np.testing.assert_allclose(np.ma.filled(shown.images[0].get_array(), 0.0), expected)
         np.testing.assert_allclose([bar.get_width() for bar in bars.patches], weights)
         assert drawn(figure).std() > 0

@@ -70,7 +70,7 @@ def test_label_threshold_and_flags_are_the_trials(plant, figure):
 def test_heat_map_shows_the_kept_contributions(plant, figure):
     (result,) = plant.of(DISTANCE)
     kept = result.recordings["f1"].contributions
-    axes = contributions(result.recordings["f1"], axes=figure.add_subplot())
+    axes = contributions(result.recordings["f1"], ax=figure.add_subplot())
     shown = np.asarray(axes.images[0].get_array())
     np.testing.assert_allclose(shown, np.sqrt(np.maximum(kept, 0)).T.astype(float), rtol=1e-6)
     assert shown.shape == (len(SENSORS), 240)
@@ -79,7 +79,7 @@ def test_heat_map_shows_the_kept_contributions(plant, figure):
 def test_peaks_survive_the_narrowing_of_a_long_heat_map(figure):
     kept = np.full((50_000, 2), 0.01)
     kept[12_345, 1] = 400.0
-    axes = contributions(scored(np.zeros((50_000, 2)), kept=kept), axes=figure.add_subplot())
+    axes = contributions(scored(np.zeros((50_000, 2)), kept=kept), ax=figure.add_subplot())
     shown = np.asarray(axes.images[0].get_array())
     assert shown.shape[1] <= 1200
     assert shown.max() == pytest.approx(20.0)
@@ -89,7 +89,7 @@ def test_peaks_survive_the_narrowing_of_a_long_heat_map(figure):
 def test_flagged_rows_that_are_not_evaluated_are_in_no_strip(figure):
     truth = np.arange(20) % 2 == 0
     one = scored(np.zeros((20, 1)), anomalous=truth, scores=np.full(20, 9.0))
-    axes = score(replace(one, evaluated=np.arange(20) >= 12), axes=figure.add_subplot())
+    axes = score(replace(one, evaluated=np.arange(20) >= 12), ax=figure.add_subplot())
     assert (strip_rows(axes, "alarms"), strip_rows(axes, "false alarms")) == (4, 4)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.helpers.records import record
 from tests.helpers.trials import drawn
-from tsadbench.leaderboard.ranking import ranked_rows
-from tsadbench.reporting.figures import speed
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.reporting.figures import draw_trials, trial_frame
 
 
 def made(label, seed=0, *, fit=1.0, rows=1000, auprc=0.5, **changes):
@@ -34,7 +34,7 @@ RECORDS = [
 
 
 def panels(figure, *metrics, records=RECORDS, split="overall"):
-    return speed(ranked_rows(records, split), metrics, figure=figure)
+    return draw_trials("speed", trial_frame(Leaderboard.from_records(records, [split])), metrics, figure)
 
 
 def points(axes):
@@ -61,7 +61,6 @@ def test_points_are_means_over_seeds_on_logarithmic_axes(figure):
         for label, value in expected.items():
             assert found[label] == pytest.approx((value, quality[label])), label
     assert fits.get_xlabel().startswith("seconds ")
-    assert fits.get_ylabel() == "AUPRC"
     assert "per second" in rates.get_xlabel()
     assert drawn(figure).std() > 0
 
@@ -69,6 +68,7 @@ def test_points_are_means_over_seeds_on_logarithmic_axes(figure):
 def test_fronts_join_what_nothing_beats(figure):
     fits, rates = panels(figure)
     np.testing.assert_allclose(line(fits, "front").get_xydata(), [(0.01, 0.5), (1.0, 0.6), (10.0, 0.7), (100.0, 0.9)])
+    assert {text.get_text() for text in fits.texts} == set(points(fits)), "so few are all named"
     np.testing.assert_allclose(line(rates, "front").get_xydata(), [(2e3, 0.9), (2e4, 0.7), (5e5, 0.6), (1e6, 0.5)])
     without = line(rates, "front of the detectors").get_xydata()
     np.testing.assert_allclose(without, [(2e3, 0.9), (2e4, 0.7), (5e5, 0.6)])

@@ -1,16 +1,16 @@
 """Figures of stored trials with matplotlib, for papers and notebooks; `tsadbench plot` writes them to files.
 
-A function that draws one panel takes and returns matplotlib axes; one that draws several takes a figure, or a part of
-one, and returns its axes. If none is given, it creates one with pyplot, which a notebook shows. ``with style():``
-applies the project's style to everything drawn in the block.
+A function that draws one panel takes what it draws and matplotlib axes, and returns the axes; one that draws several
+takes a figure, or a part of one, and returns its axes. If none is given, it creates one with pyplot, which a notebook
+shows. ``with style():`` applies the project's style to everything drawn in the block.
 
 Examples
 --------
->>> from tsadbench.reporting.figures import roc, style
 >>> from tsadbench.leaderboard.selection import select
+>>> from tsadbench.reporting.figures import roc, style
 >>> chosen = select("runs", detectors=["dprgm", "max-z"], split="overall")  # doctest: +SKIP
 >>> with style():  # doctest: +SKIP
-...     axes = roc(chosen.results(), chosen.split)
+...     ax = roc(chosen.results(), split=chosen.split)
 """
 
 from __future__ import annotations
@@ -21,32 +21,16 @@ with extra("figures", "report"):  # for all modules of this package, which impor
     import matplotlib  # noqa: F401
 
 from tsadbench.reporting.figures.curves import precision_recall, roc
-from tsadbench.reporting.figures.densities import densities, density
 from tsadbench.reporting.figures.graph import adjacency, graph, node_weights, prior
 from tsadbench.reporting.figures.recording import contributions, explanation, recording, score, sensors
-from tsadbench.reporting.figures.seeds import seeds, seeds_of_metric
-from tsadbench.reporting.figures.speed import speed
+from tsadbench.reporting.figures.significance import critical_differences, differences, mean_ranks, sessions
 from tsadbench.reporting.figures.style import save, style
-from tsadbench.reporting.figures.threshold import threshold
+from tsadbench.reporting.figures.threshold import density, return_levels, threshold
+from tsadbench.reporting.figures.trials import draw_trials, metrics_of, seeds, speed, trial_frame
 
 __all__ = [
-    "adjacency",
-    "contributions",
-    "densities",
-    "density",
-    "explanation",
-    "graph",
-    "node_weights",
-    "precision_recall",
-    "prior",
-    "recording",
-    "roc",
-    "save",
-    "score",
-    "seeds",
-    "seeds_of_metric",
-    "sensors",
-    "speed",
-    "style",
-    "threshold",
-]
+    "adjacency", "contributions", "critical_differences", "density", "differences", "draw_trials", "explanation",
+    "graph", "mean_ranks", "metrics_of", "node_weights", "precision_recall", "prior", "recording",
+    "return_levels", "roc", "save", "score", "seeds", "sensors", "sessions", "speed", "style", "threshold",
+    "trial_frame",
+]  # fmt: skip

@@ -5,19 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
+import numpy as np
 
-from tsadbench.analysis.audit import Audit
-from tsadbench.base.dataset import LabelledDataset
-from tsadbench.reporting.figures.style import BLUE, VERMILLION, page
+from tsadbench.reporting.figures.style import BLUE, GRID, INK, VERMILLION, page, plain, style
 from tsadbench.utils.arrays import mask_runs
 
 # Colours end here, in standard deviations: one sensor far off would leave all others white.
 _FAR = 10.0
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from tsadbench.analysis.audit import Audit
+    from tsadbench.base.dataset import LabelledDataset
 
 
 def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
@@ -25,53 +28,58 @@ def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
 
     A UsageError if the ending is another, or the file cannot be written.
     """
-    height = max(4.0, 0.16 * len(data.dataset.test) + 1.5)
+    test, rows = data.dataset.test, data.labels.rows
+    recordings = {one.id: (one.n_rows, mask_runs(rows[one.id]) if one.id in rows else []) for one in test}
     tables = {table.title.partition(" (")[0]: table.frame for table in audit.tables}
-    with mpl.rc_context({"font.size": 9}), page(file, 11, height, salt=audit.dataset) as figure:
+    with style(), page(file, 11, max(4.0, 0.16 * len(test) + 1.5), salt=audit.dataset) as figure:
         anomalies, predictors, shifts = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
-        _draw_anomalies(anomalies, data)
+        events(recordings, anomalies)
         if (ranked := tables.get("What predicts the label")) is not None:
-            _draw_predictors(predictors, ranked, tables.get("AUROC by entity"))
-        _draw_shifts(shifts, tables.get("Normal test rows against training rows"))
-        figure.suptitle(f"Audit of {audit.dataset}")
+            predictions(ranked, tables.get("AUROC by entity"), predictors)
+        sensor_shifts(tables.get("Normal test rows against training rows"), shifts)
+        figure.suptitle(f"Audit of {plain(audit.dataset)}")
 
 
-def _draw_anomalies(axes: Axes, data: LabelledDataset) -> None:
-    test = data.dataset.test
-    for position, recording in enumerate(test):
-        axes.barh(position, recording.n_rows, color="#d9d9d9", height=0.8)
-        events = mask_runs(data.labels.rows[recording.id]) if recording.id in data.labels.rows else []
-        spans = [(start, stop - start) for start, stop in events]
+def events(recordings: Mapping[str, tuple[int, Sequence[tuple[int, int]]]], ax: Axes) -> Axes:
+    """Draw each recording as a bar of its rows, with its events [start, stop) in it."""
+    for place, (n_rows, of_recording) in enumerate(recordings.values()):
+        ax.barh(place, n_rows, color=GRID, height=0.8)
+        spans = [(start, stop - start) for start, stop in of_recording]
         # Edges keep an event of a few rows in sight.
-        axes.broken_barh(spans, (position - 0.4, 0.8), facecolors=VERMILLION, edgecolors=VERMILLION, linewidths=0.6)
-    axes.set_yticks(range(len(test)), [recording.id for recording in test], fontsize=6)
-    axes.invert_yaxis()
-    axes.set_title("Test recordings and their events")
-    axes.set_xlabel("row")
+        ax.broken_barh(spans, (place - 0.4, 0.8), facecolors=VERMILLION, edgecolors=VERMILLION, linewidths=0.6)
+    ax.set_yticks(range(len(recordings)), [plain(name) for name in recordings], fontsize=6)
+    ax.invert_yaxis()
+    ax.set_title("Test recordings and their events")
+    ax.set_xlabel("row")
+    return ax
 
 
-def _draw_predictors(axes: Axes, ranked: pd.DataFrame, of_entities: pd.DataFrame | None) -> None:
+def predictions(ranked: pd.DataFrame, of_entities: pd.DataFrame | None, ax: Axes) -> Axes:
+    """Draw the AUROC of rules that know nothing of faults as bars, that of each entity as a dot."""
     known = ranked.dropna(subset="AUROC")
-    axes.barh(list(known["predictor"]), list(known["AUROC"]), color=BLUE)
-    if of_entities is not None:
-        for name in known["predictor"]:
-            of_each = of_entities[name].dropna()
-            axes.plot(of_each, [name] * len(of_each), "o", color="black", markersize=2.5)
-    axes.axvline(0.5, color="black", linewidth=0.8)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_title("AUROC of what knows\nnothing of faults")
+    ax.barh(list(known["predictor"]), list(known["AUROC"]), color=BLUE)
+    for name in known["predictor"]:
+        of_each = [] if of_entities is None else of_entities[name].dropna()
+        ax.plot(of_each, [name] * len(of_each), "o", color=INK, markersize=2.5)
+    ax.axvline(0.5, color=INK, linewidth=0.8)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    ax.set_title("AUROC of what knows\nnothing of faults")
+    return ax
 
 
-def _draw_shifts(axes: Axes, shifts: pd.DataFrame | None) -> None:
+def sensor_shifts(shifts: pd.DataFrame | None, ax: Axes) -> Axes:
+    """Draw the median z-score of the normal test rows by sensor and place; shifts: sensor, where, z."""
     if shifts is None:
-        axes.set_axis_off()
-        return
+        ax.set_axis_off()
+        return ax
     z = shifts.sort_index().set_index(["sensor", "where"])["z"].unstack(sort=False).fillna(0.0)
-    furthest = float(z.abs().to_numpy().max()) or 1.0
+    values = z.to_numpy(dtype=np.float64)
+    furthest = float(np.abs(values).max()) or 1.0
     limit = min(furthest, _FAR)
-    image = axes.imshow(z, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")
-    axes.set_xticks(range(z.shape[1]), list(z.columns), rotation=90, fontsize=6)
-    axes.set_yticks(range(z.shape[0]), list(z.index), fontsize=6)
-    axes.set_title("Median z-score of\nnormal test rows")
-    axes.figure.colorbar(image, ax=axes, extend="both" if furthest > limit else "neither")
+    image = ax.imshow(values, cmap="PuOr", vmin=-limit, vmax=limit, aspect="auto")
+    ax.set_xticks(range(z.shape[1]), [plain(str(name)) for name in z.columns], rotation=90, fontsize=6)
+    ax.set_yticks(range(len(z)), [plain(str(name)) for name in z.index], fontsize=6)
+    ax.set_title("Median z-score of\nnormal test rows")
+    ax.figure.colorbar(image, ax=ax, extend="both" if furthest > limit else "neither")
+    return ax

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from tsadbench.analysis.explanation import ExplainedEvent, Explanation, duration
+from tsadbench.analysis.explanation import Explanation
 from tsadbench.base.recording import Recording
-from tsadbench.reporting.figures.rows import by_label, spans_orders
-from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, own_figure, plain
+from tsadbench.reporting.figures.style import BLUE, GRID, INK, ORANGE, VERMILLION, own_figure, plain
+from tsadbench.reporting.figures.trials import by_label, spans_orders
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
-from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs
+from tsadbench.utils.arrays import FloatArray, mask_runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # More sensors than this are drawn as a heat map: their lines could not be distinguished.
 MOST_LINES = 16
-# A heat map needs no more columns than a page has dots; a column shows the largest of its rows' values.
+# A heat map needs no more columns than a page has dots.
 _COLUMNS = 1200
 # Standard deviations at which the sensors' heat map is saturated.
 _SATURATED = 5.0
@@ -32,76 +32,49 @@ _LETTER = 0.01
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
 
 
-def recording(results: Sequence[TrialResult], name: str, *, figure: FigureBase | None = None) -> list[Axes]:
+def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | None = None) -> list[Axes]:
     """Draw one test recording: the sensors, then each detector's score, threshold and flags, below one another.
 
     The label is shaded, rows that the protocol does not evaluate are grey. A strip above a score shows the flagged
     rows, those that are normal in another colour. If a trial kept contributions, they follow as a heat map.
 
-    Parameters
-    ----------
-    results
-        Of one data set and protocol; of several seeds of a detector the first is shown.
-    name
-        The recording's id.
-    figure
-        Where to draw; by default a new one.
-
-    Returns
-    -------
-    list of Axes
-        The sensors', then for each detector its score's and, if kept, its contributions'.
-
-    Raises
-    ------
-    UsageError
-        If there is no result or no such recording.
+    The results are of one data set and protocol; of several seeds of a detector the first is shown. Returns the
+    sensors' axes, then for each detector its score's and, if kept, its contributions'. A UsageError if there is no
+    result or no recording of this name.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     scored = [result.recording(name) for result in shown]
-    sensors_height, heats_height = _heights(scored[0].recording)
-    heights = [sensors_height]
-    for one in scored:
-        heights += [1.0] if one.contributions is None else [1.0, heats_height]
+    one = scored[0].recording
+    many = one.n_sensors > MOST_LINES
+    heights = [0.075 * one.n_sensors if many else 0.4 + 0.22 * one.n_sensors]
+    heat = 0.075 * one.n_sensors if many else 0.2 + 0.12 * one.n_sensors
+    for of_detector in scored:
+        heights += [1.0] if of_detector.contributions is None else [1.0, heat]
     figure = own_figure(figure, 7.2, 1.1 + sum(heights))
-    every: list[Axes] = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[
-        :, 0
-    ].tolist()
-    sensors(scored[0], _training(shown[0], scored[0].episode), axes=every[0])
+    every: list[Axes] = figure.subplots(
+        len(heights), 1, sharex=True, squeeze=False, height_ratios=heights
+    ).ravel().tolist()  # fmt: skip
     first = shown[0].record
+    sensors(scored[0], every[0], _training(shown[0], scored[0].episode))
     every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}")
     rest = iter(every[1:])
-    for result, one in zip(shown, scored, strict=True):
-        axes = score(one, axes=next(rest))
-        axes.set_title(f"{plain(result.record.label)}, seed {result.record.seed}")
-        if one.contributions is not None:
-            contributions(one, axes=next(rest))
-    unit = time_axis(scored[0].recording)[1]
+    for result, of_detector in zip(shown, scored, strict=True):
+        score(of_detector, next(rest)).set_title(f"{plain(result.record.label)}, seed {result.record.seed}")
+        if of_detector.contributions is not None:
+            contributions(of_detector, next(rest))
+    unit = time_axis(one)[1]
     every[-1].set_xlabel(unit if unit == "row" else f"{unit} since the first row")
     figure.legend(handles=_legend(scored), loc="outside lower center", ncols=6, handlelength=1.6)
     return every
 
 
-def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBase | None = None) -> list[Axes]:
+def explanation(result: TrialResult, explained: Explanation, figure: FigureBase | None = None) -> list[Axes]:
     """Draw a recording as one detector saw it, with a line at each event's first flagged row and the alarm's delay.
 
-    A delay that would be written over the one before it is left out.
-
-    Parameters
-    ----------
-    result
-        The trial.
-    explained
-        Its explanation (`tsadbench.analysis.explanation.explain`).
-    figure
-        Where to draw; by default a new one.
-
-    Returns
-    -------
-    list of Axes
-        The sensors', the score's and, if kept, the contributions'.
+    A delay that would be written over the one before it is left out. Parameters and axes as for `recording`;
+    ``explained`` comes from `tsadbench.analysis.explanation.explain`.
     """
-    every = recording([result], explained.recording, figure=figure)
+    every = recording([result], explained.recording, figure)
     every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
     time, _ = time_axis(result.recording(explained.recording).recording)
     free_from = -np.inf
@@ -109,104 +82,99 @@ def explanation(result: TrialResult, explained: Explanation, *, figure: FigureBa
         if event.first_alarm is None:
             continue
         at = time[event.first_alarm["row"]]
-        for axes in every:
-            axes.axvline(at, color="black", linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
-        text = f" first alarm{_late(event)}"
+        for ax in every:
+            ax.axvline(at, color=INK, linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
+        late = f", +{event.delay_rows} rows" if event.delay_rows is not None else ""
+        if event.delay_seconds is not None:
+            late = f", +{event.delay_seconds:,.0f} s"
+        text = f" first alarm{late}"
         if at >= free_from:
             every[0].annotate(text, (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7)
             free_from = at + len(text) * _LETTER * np.ptp(every[0].get_xlim())
     return every
 
 
-def _late(event: ExplainedEvent) -> str:
-    if event.delay_rows is None:
-        return ""
-    return f", +{event.delay_rows} rows" if event.delay_seconds is None else f", +{duration(event.delay_seconds)}"
-
-
-def sensors(scored: ScoredRecording, training: FloatArray | None = None, *, axes: Axes) -> Axes:
+def sensors(scored: ScoredRecording, ax: Axes, training: FloatArray | None = None) -> Axes:
     """Draw the sensors: up to 16 as lines above one another, each over its own range; more of them as a heat map.
 
-    Parameters
-    ----------
-    scored
-        The recording.
-    training
-        Training rows [n_rows, n_sensors]: the heat map shows how many of their standard deviations a value lies
-        from their mean; by default the recording's own rows.
-    axes
-        Where to draw.
+    It shows how many standard deviations of the training rows, [n_rows, n_sensors], a value lies from their mean; by
+    default of the recording's own rows.
     """
     one = scored.recording
     time, _ = time_axis(one)
-    names = [plain(name, 24) for name in one.sensors]
     if one.n_sensors > MOST_LINES:
         known = one.values if training is None else training
         deviation = known.std(axis=0)
         z = (one.values - known.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-        _heat(axes, one, np.clip(z, -_SATURATED, _SATURATED), names, "PuOr_r", _SATURATED)
-        axes.images[0].axes.figure.colorbar(
-            axes.images[0], ax=axes, label="z-score" if training is not None else "own z-score", shrink=0.5, pad=0.01
-        )
-        return axes
-    shade(scored, axes)
+        _heat(ax, one, np.clip(z, -_SATURATED, _SATURATED), "PuOr_r", -_SATURATED, _SATURATED)
+        label = "z-score" if training is not None else "own z-score"
+        ax.figure.colorbar(ax.images[0], ax=ax, label=label, shrink=0.5, pad=0.01)
+        return ax
+    shade(scored, ax)
     low, high = one.values.min(axis=0), one.values.max(axis=0)
     spread = np.where(high > low, high - low, 1.0)
     scaled = np.where(high > low, (one.values - low) / spread, 0.5) * 0.84 + 0.08
+    n = one.n_sensors
     for place, values in enumerate(scaled.T):
-        axes.plot(time, values + len(names) - 1 - place, color="0.15", linewidth=0.6)
-    axes.set_yticks([len(names) - 0.5 - place for place in range(len(names))], names)
-    axes.set_ylim(0, len(names))
-    axes.tick_params(axis="y", length=0)
-    return axes
+        ax.plot(time, values + n - 1 - place, color=INK, linewidth=0.6)
+    ax.set_yticks([n - 0.5 - place for place in range(n)], [plain(name, 24) for name in one.sensors])
+    ax.set_ylim(0, n)
+    ax.tick_params(axis="y", length=0)
+    return ax
 
 
-def score(scored: ScoredRecording, *, axes: Axes) -> Axes:
+def score(scored: ScoredRecording, ax: Axes) -> Axes:
     """Draw a detector's score with its threshold (dashed), and the flagged rows as a strip above.
 
     The axis is logarithmic if scores span orders of magnitude.
     """
-    time, _ = time_axis(scored.recording)
-    shade(scored, axes)
+    shade(scored, ax)
     values = scored.scores
-    axes.plot(time, values, color=BLUE, linewidth=0.8, label="score", zorder=3)
-    axes.axhline(scored.threshold, color="black", linestyle="--", linewidth=0.9, label="threshold", zorder=4)
+    ax.plot(time_axis(scored.recording)[0], values, color=BLUE, linewidth=0.8, label="score", zorder=3)
+    ax.axhline(scored.threshold, color=INK, linestyle="--", linewidth=0.9, label="threshold", zorder=4)
     present = values[~np.isnan(values)]
     if spans_orders(present, scored.threshold):
-        axes.set_yscale("log", nonpositive="mask")
+        ax.set_yscale("log", nonpositive="mask")
         lowest = float(np.quantile(present[present > 0], 0.002))
-        axes.set_ylim(min(lowest, scored.threshold) / 1.5, float(max(present.max(), scored.threshold)) * 1.5)
+        ax.set_ylim(min(lowest, scored.threshold) / 1.5, float(max(present.max(), scored.threshold)) * 1.5)
     else:
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.margins(y=0.08)
-    _strip(axes, scored, scored.flagged & ~scored.anomalous & scored.evaluated, VERMILLION, "false alarms")
-    _strip(axes, scored, scored.flagged & scored.anomalous & scored.evaluated, BLUE, "alarms")
-    return axes
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.margins(y=0.08)
+    edges = edges_of(scored.recording)
+    counted = scored.flagged & scored.evaluated
+    for rows, colour, name in (
+        (counted & ~scored.anomalous, VERMILLION, "false alarms"),
+        (counted & scored.anomalous, BLUE, "alarms"),
+    ):
+        spans = [(edges[start], edges[stop] - edges[start]) for start, stop in mask_runs(rows)]
+        where: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False}
+        if spans:
+            ax.broken_barh(spans, (1.02, 0.06), facecolor=colour, linewidth=0, gid=name, **where)
+    return ax
 
 
-def contributions(scored: ScoredRecording, *, axes: Axes) -> Axes:
+def contributions(scored: ScoredRecording, ax: Axes) -> Axes:
     """Draw each sensor's contribution to the score as a heat map; nothing if contributions were not kept.
 
     Colours show the square root of a contribution, cut at the largest hundredth, so that an outlier hides nothing.
     """
     if scored.contributions is None:
-        return axes
-    names = [plain(name, 24) for name in scored.recording.sensors]
+        return ax
     values = np.sqrt(np.nan_to_num(np.maximum(scored.contributions, 0.0)).astype(np.float64))
     top = float(np.quantile(values, 0.99)) or float(values.max()) or 1.0
-    _heat(axes, scored.recording, values, names, "magma_r", top, 0.0)
-    axes.set_ylabel("contributions")
-    return axes
+    _heat(ax, scored.recording, values, "magma_r", 0.0, top)
+    ax.set_ylabel("contributions")
+    return ax
 
 
-def shade(scored: ScoredRecording, axes: Axes) -> None:
+def shade(scored: ScoredRecording, ax: Axes) -> None:
     """Shade the label, and in grey the rows that the protocol does not evaluate."""
-    edges = _edges(scored.recording)
+    edges = edges_of(scored.recording)
     for start, stop in mask_runs(scored.anomalous):
-        axes.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0, zorder=0, gid="label")
+        ax.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0, zorder=0, gid="label")
     for start, stop in mask_runs(~scored.evaluated):
-        axes.axvspan(edges[start], edges[stop], color="0.9", linewidth=0, zorder=0.5, gid="not evaluated")
-    axes.set_xlim(edges[0], edges[-1])
+        ax.axvspan(edges[start], edges[stop], color=GRID, linewidth=0, zorder=0.5, gid="not evaluated")
+    ax.set_xlim(edges[0], edges[-1])
 
 
 def time_axis(one: Recording) -> tuple[FloatArray, str]:
@@ -218,75 +186,27 @@ def time_axis(one: Recording) -> tuple[FloatArray, str]:
     return since / seconds, unit
 
 
-def _edges(one: Recording) -> FloatArray:
+def edges_of(one: Recording) -> FloatArray:
     """Return the edges of the rows on the time axis, [n_rows + 1]: a row lasts until the next one."""
     time, _ = time_axis(one)
     step = float(np.median(np.diff(time))) if len(time) > 1 else 1.0
     return np.append(time, time[-1] + (step or 1.0))
 
 
-def _strip(axes: Axes, scored: ScoredRecording, rows: BoolArray, colour: str, name: str) -> None:
-    """Draw the flagged rows in a strip above the axes."""
-    edges = _edges(scored.recording)
-    spans = [(edges[start], edges[stop] - edges[start]) for start, stop in mask_runs(rows)]
-    if spans:
-        axes.broken_barh(
-            spans,
-            (1.02, 0.06),
-            transform=axes.get_xaxis_transform(),
-            facecolor=colour,
-            linewidth=0,
-            clip_on=False,
-            gid=name,
-        )
-
-
-def _heat(
-    axes: Axes,
-    one: Recording,
-    values: FloatArray,
-    names: Sequence[str],
-    colours: str,
-    top: float,
-    low: float | None = None,
-) -> None:
+def _heat(ax: Axes, one: Recording, values: FloatArray, colours: str, low: float, top: float) -> None:
     """Draw [n_rows, n_sensors] over time; rows that share a column show their value farthest from 0."""
-    edges = _edges(one)
-    n_columns = min(_COLUMNS, one.n_rows)
-    # By a row's middle, so that rounding never puts two evenly spaced rows into one column.
-    middles = edges[:-1] - edges[0] + (edges[-1] - edges[-2]) / 2
-    column_of = np.clip((middles / (edges[-1] - edges[0]) * n_columns).astype(int), 0, n_columns - 1)
-    grid = np.full((n_columns, values.shape[1]), np.nan)
-    for column, start, stop in _groups(column_of):
-        part = values[start:stop]
-        farthest = np.abs(part).argmax(axis=0)
-        # Columns without a row of their own show the previous row, which lasts until the next one.
-        grid[column:] = part[farthest, np.arange(part.shape[1])]
-    axes.imshow(
-        grid.T,
-        aspect="auto",
-        interpolation="nearest",
-        cmap=colours,
-        vmin=-top if low is None else low,
-        vmax=top,
-        extent=(edges[0], edges[-1], len(names) - 0.5, -0.5),
-    )
-    axes.set_yticks(range(len(names)), names, fontsize=7.0 if len(names) <= MOST_LINES else 4.5)
-    axes.tick_params(axis="y", length=0)
-
-
-def _groups(column_of: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[tuple[int, int, int]]:
-    """Return each column that has rows, with its first row and the row after its last."""
-    starts = np.flatnonzero(np.diff(column_of, prepend=-1))
-    stops = np.append(starts[1:], len(column_of))
-    return list(zip(column_of[starts].tolist(), starts.tolist(), stops.tolist(), strict=True))
-
-
-def _heights(one: Recording) -> tuple[float, float]:
-    """Return the heights in inches of the sensors' panel and of a heat map of contributions."""
-    if one.n_sensors > MOST_LINES:
-        return 0.075 * one.n_sensors, 0.075 * one.n_sensors
-    return 0.4 + 0.22 * one.n_sensors, 0.2 + 0.12 * one.n_sensors
+    edges = edges_of(one)
+    # The row in which each column begins; moved a little, so that rounding never puts two even rows into one column.
+    columns = np.linspace(edges[0], edges[-1], min(_COLUMNS, one.n_rows), endpoint=False) + 1e-9 * np.ptp(edges)
+    starts = np.searchsorted(edges[:-1], columns, side="right") - 1
+    highest, lowest = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
+    farthest = np.where(highest >= -lowest, highest, lowest)
+    extent = (edges[0], edges[-1], one.n_sensors - 0.5, -0.5)
+    look: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": low, "vmax": top}
+    ax.imshow(farthest.T, cmap=colours, extent=extent, **look)
+    size = 7.0 if one.n_sensors <= MOST_LINES else 4.5
+    ax.set_yticks(range(one.n_sensors), [plain(name, 24) for name in one.sensors], fontsize=size)
+    ax.tick_params(axis="y", length=0)
 
 
 def _training(result: TrialResult, episode: str) -> FloatArray:
@@ -299,10 +219,10 @@ def _legend(scored: Sequence[ScoredRecording]) -> list[Patch | Line2D]:
     handles: list[Patch | Line2D] = [
         Patch(color=ORANGE, alpha=0.28, linewidth=0, label="labelled anomalous"),
         Line2D([], [], color=BLUE, linewidth=0.8, label="score"),
-        Line2D([], [], color="black", linestyle="--", linewidth=0.9, label="threshold"),
+        Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="threshold"),
         Patch(color=BLUE, linewidth=0, label="flagged rightly"),
         Patch(color=VERMILLION, linewidth=0, label="flagged wrongly"),
     ]
     if not all(one.evaluated.all() for one in scored):
-        handles.append(Patch(color="0.9", linewidth=0, label="not evaluated"))
+        handles.append(Patch(color=GRID, linewidth=0, label="not evaluated"))
     return handles

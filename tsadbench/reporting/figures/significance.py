@@ -1,119 +1,178 @@
-"""A comparison as a figure: two detectors' differences, several detectors' mean ranks, or each one's sessions."""
+"""Which detectors differ: two detectors' differences, critical differences, each one's sessions, mean ranks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.significance.compare import Comparison
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_DIAGRAM
-from tsadbench.leaderboard.formatting import number
-from tsadbench.reporting.figures.style import BLUE, ORANGE, VERMILLION, looks, page, plain
+from tsadbench.reporting.figures.style import (
+    BLUE,
+    GREY,
+    GRID,
+    INK,
+    ORANGE,
+    PAPER,
+    VERMILLION,
+    looks,
+    own_axes,
+    page,
+    plain,
+    style,
+)
 from tsadbench.utils.extras import extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FIRST, _SECOND, _TIE = BLUE, VERMILLION, "#7f7f7f"
-_EQUAL, _INTERVAL = "#d9d9d9", ORANGE
+    from tsadbench.analysis.significance.compare import Comparison
+    from tsadbench.analysis.significance.ranking import Ranking
+
+_LINE = 0.19  # inches
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write a comparison as a figure.
-
-    `draw_differences` of two detectors; of several, `draw_ranks`, or `draw_sessions` if they are too few for ranks. A
-    MissingExtraError if scikit-posthocs is not installed, for mean ranks. A UsageError if the file cannot be written.
-    """
+    """Write a comparison as a figure (`comparison_figure`). A UsageError if the file cannot be written."""
     units = comparison.inference.units
-    two, few = len(comparison.inference.pairs) == 1, len(units) < LEAST_FOR_DIAGRAM
-    n_lines = len(units) if two else len(units.columns)
-    with (
-        mpl.rc_context({"font.size": 9}),
-        page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.tables[0].title) as figure,
-    ):
-        axes = figure.subplots()
-        if two:
-            draw_differences(axes, comparison)
-            figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
-        elif few:
-            draw_sessions(axes, comparison)
-            figure.legend(loc="outside lower center", ncols=5, fontsize=7, frameon=False)
-        else:
-            draw_ranks(axes, comparison)
+    n_lines = len(units) if units.shape[1] == 2 else units.shape[1]
+    with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.subject) as figure:
+        ax = comparison_figure(comparison, figure.subplots())
+        if ax.get_legend_handles_labels()[0]:
+            figure.legend(loc="outside lower center", ncols=5)
 
 
-def draw_differences(axes: Axes, comparison: Comparison) -> None:
-    """Draw two detectors' difference on each unit, smallest first, with its mean and the interval of that."""
-    pair = comparison.inference.pairs.iloc[0]
-    units, rope = comparison.inference.units, comparison.rope
-    differences = (units[pair.first] - units[pair.second]).to_numpy()
-    order = np.argsort(differences, kind="stable")
-    colours = [_TIE if abs(value) <= rope else _FIRST if value > 0 else _SECOND for value in differences[order]]
-    places = np.arange(len(order))
-    axes.axvspan(-rope, rope, color=_EQUAL, label=f"practically equal: within {number(rope, 2)}")
-    axes.axvline(0.0, color="black", linewidth=0.8)
-    axes.hlines(places, 0.0, differences[order], color=colours, linewidth=1.0)
-    axes.scatter(differences[order], places, color=colours, s=16, zorder=3)
-    axes.axvline(pair.mean_difference, color="black", linestyle="--", linewidth=1.0, label="mean")
-    if comparison.inference.tested:
-        axes.axvspan(pair.low, pair.high, color=_INTERVAL, alpha=0.3, linewidth=0.0, label="95 % interval of the mean")
-    axes.set_yticks(places, [units.index[i] for i in order], fontsize=7, parse_math=False)
-    axes.set_xlabel(f"{comparison.metric.title}: {pair.first} - {pair.second}", parse_math=False)
-    axes.set_title(comparison.subject, fontsize=9, parse_math=False)
-    axes.margins(y=0.02)
-    axes.spines[["top", "right"]].set_visible(False)
+def draw_ranking(ranking: Ranking, file: Path) -> None:
+    """Write a ranking over several data sets as a figure: `mean_ranks`. A UsageError if the file cannot be written."""
+    with style(), page(file, 6, _LINE * len(ranking.frame) + 1.2, salt=ranking.title) as figure:
+        mean_ranks(ranking.frame, figure.subplots())
+        figure.suptitle(ranking.title, fontsize=9, parse_math=False)
 
 
-def draw_sessions(axes: Axes, comparison: Comparison) -> None:
-    """Draw each detector's value in each session, and its mean; the best mean on top."""
-    units = comparison.inference.units
-    means = units.to_numpy().mean(axis=0)
-    order = np.argsort(means if comparison.metric.better != "lower" else -means, kind="stable")
-    places = np.arange(len(order))
-    for unit, values, look in zip(units.index, units.to_numpy()[:, order], looks([False] * len(units)), strict=True):
-        axes.scatter(values, places, color=look.colour, marker=look.marker, s=20, label=plain(unit))
-    axes.scatter(means[order], places, color="black", marker="|", s=120, label="mean")
-    axes.set_yticks(places, [units.columns[i] for i in order], fontsize=7, parse_math=False)
-    axes.set_xlabel(comparison.metric.title, parse_math=False)
-    axes.set_title(f"{comparison.subject}: by session", fontsize=9, parse_math=False)
-    axes.margins(y=0.1)
-    axes.spines[["top", "right"]].set_visible(False)
+def comparison_figure(comparison: Comparison, ax: Axes) -> Axes:
+    """Draw what `tsadbench.compare` found: the differences of two detectors, of several their mean ranks.
 
-
-def draw_ranks(axes: Axes, comparison: Comparison) -> None:
-    """Draw a critical-difference diagram: mean ranks, with a bar over detectors that Holm's p-values do not tell apart.
-
-    A MissingExtraError if scikit-posthocs is not installed.
+    With few sessions each of them is drawn instead of mean ranks. A MissingExtraError if scikit-posthocs is not
+    installed, for mean ranks.
     """
-    n = len(comparison.inference.units)
+    units, pairs = comparison.inference.units, comparison.inference.pairs
+    lower = comparison.metric.better == "lower"
+    ax.set_title(comparison.subject, parse_math=False)
+    ax.set_xlabel(comparison.metric.title, parse_math=False)
+    if units.shape[1] == 2:
+        return differences(units, ax, rope=comparison.rope, interval=tuple(pairs[["low", "high"]].iloc[0]))
+    if len(units) < LEAST_FOR_DIAGRAM:
+        return sessions(units, ax, lower=lower)
+    values = pd.DataFrame(1.0, index=units.columns, columns=units.columns)
+    for first, second, p in zip(pairs["first"], pairs["second"], pairs["p_holm"], strict=True):
+        values.loc[first, second] = values.loc[second, first] = p
+    critical_differences(units.rank(axis=1, ascending=lower).mean(), values, ax)
+    ax.set_title(f"{comparison.subject}: mean rank over {len(units)} sessions", parse_math=False)
+    return ax
+
+
+def differences(
+    units: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    rope: float = 0.0,
+    interval: tuple[float, float] = (np.nan, np.nan),
+) -> Axes:
+    """Draw the difference of two detectors on each unit, smallest first, its mean, and the interval of the mean.
+
+    ``units`` has a column per detector; differences up to ``rope`` are practically equal.
+    """
+    ax = own_axes(ax)
+    first, second = units.columns
+    found = (units[first] - units[second]).sort_values(kind="stable")
+    colours = [GREY if abs(value) <= rope else BLUE if value > 0 else VERMILLION for value in found]
+    places = np.arange(len(found))
+    ax.axvspan(-rope, rope, color=GRID, zorder=0, label=f"practically equal: within {rope:g}")
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    ax.hlines(places, 0.0, found, color=colours, linewidth=1.0)
+    ax.scatter(found, places, color=colours, s=16, zorder=3)
+    ax.axvline(found.mean(), color=INK, linestyle="--", linewidth=1.0, label="mean")
+    if not pd.isna(interval[0]):
+        ax.axvspan(*interval, color=ORANGE, alpha=0.3, linewidth=0.0, zorder=0, label="95 % interval of the mean")
+    ax.set_yticks(places, [plain(str(unit)) for unit in found.index])
+    ax.set_xlabel(f"{ax.get_xlabel()}: {first} - {second}".removeprefix(": "), parse_math=False)
+    ax.margins(y=0.02)
+    return ax
+
+
+def sessions(units: pd.DataFrame, ax: Axes | None = None, *, lower: bool = False) -> Axes:
+    """Draw each detector's value in each session, and its mean; the best mean on top.
+
+    Up to twelve sessions have a colour and a marker each. Of more, all have one: identities could not be told apart.
+    ``units`` is [n_sessions, n_detectors]; ``lower`` says that lower values are better.
+    """
+    ax = own_axes(ax)
+    order = units.mean().sort_values(ascending=not lower, kind="stable").index
+    places = np.arange(len(order))
+    few = len(units) <= 12
+    for (unit, values), look in zip(units[order].iterrows(), looks([False] * len(units)), strict=True):
+        name, colour, marker = (plain(str(unit)), look.colour, look.marker) if few else ("_session", BLUE, "o")
+        ax.scatter(values, places, color=colour, marker=marker, s=20, label=name, alpha=1.0 if few else 0.6)
+    ax.scatter(units[order].mean(), places, color=INK, marker="|", s=120, label="mean")
+    ax.set_yticks(places, [plain(str(name)) for name in order])
+    ax.grid(axis="x")
+    ax.margins(y=0.1)
+    return ax
+
+
+def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw a critical-difference diagram: mean ranks, with a bar over detectors that p-values do not tell apart.
+
+    ``p_values``, [n_detectors, n_detectors], are corrected for all pairs. A MissingExtraError if scikit-posthocs is not
+    installed.
+    """
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
+    ax = own_axes(ax)
     critical_difference_diagram(
-        comparison.inference.mean_ranks.to_dict(),
-        _p_values(comparison),
+        ranks.to_dict(),
+        p_values,
         alpha=ALPHA,
-        ax=axes,
+        ax=ax,
         label_fmt_left="{label} ({rank:.2f})",
         label_fmt_right="({rank:.2f}) {label}",
         label_props={"parse_math": False},
-        elbow_props={"color": "black", "linewidth": 0.8},
+        elbow_props={"color": INK, "linewidth": 0.8},
         marker_props={"s": 16},
         # A bar may pass over a detector that it does not join: dots say which it does.
         crossbar_props={"marker": "o", "markersize": 4},
     )
-    joined = f"joined where p after Holm is at least {number(ALPHA, 2)}"
-    title = f"{comparison.subject}: mean rank over {n} sessions; {joined}"
-    axes.set_title(title, fontsize=9, parse_math=False)
+    ax.set_xlabel(f"mean rank; joined where p after Holm is at least {ALPHA:g}")
+    return ax
 
 
-def _p_values(comparison: Comparison) -> pd.DataFrame:
-    """Return Holm's p-values of each two detectors, [n_detectors, n_detectors]."""
-    labels = list(comparison.inference.units.columns)
-    values = pd.DataFrame(1.0, index=labels, columns=labels)
-    for first, second, p in comparison.inference.pairs[["first", "second", "p_holm"]].to_numpy():
-        values.loc[first, second] = values.loc[second, first] = p
-    return values
+def mean_ranks(frame: pd.DataFrame, ax: Axes | None = None, links: Mapping[str, str] | None = None) -> Axes:
+    """Draw each row's mean rank with its 90 % interval, in the order of the frame; floors are grey squares.
+
+    A band behind them spans the mean ranks of the floors but for the two that know nothing, ``random`` and
+    ``all-positive``. The frame has the columns of ``rank.csv``; ``links`` says where a name leads to in an SVG.
+    """
+    ax = own_axes(ax, 4.8, 1.0 + _LINE * len(frame))
+    floor = frame["floor"].astype(bool)
+    named = frame[floor & ~frame["detector"].isin(["random", "all-positive"])]["rank"].dropna()
+    if len(named):
+        ax.axvspan(named.min(), named.max(), color=GREY, alpha=0.13, linewidth=0, zorder=0, gid="floors")
+    places = np.arange(len(frame))
+    for rows, colour, marker in ((~floor, BLUE, "o"), (floor, GREY, "s")):
+        at, shown = places[rows], frame[rows]
+        ax.hlines(at, shown["rank_low"], shown["rank_high"], colors=colour, linewidth=1.2)
+        ax.scatter(shown["rank"], at, s=18, color=colour, edgecolors=PAPER, linewidths=0.4, marker=marker, zorder=3)
+    ax.set_yticks(places, [plain(label, 40) for label in frame["detector"]])
+    for text, label, is_floor in zip(ax.get_yticklabels(), frame["detector"], floor, strict=True):
+        text.set_color(GREY if is_floor else INK)
+        if links and label in links:
+            text.set_url(links[label])
+    ax.set_ylim(len(frame) - 0.5, -0.5)
+    ax.tick_params(left=False)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel("mean rank, 90 % interval")
+    ax.grid(axis="x")
+    return ax

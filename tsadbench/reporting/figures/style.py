@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
@@ -21,16 +23,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-# Okabe and Ito's palette, which colour-blind readers can distinguish; without yellow, which is faint on white paper.
-BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-ORANGE, SKY, BLACK, GREY = "#e69f00", "#56b4e9", "#000000", "#8c8c8c"
-PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+# Okabe and Ito's palette, which colour-blind readers can distinguish, and six colours more for figures of many series.
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
+PALETTE = (
+    BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "#7a5bd0", "#b3225c", "#7f8c1f", "#9c5a2e", "#1aa6a6", "#5c6f82",
+)  # fmt: skip
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "p", "h")
+# A page replaces these by its own colours of text, lines and paper (`inline_svg`).
+INK, GREY, GRID, PAPER = "#1a1a1b", "#8c8c8d", "#e0e0e1", "#fefeff"
 ENDINGS = (".svg", ".png", ".pdf")
 
-
 Dashes: TypeAlias = Literal["-", "-.", ":", "--"]
-_DASHES: tuple[Dashes, ...] = ("-", "-.", ":")
 
 
 class Look(NamedTuple):
@@ -44,53 +47,19 @@ class Look(NamedTuple):
 @contextmanager
 def style() -> Iterator[None]:
     """Apply the project's style inside the block; outside it, functions keep the caller's own."""
-    with mpl.rc_context(
-        {
-            "font.family": ["sans-serif"],
-            # The first ships with matplotlib, so the layout is the same everywhere; the others are for readers who
-            # open an SVG without it.
-            "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
-            "font.size": 8.0,
-            "axes.titlesize": 8.5,
-            "axes.titlelocation": "left",
-            "axes.labelsize": 8.0,
-            "axes.linewidth": 0.6,
-            "axes.edgecolor": "0.3",
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.axisbelow": True,
-            "grid.color": "0.88",
-            "grid.linewidth": 0.5,
-            "xtick.labelsize": 7.0,
-            "ytick.labelsize": 7.0,
-            "xtick.major.width": 0.6,
-            "ytick.major.width": 0.6,
-            "xtick.minor.width": 0.4,
-            "ytick.minor.width": 0.4,
-            "legend.fontsize": 7.0,
-            "legend.title_fontsize": 7.0,
-            "legend.frameon": False,
-            "lines.linewidth": 1.1,
-            "path.simplify_threshold": 0.25,
-            "savefig.dpi": 200.0,
-        }
-    ):
+    with mpl.style.context("tsadbench.reporting.figures.tsadbench"):
         yield
 
 
 def looks(floors: Sequence[bool]) -> list[Look]:
-    """Return the style of each detector, in order; floors are dashed and grey or black."""
+    """Return the style of each detector, in order: twelve colours and markers; floors are dashed and grey."""
+    lines: tuple[Dashes, ...] = ("-", "-.", ":")
     detectors = (
-        Look(colour, marker, dashes)
-        for dashes in cycle(_DASHES)
-        for colour, marker in zip(PALETTE[:-1], MARKERS, strict=False)
+        Look(colour, marker, dashes) for dashes in cycle(lines) for colour, marker in zip(PALETTE, MARKERS, strict=True)
     )
-    of_floors = (Look(colour, "X", "--") for colour in cycle((BLACK, GREY, "0.75")))
+    grey = (Look(colour, "X", "--") for colour in cycle((GREY, "0.35", "0.72")))
     n_floors = sum(floors)
-    chosen = {
-        False: islice(detectors, len(floors) - n_floors),
-        True: islice(of_floors, n_floors),
-    }
+    chosen = {False: islice(detectors, len(floors) - n_floors), True: islice(grey, n_floors)}
     return [next(chosen[floor]) for floor in floors]
 
 
@@ -101,12 +70,12 @@ def plain(text: str, limit: int = 34) -> str:
         head = (limit - 1) * 2 // 3
         one_line = f"{one_line[:head]}…{one_line[len(one_line) - (limit - 1 - head) :]}"
     # A legend omits labels that begin with an underscore.
-    return one_line.replace("$", r"\$") if not one_line.startswith("_") else f" {one_line}".replace("$", r"\$")
+    return (f" {one_line}" if one_line.startswith("_") else one_line).replace("$", r"\$")
 
 
-def own_axes(axes: Axes | None, width: float = 5.6, height: float = 3.6) -> Axes:
+def own_axes(ax: Axes | None, width: float = 5.6, height: float = 3.6) -> Axes:
     """Return the given axes, or those of a new figure, which a notebook shows by itself."""
-    return axes if axes is not None else _new_figure(width, height).add_subplot()
+    return ax if ax is not None else _new_figure(width, height).add_subplot()
 
 
 def own_figure(figure: FigureBase | None, width: float, height: float) -> FigureBase:
@@ -132,10 +101,10 @@ def page(file: Path, width: float = 6.0, height: float = 6.0, *, salt: str = "ts
     save(figure, file, salt)
 
 
-def blank(axes: Axes, reason: str) -> None:
+def blank(ax: Axes, reason: str) -> None:
     """Write in a panel why there is nothing to draw."""
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, reason, ha="center", va="center", transform=axes.transAxes, color="0.35", wrap=True)
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, reason, ha="center", va="center", transform=ax.transAxes, color=GREY, wrap=True)
 
 
 def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
@@ -144,14 +113,46 @@ def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
     A UsageError if the ending is another, or the file cannot be written.
     """
     check_ending(file)
-    ending = file.suffix.lower()
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(ending)
+    write_file(file, _bytes(figure, file.suffix.lower()[1:], salt))
+
+
+@contextmanager
+def panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[Markup]]]:
+    """Give the axes of a new figure in the project's style, and a list that holds its SVG when the block ends."""
+    svg: list[Markup] = []
+    with style():
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure.add_subplot(), svg
+        svg.append(Markup(inline_svg(figure, name)))
+
+
+def inline_svg(figure: FigureBase, name: str) -> str:
+    """Return a figure as an SVG element for a page, as wide as its column at most, in the page's colours.
+
+    The page may set ``--ink``, ``--muted``, ``--grid`` and ``--paper``. ``name`` must be unique on the page.
+    """
+    text = _bytes(figure, "svg", name, transparent=True).decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
+    width = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', text)
+    if width:
+        shown = f'style="width:100%;max-width:{float(width[1]) * 4 / 3:.0f}px;height:auto" role="img"'
+        text = text.replace(width[0], shown, 1)
+    text = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text)
+    for colour, variable in ((INK, "ink"), (GREY, "muted"), (GRID, "grid"), (PAPER, "paper")):
+        text = text.replace(colour, f"var(--{variable}, {colour})")
+    # Markdown ends a block of HTML at an empty line.
+    return "\n".join(line for line in text.splitlines() if line.strip())
+
+
+def _bytes(figure: FigureBase, ending: str, salt: str, *, transparent: bool = False) -> bytes:
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
         # A sensor may be named in any script; an SVG shows it in the reader's fonts.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         drawn = io.BytesIO()
-        figure.savefig(drawn, format=ending[1:], metadata=metadata)  # type: ignore[attr-defined]
-    write_file(file, drawn.getvalue())
+        figure.savefig(drawn, format=ending, metadata=metadata, transparent=transparent)  # type: ignore[attr-defined]
+    return drawn.getvalue()
 
 
 def check_ending(file: Path) -> None:

@@ -1,145 +1,160 @@
-"""Origin of a threshold: the tail that Peaks-over-Threshold fitted to normal scores, and how well it fits."""
+"""A threshold: the scores around it, and the tail that Peaks-over-Threshold fitted to normal scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 from scipy.stats import genpareto
 
-from tsadbench.analysis.curves import Tail, tail_of
-from tsadbench.reporting.figures.rows import by_label
-from tsadbench.reporting.figures.style import BLUE, GREEN, GREY, VERMILLION, blank, own_figure, plain
+from tsadbench.analysis.curves import Tail, fits_of, score_groups, tail_of
+from tsadbench.errors import UsageError
+from tsadbench.reporting.figures.style import BLUE, GREEN, GREY, INK, PAPER, VERMILLION, blank, own_figure, plain
+from tsadbench.reporting.figures.trials import by_label, spans_orders
 from tsadbench.results.trial_result import TrialResult
+from tsadbench.utils.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-_WHY_NO_TAIL = {
-    "fixed": "a floor's own threshold:\nno tail was fitted",
-    "degenerate": "no {calibration} score lies above\nthe initial threshold: the largest one\nis the threshold",
-    "quantile": "too few distinct excesses:\nan empirical quantile is the threshold",
-}
+_BINS = 60
+_GROUPS = (
+    ("threshold's normal rows", GREY),
+    ("normal test rows", BLUE),
+    ("anomalous test rows", VERMILLION),
+)
 
 
 def threshold(
-    results: Sequence[TrialResult], recording: str | None = None, *, figure: FigureBase | None = None
+    results: Sequence[TrialResult],
+    figure: FigureBase | None = None,
+    split: str = "overall",
+    recording: str | None = None,
 ) -> list[list[Axes]]:
-    """Draw the diagnostics of Peaks-over-Threshold, three panels per detector: excesses, quantiles, return levels.
+    """Draw where scores lie and how well the threshold's tail fits, two panels per detector.
 
-    - The excesses over the initial threshold as a histogram, the fitted generalised Pareto density over it.
-    - Their quantiles against the fitted ones: on the diagonal if the tail fits.
+    - The scores of normal and of anomalous rows, with the threshold.
     - The score that normal rows exceed once in so many rows; the threshold is that of 1/q rows.
 
-    Parameters
-    ----------
-    results
-        Of one data set and protocol; of several seeds of a detector the first is shown.
-    recording
-        A test recording, if the protocol fits once for each; by default the first one's fit is shown.
-    figure
-        Where to draw; by default a new one.
-
-    Returns
-    -------
-    list of lists of Axes
-        Three per detector.
-
-    Raises
-    ------
-    UsageError
-        If there is no result or no such recording.
+    The results are of one data set and protocol; of several seeds of a detector the first is shown. If the protocol
+    fits each recording, the tail is that of ``recording``, by default of the first one. Returns two axes per
+    detector. A UsageError if there is no result, or no such recording or split.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
-    figure = own_figure(figure, 7.4, 0.4 + 2.05 * len(shown))
+    figure = own_figure(figure, 7.4, 0.5 + 2.1 * len(shown))
     parts = figure.subfigures(len(shown), 1, squeeze=False)[:, 0].tolist()
-    drawn = [_draw(result, recording, part) for result, part in zip(shown, parts, strict=True)]
-    parts[-1].legend(handles=_legend(), loc="outside lower center", ncols=5)
+    drawn = []
+    for result, part in zip(shown, parts, strict=True):
+        episode = result.recording(next(iter(result.recordings)) if recording is None else recording).episode
+        tail = tail_of(result, episode)
+        axes: list[Axes] = part.subplots(1, 2, width_ratios=(1.5, 1)).tolist()
+        several = f", fit of {plain(episode)}" if len(result.record.thresholds) > 1 else ""
+        title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail)}"
+        part.suptitle(title, x=0.01, ha="left", fontsize="medium")
+        density(result, axes[0], split)
+        return_levels(tail, axes[1])
+        drawn.append(axes)
+    parts[-1].legend(handles=_legend(), loc="outside lower center", ncols=4)
     return drawn
 
 
-def _draw(result: TrialResult, recording: str | None, figure: FigureBase) -> list[Axes]:
-    name = next(iter(result.recordings)) if recording is None else recording
-    episode = result.recording(name).episode
-    tail = tail_of(result, episode)
-    axes: list[Axes] = figure.subplots(1, 3).tolist()
-    several = f", fit of {plain(episode)}" if len(result.record.thresholds) > 1 else ""
-    title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail)}"
-    figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
-    _excesses(tail, axes[0])
-    _quantiles(tail, axes[1])
-    _return_levels(tail, axes[2])
-    return axes
+def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
+    """Draw a detector's scores as three histograms, shares of each group's rows, with the threshold.
+
+    The groups are the normal rows that set the threshold, and the split's evaluated normal and anomalous rows. The axis
+    is logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
+    fit's threshold. A UsageError if there is no such split, or none of its evaluated rows has a score.
+    """
+    groups = score_groups(result, split)
+    ax.set_title(_flagged(result, split), fontsize=7.2)
+    if groups is None:
+        blank(ax, "scores of several fits share no scale,\nas a threshold is not positive")
+        return ax
+    if not len(groups.normal) + len(groups.anomalous):
+        raise UsageError(f"none of the evaluated rows of split {split!r} has a score: there is nothing to draw")
+    logarithmic = spans_orders(groups.pooled, groups.threshold)
+    edges = _edges(groups.pooled, groups.threshold, logarithmic=logarithmic)
+    for (name, colour), scores in zip(_GROUPS, (groups.training, groups.normal, groups.anomalous), strict=True):
+        if len(scores):
+            shares = np.full(len(scores), 1 / len(scores))
+            look: dict[str, Any] = {"facecolor": (colour, 0.35), "edgecolor": colour, "linewidth": 0.9, "label": name}
+            clipped = np.clip(scores, edges[0], edges[-1])
+            ax.hist(clipped, edges.tolist(), weights=shares, histtype="stepfilled", **look)
+    ax.axvline(groups.threshold, color=INK, linestyle="--", linewidth=0.9, label="threshold")
+    if logarithmic:
+        ax.set_xscale("log")
+    else:
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.set(xlim=(edges[0], edges[-1]), xlabel="score / its fit's threshold" if groups.relative else "score")
+    ax.set_ylabel("share of rows")
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+    return ax
+
+
+def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatArray:
+    """Return the edges of the bins; the outermost bins count the outermost thousandths as well."""
+    low, high = np.quantile(scores[scores > 0] if logarithmic else scores, [0.001, 0.999])
+    low, high = float(min(low, threshold)), float(max(high, threshold))
+    if logarithmic:
+        return np.geomspace(low / 1.2, high * 1.2, _BINS + 1)
+    margin = 0.03 * (high - low) or 0.5 * max(abs(low), 1.0)
+    return np.linspace(low - margin, high + margin, _BINS + 1)
+
+
+def _flagged(result: TrialResult, split: str) -> str:
+    """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
+    fits = fits_of(result, split)
+    flagged = np.concatenate([fit.flagged for fit in fits])
+    anomalous = np.concatenate([fit.anomalous for fit in fits])
+    groups = (("normal", ~anomalous), ("anomalous", anomalous))
+    parts = [f"{flagged[rows].mean():.1%} of {name}" for name, rows in groups if rows.any()]
+    return f"flags {' and '.join(parts)} rows"
 
 
 def _status(tail: Tail) -> str:
-    threshold = tail.threshold
-    if threshold.method == "fixed":
-        return f"threshold {threshold.value:.4g}, fixed"
-    fit = "" if threshold.gamma is None else f", shape {threshold.gamma:.2f}, scale {threshold.sigma:.3g}"
+    found = tail.threshold
+    if found.method == "fixed":
+        return f"threshold {found.value:.4g}, fixed"
+    fit = "" if found.gamma is None else f", shape {found.gamma:.2f}, scale {found.sigma:.3g}"
     return (
-        f"threshold {threshold.value:.4g}, {threshold.status}; {threshold.excesses:,} of {threshold.n:,} "
-        f"{tail.calibration} scores above {threshold.t:.4g} (level {threshold.level:.2f}){fit}"
+        f"threshold {found.value:.4g}, {found.status}; {found.excesses:,} of {found.n:,} "
+        f"{tail.calibration} scores above {found.t:.4g} (level {found.level:.2f}){fit}"
     )
 
 
-def _excesses(tail: Tail, axes: Axes) -> None:
-    axes.set_title("excesses")
-    excesses = tail.excesses
-    if not len(excesses):
-        blank(axes, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
-        return
-    start = tail.threshold.t or 0.0
-    bins = int(np.clip(2 * np.sqrt(len(excesses)), 8, 40))
-    axes.hist(start + excesses, bins=bins, density=True, facecolor=(BLUE, 0.35), edgecolor=BLUE, linewidth=0.5)
-    if tail.fitted is not None:
-        x = np.linspace(0, max(excesses[-1], tail.threshold.value - start) * 1.02, 300)
-        axes.plot(start + x, genpareto.pdf(x, *tail.fitted), color=VERMILLION)
-    axes.axvline(start, color=GREY, linestyle=":", linewidth=0.9)
-    axes.axvline(tail.threshold.value, color="black", linestyle="--", linewidth=0.9)
-    axes.set(xlabel="score", ylabel="density")
-
-
-def _quantiles(tail: Tail, axes: Axes) -> None:
-    axes.set_title("quantiles")
-    if tail.fitted is None:
-        blank(axes, _WHY_NO_TAIL[tail.threshold.status].format(calibration=tail.calibration))
-        return
-    excesses, expected = tail.excesses, genpareto.ppf(tail.positions, *tail.fitted)
-    axes.plot(expected, excesses, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
-    largest = float(max(expected[-1], excesses[-1]))
-    axes.plot([0, largest], [0, largest], color=VERMILLION, linewidth=0.9, zorder=1)
-    axes.set(xlabel="of the fitted tail", ylabel="of the excesses")
-
-
-def _return_levels(tail: Tail, axes: Axes) -> None:
-    axes.set_title("return levels")
-    threshold = tail.threshold
-    if threshold.t is None or threshold.q is None or not len(tail.scores):
-        blank(axes, _WHY_NO_TAIL[threshold.status].format(calibration=tail.calibration))
-        return
-    n = len(tail.scores)
+def return_levels(tail: Tail, ax: Axes) -> Axes:
+    """Draw the largest normal scores, and the fitted tail, against the rows that exceed them once."""
+    ax.set_title("return levels")
+    found, n = tail.threshold, len(tail.scores)
+    if found.t is None or found.q is None or not n:
+        blank(ax, "a floor's own threshold:\nno tail was fitted")
+        return ax
     top = np.sort(tail.scores)[-max(len(tail.excesses), min(n, 30)) :]
     # The largest of n scores is exceeded about once in 2n rows, the next once in 2n/3.
     period = n / (np.arange(len(top), 0, -1) - 0.5)
-    axes.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
+    ax.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
     if tail.fitted is not None:
-        rows = np.geomspace(1 / tail.share, max(3 / threshold.q, period[-1]), 200)
-        axes.plot(rows, threshold.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted), color=VERMILLION)
-    axes.plot(1 / threshold.q, threshold.value, "*", color=GREEN, markersize=9, markeredgecolor="white", zorder=4)
-    axes.axhline(threshold.value, color="black", linestyle="--", linewidth=0.9)
-    axes.set_xscale("log")
-    axes.set(xlabel="rows that exceed it once", ylabel="score")
+        rows = np.geomspace(1 / tail.share, max(3 / found.q, period[-1]), 200)
+        ax.plot(rows, found.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted), color=VERMILLION)
+    ax.plot(1 / found.q, found.value, "*", color=GREEN, markersize=9, markeredgecolor=PAPER, zorder=4)
+    ax.axhline(found.value, color=INK, linestyle="--", linewidth=0.9)
+    ax.axhline(found.t, color=GREY, linestyle=":", linewidth=0.9)
+    ax.set_xscale("log")
+    ax.set(xlabel="rows that exceed it once", ylabel="score")
+    return ax
 
 
-def _legend() -> list[Line2D]:
+def _legend() -> list[Line2D | Patch]:
     return [
-        Line2D([], [], color=BLUE, linestyle="none", marker="o", markersize=3.0, label="scores of normal rows"),
+        *(Patch(color=colour, alpha=0.6, linewidth=0, label=name) for name, colour in _GROUPS),
+        Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="threshold"),
+        Line2D([], [], color=BLUE, linestyle="none", marker="o", markersize=3.0, label="largest normal scores"),
         Line2D([], [], color=VERMILLION, label="fitted tail"),
         Line2D([], [], color=GREY, linestyle=":", linewidth=0.9, label="initial threshold"),
-        Line2D([], [], color="black", linestyle="--", linewidth=0.9, label="threshold"),
         Line2D([], [], color=GREEN, linestyle="none", marker="*", markersize=8, label="threshold, at 1/q rows"),
     ]

@@ -1,1 +1,0 @@
-"""The leaderboards as static pages, from committed tables alone: `tsadbench site`."""

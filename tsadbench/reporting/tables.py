@@ -1,0 +1,65 @@
+"""Tables as HTML that a page's script sorts, and the templates of all pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+import jinja2
+from markupsafe import Markup
+
+from tsadbench.leaderboard.render import Table
+
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("tsadbench.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+)
+WON, LOST, NONE = "●", "○", "·"
+_DOTS = {WON: "dot won", LOST: "dot", NONE: "dot"}
+_NUMBER = re.compile(r"[+-]?(\d[\d,]*)?\.?\d+")
+
+
+def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
+    """Return a table as HTML: the first column of texts names the rows and may lead to other pages, dimmed are floors.
+
+    A cell's ``data-v`` is what the script sorts by; undefined cells have none and come last.
+    """
+    texts = [name for name in table.header if not table.is_numeric(name)]
+    columns = {name: "name" if [name] == texts[:1] else "text" if name in texts else "number" for name in table.header}
+    body = []
+    for place, row in enumerate(table.cells()):
+        cells = []
+        for (name, kind), text in zip(columns.items(), row, strict=True):
+            if text in _DOTS:
+                columns[name] = "dot"
+            style = "up" if kind == "number" and text.startswith("+") else ""
+            cells.append(
+                {
+                    "text": text.strip(),
+                    "kind": " ".join([_DOTS.get(text, kind), style, table.cell_styles.get((place, name), "")]).strip(),
+                    "value": text if kind in ("name", "text") and text not in _DOTS else _value(text),
+                    "link": (links or {}).get(text, "") if kind == "name" else "",
+                }
+            )
+        style = table.row_styles[place] if table.row_styles else ""
+        body.append({"kind": {"dim": "floor", "red": "failed"}.get(style, ""), "cells": cells})
+    module = ENVIRONMENT.get_template("table.html.j2").module
+    return Markup(module.table(columns, body, table.title))  # type: ignore[attr-defined]  # of the template
+
+
+def _value(text: str) -> float | None:
+    """Return the first number of a cell; None if it has none.
+
+    >>> _value(".74 ± .01"), _value("-.05"), _value("12,000"), _value("3 of 8"), _value("-"), _value("●")
+    (0.74, -0.05, 12000.0, 3.0, None, 1.0)
+    """
+    if text in _DOTS:
+        return [NONE, LOST, WON].index(text) - 1.0
+    found = _NUMBER.search(text)
+    return None if found is None else float(found[0].replace(",", ""))
+
+
+def source(*names: str) -> Markup:
+    """Return style sheets or scripts of this package, one after the other."""
+    folder = files(__package__) / "templates"
+    return Markup("\n".join((folder / name).read_text(encoding="utf-8") for name in names))
