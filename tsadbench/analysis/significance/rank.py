@@ -124,7 +124,7 @@ def rank(
             raise UsageError(f"there is no {what} {unknown[0]!r}{nearest(unknown[0], known)}")
     only = [label for label in labels if label in only or common_name(label) in only]
     n_resamples = resamples if stability else 0
-    parts = [_parts(stored, _shown(stored, splits, asked), metric, n_resamples, seed) for stored in tables]
+    parts = [_parts(stored, _splits(stored, splits, asked), metric, n_resamples, seed) for stored in tables]
     rankings = [rank_split(part, stability=stability, only=only) for some in parts for part in some]
     if stability and not any(part.drawn for some in parts for part in some):
         found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for some in parts for part in some)
@@ -138,20 +138,23 @@ def rank(
     return joined(rankings, over_all)
 
 
-def _shown(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> tuple[str, ...]:
+def _splits(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> list[str]:
     """Return the splits that are ranked: those asked for, else all, or of many the first; of suites one each."""
-    own = tuple(split for split in dict.fromkeys(asked) if split in stored.splits)
-    of_suites = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
     if suites:
-        own = own[:1] or tuple(dict.fromkeys(split for split in of_suites if split in stored.splits))
-    every = len(stored.splits) <= _MOST_SPLITS and not asked and not suites
-    return own or (stored.splits if every else stored.splits[:1])
+        usual = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
+        return list(dict.fromkeys(_one(stored.splits, asked, one) for one in usual))
+    own = [split for split in dict.fromkeys(asked) if split in stored.splits]
+    return own or list(stored.splits if len(stored.splits) <= _MOST_SPLITS and not asked else stored.splits[:1])
+
+
+def _one(splits: Sequence[str], asked: Sequence[str], usual: str = "overall") -> str:
+    """Return the split by which a data set counts among several."""
+    return next((split for split in (*asked, usual, "overall") if split in splits), splits[0])
 
 
 def _of_all(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") -> Part:
-    """Return the split by which a data set counts among several."""
     by_split = {part.split: part for part in some}
-    return next((by_split[split] for split in (*asked, usual, "overall") if split in by_split), some[0])
+    return by_split[_one(list(by_split), asked, usual)]
 
 
 def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
