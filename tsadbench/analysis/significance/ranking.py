@@ -162,17 +162,15 @@ def rank_parts(
     content |= estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), times)
     content |= estimates("beats_floors", above, times)
     content |= {"wins": np.nansum(against, axis=(1, 2)), "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2))}
-    for place, (name, one) in enumerate(zip(found, lines, strict=True)):
-        of_one = one.reindex(names)
-        columns_of = {
-            "status": of_one["status"].fillna("missing"),
-            "label": of_one["detector"],
-            "value": of_one["value"],
-        }
-        columns_of |= {"rank": ranks[:, place], "beats_floors": above[:, place]}
-        content |= {f"{name}_{column}": np.asarray(values) for column, values in columns_of.items()}
+    of_each = []
+    for place, one in enumerate(lines):
+        own = one.reindex(names)[["status", "label", "value"]].fillna({"status": "missing"}).reset_index(drop=True)
+        own = own.assign(rank=ranks[:, place], beats_floors=above[:, place])
+        of_each.append(own.add_prefix(f"{found[place]}_"))
     keys = ["complete", "rank", "datasets", "detector"]
-    ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
+    ordered = pd.concat([pd.DataFrame(content), *of_each], axis=1).sort_values(
+        keys, ascending=[False, True, False, True]
+    )
     first, second = (ordered.index.to_numpy()[places] for places in np.triu_indices(len(names), 1))
     shared = np.count_nonzero(~missing[first] & ~missing[second], axis=1)
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
@@ -211,7 +209,7 @@ def _by_name(part: Part) -> pd.DataFrame:
     """Return rows by their name over all data sets; of several an unbounded one that did not fail counts."""
     lines = part.lines
     lines = lines.assign(bad=lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
-    return lines.drop_duplicates("name").set_index("name")
+    return lines.drop_duplicates("name").set_index("name").rename(columns={"detector": "label"})
 
 
 def _gains(part: Part, lines: pd.DataFrame) -> FloatArray:
@@ -323,7 +321,7 @@ def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.Data
         "row without the bound, unless that is there too.": bounded,
     }
     yield from (text for text, applies in said.items() if applies)
-    alike = table[table["reason"] != ""].groupby(["detector", "status", "reason"], sort=False)["dataset"]
+    alike = table[table["reason"] != ""].groupby(["label", "status", "reason"], sort=False)["dataset"]
     for (label, status, reason), of in alike:
         yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of)}: {reason}."
     for part in parts:
