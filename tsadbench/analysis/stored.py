@@ -134,12 +134,11 @@ class Stored:
     ) -> pd.DataFrame:
         """Judge all trials on each unit, the recordings of which are given by kind, as the protocol judges a split.
 
-        Return a line for each kind, unit, label, seed and metric with its value (NaN where undefined), and the unit's
-        numbers of evaluated rows and of anomalous ones among them. With ``shipped`` values all are rounded alike.
+        Return a line for each kind, unit, label and seed: the unit's numbers of evaluated rows and of anomalous ones,
+        and every metric, NaN where undefined. With ``shipped`` values all are rounded alike.
         """
-        judges: list[tuple[Record, Callable[[Mapping[str, Sequence[str]]], Mapping[str, SplitJudgement]]]] = []
-        lines = []
-        ok = set(self.rows.loc[self.rows["ok"], "detector"])
+        judges: list[tuple[Record, Callable[[Mapping[str, Sequence[str]]], Mapping[str, SplitJudgement]]]]
+        lines, ok = [], set(self.rows.loc[self.rows["ok"], "detector"])
         for label in filter(ok.__contains__, self.stores):
             if shipped is not None and isinstance(self.stores[label], Committed):
                 judges = [(one, partial(shipped.judge, one)) for one in self.records if one.label == label]
@@ -148,11 +147,10 @@ class Stored:
             for record, judge in judges:
                 for kind, groups in units.items():
                     for unit, one in judge(groups).items():
-                        metrics = (one if shipped is None else rounded(one)).metrics
-                        shared = (kind, unit, label, record.seed, one.n_rows, one.n_anomalous)
-                        lines += [(*shared, name, value) for name, value in metrics.items()]
-        columns = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous", "metric", "value"]
-        return pd.DataFrame(lines, columns=columns).astype({"value": float})
+                        about = {"kind": kind, "unit": unit, "label": label, "seed": record.seed}
+                        counts = {"n_rows": one.n_rows, "n_anomalous": one.n_anomalous}
+                        lines.append({**about, **counts, **(one if shipped is None else rounded(one)).metrics})
+        return pd.DataFrame(lines, columns=None if lines else ["label"])
 
     def only(self, labels: Sequence[str]) -> Stored:
         """Return the trials of some labels, in this order."""
@@ -208,9 +206,11 @@ def read_stored(
     if not ok:
         if len(stores) == 1 and not datasets:
             records_of_one(stores[0], dataset=asked, protocol=protocol)  # its error names what there is
-        wanted = " or ".join(map(repr, datasets or ([] if asked is None else [asked])))
-        places = ", ".join(str(store.path) for store in stores)
-        raise UsageError(f"{places}: no trial {f'of {wanted} ' if wanted else ''}has status ok")
+        places, wanted = (
+            ", ".join(str(store.path) for store in stores),
+            " or ".join(datasets or [asked or "any data set"]),
+        )
+        raise UsageError(f"{places}: no trial of {wanted} has status ok")
     directory = None if data is None else Path(data)
     return [_newest(some, name if dataset is None else dataset, directory) for (name, _), some in ok.items()]
 
@@ -229,11 +229,10 @@ def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, 
         ]
         if fit and (label not in records or (_failed(records[label]) and not _failed(fit))):
             records[label], stores[label] = tuple(fit), store
+    older = [(store.path, one) for store, one in ran if one.label not in records]
     left_out = {
-        one.label: f"{store.path} has it on data set version {one.dataset_version}, by version {one.protocol_version} "
-        "of the rules"
-        for store, one in ran
-        if one.label not in records
+        one.label: f"{path} has it on version {one.dataset_version} of the data, judged by {one.rules}"
+        for path, one in older
     }
     own, committed = (
         [one for label, some in records.items() if isinstance(stores[label], Committed) is shipped for one in some]

@@ -26,6 +26,7 @@ from tsadbench.utils.parameters import nearest
 
 # Values that differ by rounding alone are ties.
 _DECIMALS = 12
+_KEYS = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous"]  # the other columns of values are metrics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,23 +120,24 @@ def compare(
     if len(labels) < 2:
         without = ", ".join(label for label in stored.stores if label not in labels)
         raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(stored.remarks())}")
-    seeds = values.groupby(["kind", "metric", "unit", "label"], sort=False)["value"]
-    means = seeds.mean().where(seeds.count() == seeds.size()).round(_DECIMALS).unstack("label")[labels]
-    of_sessions = means.loc["session"]
-    defined = of_sessions.loc[tested.name].reindex(list(units["session"])).dropna()
+    metrics = values.drop(columns=_KEYS).astype(float)
+    by = metrics.groupby([values[key] for key in ("kind", "unit", "label")], sort=False)
+    means: Any = by.mean().where(by.count().eq(by.size(), axis=0)).round(_DECIMALS).unstack("label")
+    of_sessions, of_recordings = means.loc["session"], means.loc["recording"]
+    defined = of_sessions[tested.name][labels].reindex(list(units["session"])).dropna()
     sizes = values[values["kind"] == "session"].groupby("unit")[["n_rows", "n_anomalous"]].first()
     why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in sizes.itertuples()}
     why |= dict.fromkeys(defined.index, "")
     recordings["left_out"] = recordings["session"].map(why).fillna("no row is evaluated")
-    recordings = recordings.join(means.loc["recording", tested.name], on="recording")
+    recordings = recordings.join(of_recordings[tested.name][labels], on="recording")
     if defined.empty:
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
     inference = infer(defined, better=tested.better or "higher", rope=rope)
-    described = stored.rows.drop_duplicates("detector").set_index("detector").reindex(stored.stores)
+    described = stored.rows.drop_duplicates("detector").set_index("detector").reindex(list(stored.stores))
     described = described.loc[described.index.isin(labels) | ~described["ok"], ["seeds", "status", "stored"]]
     described = described.assign(seeds=described["seeds"].map(len)).rename_axis("label").reset_index()
-    of_metrics = of_sessions.unstack("metric").loc[defined.index].mean(skipna=False).unstack("metric")
+    of_metrics = of_sessions.loc[defined.index].mean(skipna=False).unstack(0)
     for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
         described = described.join(more, on="label")
     subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"

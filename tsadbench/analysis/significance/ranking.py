@@ -147,7 +147,7 @@ def rank_parts(
     names = list(table[table["status"].isin(("ok", "failed"))].index.unique("name"))
     gains = np.stack([_gains(part, one.reindex(names)) for part, one in zip(parts, lines, strict=True)], axis=1)
     missing: BoolArray = np.isnan(gains)
-    complete: BoolArray = ~missing.any(axis=1)
+    complete: BoolArray = np.asarray(~missing.any(axis=1))
     if (n_complete := int(complete.sum())) < 2:
         where = f"{f'suite {suite.name}: ' if suite else ''}expected two detectors or more with a rank on each of"
         raise UsageError(f"{where} {', '.join(found)}, found {n_complete}")
@@ -249,7 +249,8 @@ def above_floors(gains: FloatArray, floors: BoolArray) -> FloatArray:
 def draw_datasets(n: int, n_draws: int, seed: int) -> FloatArray:
     """Draw as many data sets as there are, with replacement: how often each is drawn, [n, n_draws]."""
     drawn = np.random.default_rng((seed, n)).integers(n, size=(n, n_draws))
-    return (drawn == np.arange(n)[:, None, None]).sum(axis=1).astype(np.float64)
+    times: FloatArray = (drawn == np.arange(n)[:, None, None]).sum(axis=1).astype(np.float64)
+    return times
 
 
 def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, FloatArray]:
