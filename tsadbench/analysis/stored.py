@@ -161,11 +161,11 @@ class Stored:
         """Yield which rows failed, what their leaderboard remarks, and what their trials say."""
         table = self.rows.drop_duplicates("detector").reset_index(drop=True)
         for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
-            told = [word for word in words if "floor" not in word]
+            told = [word for word in words if "floor" not in word and word != "stored"]
             yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []
-        if table["stored"].any():
-            yield f"Stored rows were made earlier; values of all rows are rounded to {DECIMALS} decimals."
+        if stored := ", ".join(table.loc[table["stored"], "detector"]):
+            yield f"{stored}: stored, made earlier; values of all rows are rounded to {DECIMALS} decimals."
         yield from map(str, notes_on(self.records))
 
 
