@@ -112,9 +112,8 @@ class Stored:
 
     def scored(self, *, ranked: bool = False) -> list[str]:
         """Return the labels whose scores a store holds, that did not fail and are not leaky; those with a rank."""
-        kept = self.rows["ok"] & (self.rows["leaky"] == "") & ~self.rows["stored"]
-        kept &= self.rows["forgets"] | self.rows["floor"] | (not ranked)
-        return list(self.rows.loc[kept, "detector"].unique())
+        kept = self.rows.query("ok and leaky == '' and not stored")
+        return list((kept.query("forgets or floor") if ranked else kept)["detector"].unique())
 
     def load(self) -> LabelledDataset:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
@@ -218,32 +217,27 @@ def read_stored(
 def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Stored:
     """Return the trials of one data set and protocol, in the newest versions of both."""
     newest = max((one.dataset_version, one.protocol_version) for _, one in ran if one.status == "ok")
-    records: dict[str, tuple[Record, ...]] = {}
+    # Failures do not depend on the version of the rules.
+    fit = [
+        (store, one)
+        for store, one in ran
+        if (one.dataset_version, one.protocol_version if one.status == "ok" else newest[1]) == newest
+    ]
+    rows_of = grouped(fit, lambda one: (one[1].label, one[0]))
+    last = {key: {one.seed: one for _, one in some}.values() for key, some in rows_of.items()}
     stores: dict[str, Store] = {}
-    for (store, label), some in grouped(ran, lambda one: (one[0], one[1].label)).items():
-        # Failures do not depend on the version of the rules.
-        fit = [
-            one
-            for _, one in some
-            if (one.dataset_version, one.protocol_version if one.status == "ok" else newest[1]) == newest
-        ]
-        if fit and (label not in records or (_failed(records[label]) and not _failed(fit))):
-            records[label], stores[label] = tuple(fit), store
-    older = [(store.path, one) for store, one in ran if one.label not in records]
+    for label, store in sorted(last, key=lambda key: any(one.status != "ok" for one in last[key])):
+        stores.setdefault(label, store)
     left_out = {
-        one.label: f"{path} has it on version {one.dataset_version} of the data, judged by {one.rules}"
-        for path, one in older
+        one.label: f"{store.path} has it on version {one.dataset_version} of the data, judged by {one.rules}"
+        for store, one in ran
+        if one.label not in stores
     }
+    records = [one for label, store in stores.items() for one in last[label, store]]
     own, committed = (
-        [one for label, some in records.items() if isinstance(stores[label], Committed) is shipped for one in some]
-        for shipped in (False, True)
+        [one for one in records if isinstance(stores[one.label], Committed) is shipped] for shipped in (False, True)
     )
     return Stored(trials(own, stored=committed), stores, left_out, source, directory)
-
-
-def _failed(records: Sequence[Record]) -> bool:
-    """Return whether the last record of some seed is a failure."""
-    return any(one.status != "ok" for one in {one.seed: one for one in records}.values())
 
 
 def _named(

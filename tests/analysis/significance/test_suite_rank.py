@@ -51,8 +51,6 @@ def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
     assert rates["good", "fair"] == pytest.approx(2.5 / 3)
     assert rates["fair", "poor"] == pytest.approx(2 / 3)
     assert len(rates) == 6
-    floors = ranking.datasets.set_index("dataset")[["best_floor", "best_floor_value"]].T.to_dict("list")
-    assert floors == {"one": ["max-z", 0.5], "two": ["max-z", 0.5], "three": ["max-z", 0.35]}
 
 
 def test_intervals_are_over_draws_of_the_data_sets(tables):

@@ -95,7 +95,9 @@ def compare(
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
     if len(detectors) < 2:
-        raise UsageError(f"expected the labels of two detectors or more to compare, found {', '.join(map(str, detectors)) or 'none'}")
+        raise UsageError(
+            f"expected the labels of two detectors or more to compare, found {', '.join(map(str, detectors)) or 'none'}"
+        )
     if against is not None and protocol not in (None, against):
         raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
     stored = stored_trials(

@@ -56,13 +56,10 @@ class Part:
         """Turns a value into a gain."""
         return -1.0 if self.metric.better == "lower" else 1.0
 
-    def described(self, lines: pd.DataFrame) -> dict[str, Any]:
-        """Return the data set and its best floor by the names of ``lines``."""
-        values = lines[lines["floor"] & (lines["status"] == "ok")]["value"]
-        best = (self.sign * values).sort_values(ascending=False).index[:1]
-        floor = {"best_floor": best[0], "best_floor_value": values[best[0]]} if len(best) else {}
-        about = {"dataset": self.dataset, "dataset_version": self.stored.first.dataset_version, "split": self.split}
-        return about | floor
+    @property
+    def about(self) -> dict[str, Any]:
+        """The data set, its version and the split."""
+        return {"dataset": self.dataset, "dataset_version": self.stored.first.dataset_version, "split": self.split}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -130,7 +127,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         title=title,
         protocol=first.rules,
         frame=frame,
-        datasets=pd.DataFrame([{**part.described(lines.set_index("name")), "n_resamples": n_resamples}]),
+        datasets=pd.DataFrame([{**part.about, "n_resamples": n_resamples}]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
         sentences=[legend, *(f"{first.dataset}, split {part.split}: {note}" for note, said in notes.items() if said)],
@@ -177,7 +174,7 @@ def rank_parts(
     rates |= {**estimates("rate", won[first, second], times), "datasets": shared}
     frame = _shown(ordered, only, "detector")
     win_rates = _shown(pd.DataFrame(rates)[shared > 0], only, "first", "second")
-    datasets = pd.DataFrame([part.described(one) for part, one in zip(parts, lines, strict=True)])
+    datasets = pd.DataFrame([part.about for part in parts])
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
     wanted = f" of {len(found) + len(absent)}" if absent else ""
     title = f"{metric.title} over {len(found)}{wanted} data sets{f', suite {suite}' if suite else ''}, protocol {rules}"
