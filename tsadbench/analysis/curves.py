@@ -6,7 +6,7 @@ curves are means over its fits, and scores are divided by their fit's threshold.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -198,15 +198,14 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     if not fits or (not relative and len(set(thresholds)) > 1):
         return None
     units = thresholds if relative else [1.0] * len(fits)
-    groups: list[FloatArray] = []
-    for parts in (
-        [result.calibration_scores(fit.episode) for fit in fits],
-        [fit.scores[~fit.anomalous] for fit in fits],
-        [fit.scores[fit.anomalous] for fit in fits],
-    ):
-        scores = np.concatenate([part / unit for part, unit in zip(parts, units, strict=True)])
-        groups.append(scores[~np.isnan(scores)])
-    return ScoreGroups(*groups, threshold=1.0 if relative else thresholds[0], relative=relative)
+
+    def pooled(parts: Iterable[FloatArray]) -> FloatArray:
+        scores: FloatArray = np.concatenate([part / unit for part, unit in zip(parts, units, strict=True)])
+        return scores[~np.isnan(scores)]
+
+    training = pooled(result.calibration_scores(fit.episode) for fit in fits)
+    normal, anomalous = (pooled(fit.scores[fit.anomalous == label] for fit in fits) for label in (False, True))
+    return ScoreGroups(training, normal, anomalous, 1.0 if relative else thresholds[0], relative)
 
 
 def tail_of(result: TrialResult, episode: str) -> Tail:

@@ -131,11 +131,10 @@ def anomalies(table: pd.DataFrame) -> Finding:
     f1 = (2 * shares / (1 + shares)).mean()
     of_each = f" ({shares.min():.1%} to {shares.max():.1%} of an entity's)" if len(table) > 1 else ""
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous{of_each}, so flagging every row has F1 {f1:.3f}."
-    if _FEW_ANOMALIES <= share <= _MANY_ANOMALIES:
-        return Finding("anomalies", "good", sentence)
-    few = share < _FEW_ANOMALIES
-    sentence += " A few rows decide every figure." if few else " Faults are no exception here."
-    return Finding("anomalies", "note" if few else "fault", sentence, f"{share:.1%} of the test rows are anomalous")
+    few, many = share < _FEW_ANOMALIES, share > _MANY_ANOMALIES
+    sentence += " A few rows decide every figure." * few + " Faults are no exception here." * many
+    grade: Grade = "note" if few else "fault" if many else "good"
+    return Finding("anomalies", grade, sentence, f"{share:.1%} of the test rows are anomalous")
 
 
 def events(table: pd.DataFrame) -> Finding:
@@ -151,10 +150,8 @@ def events(table: pd.DataFrame) -> Finding:
         sentence += f" One event has more than half of the anomalous rows{within(one)}, and decides row-wise metrics."
     if len(few):
         sentence += f" Fewer than {_FEW_EVENTS} events{within(few)}: each of them decides."
-    if one.empty and few.empty:
-        return Finding("events", "good", sentence, tables=behind)
     brief = f"one event has most anomalous rows{within(one)}" if len(one) else f"few events{within(few)}"
-    return Finding("events", "note", sentence, brief, behind)
+    return Finding("events", "good" if one.empty and few.empty else "note", sentence, brief, behind)
 
 
 def trivial(table: pd.DataFrame) -> Finding:
@@ -170,10 +167,9 @@ def trivial(table: pd.DataFrame) -> Finding:
         f"chance {by_chance:.0%}; the best alone{best} {alone:.0%}, by chance {alone_by_chance:.0%}{mean}."
     )
     any_above, one_above = found >= by_chance + _ABOVE_CHANCE, alone >= alone_by_chance + _ABOVE_CHANCE
-    if not (any_above or one_above):
-        return Finding("trivial", "good", sentence)
     most = max(found * any_above, alone * one_above)
     grade: Grade = "fault" if most >= _TRIVIAL and known["events"].sum() >= _FEW_EVENTS else "note"
+    grade = grade if any_above or one_above else "good"
     brief = f"thresholds on single sensors find {found:.0%} of the events (by chance {by_chance:.0%})"
     if grade == "fault" and not any_above:
         brief = f"a threshold on one sensor finds {alone:.0%} of the events (by chance {alone_by_chance:.0%})"

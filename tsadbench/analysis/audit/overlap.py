@@ -41,9 +41,8 @@ def overlap(parts: Sequence[Part]) -> Finding:
     )
     sentence += f" Means over {len(parts)} entities." if len(parts) > 1 else ""
     behind = (Table("Rows that recur, by values alone", table),)
-    if test < _SOME_RECUR:
-        return Finding("overlap", "good", sentence, tables=behind)
-    grade: Grade = "fault" if test >= max(_MANY_RECUR, _MORE_OFTEN * within) else "note"
+    copied = test >= max(_MANY_RECUR, _MORE_OFTEN * within)
+    grade: Grade = "good" if test < _SOME_RECUR else "fault" if copied else "note"
     return Finding("overlap", grade, sentence, f"{test:.0%} of the test rows equal a training row", behind)
 
 
@@ -118,16 +117,15 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
         certain = by_clock or bool(_rows_of(copied, roles) >= rows.sum() / 2)
         sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
         if rows.empty:
-            yield Finding(about, "good", f"No row stands in both, {roles} ({compared}).", "", behind)
-        elif certain:
-            yield Finding(about, "fault", sentence, f"{rows.sum():,} {brief}", behind)
-        else:
+            sentence = f"No row stands in both, {roles} ({compared})."
+        elif not certain:
             sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
-            yield Finding(about, "note", sentence, f"{rows.sum():,} {brief}", behind)
+        grade: Grade = "good" if rows.empty else "fault" if certain else "note"
+        yield Finding(about, grade, sentence, f"{rows.sum():,} {brief}", behind)
         behind = ()
     if two := table["with two labels"].sum():
         sentence = f"{two:,} of the rows that test recordings share are anomalous in one, normal in the other."
-        grade: Grade = "fault" if certain else "note"
+        grade = "fault" if certain else "note"
         yield Finding("contradicting-labels", grade, sentence, f"{two:,} test rows have two labels")
     elif data.labels.rows:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
@@ -209,7 +207,7 @@ def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
         return Finding("copies", "note", sentence, f"{count} twice", behind)
     # `shared` has told of rows that are shared at the same time.
     told = pairs.loc[pairs["roles"] != _ROLES[2], "rows"].sum() == of_train + of_test
-    brief = "" if told else f"{share:.1%} of the test rows are copies of others"
+    brief = f"{share:.1%} of the test rows are copies of others" * (not told)
     return Finding("copies", "fault", sentence, brief, behind)
 
 
