@@ -131,7 +131,7 @@ def anomalies(table: pd.DataFrame) -> Finding:
     f1 = (2 * shares / (1 + shares)).mean()
     of_each = f" ({shares.min():.1%} to {shares.max():.1%} of an entity's)" if len(table) > 1 else ""
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous{of_each}, so flagging every row has F1 {f1:.3f}."
-    few, many = share < _FEW_ANOMALIES, share > _MANY_ANOMALIES
+    few, many = bool(share < _FEW_ANOMALIES), bool(share > _MANY_ANOMALIES)
     sentence += " A few rows decide every figure." * few + " Faults are no exception here." * many
     grade: Grade = "note" if few else "fault" if many else "good"
     return Finding("anomalies", grade, sentence, f"{share:.1%} of the test rows are anomalous")
