@@ -74,8 +74,8 @@ SHOWN = {
                  "random", "all-positive"),
 }  # fmt: skip
 COLUMNS = (
-    "detector", "AUPRC", "Found†", "Already on†", "Delay, s†", "False alarms/h†", "In false alarm†", "VUS-PR†",
-    "Aff-P†", "Aff-R†", "Aff-F1†",
+    "detector", "AUPRC", "Found", "Already on", "Delay, s", "False alarms/h", "In false alarm", "VUS-PR",
+    "Aff-P", "Aff-R", "Aff-F1",
 )  # fmt: skip
 # Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
 _ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")

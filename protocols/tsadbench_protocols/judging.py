@@ -131,12 +131,8 @@ class PooledProtocol(PotProtocol):
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
         """Return the threshold of each fit, and the metrics of every split.
 
-        Raises
-        ------
-        ContractError
-            If no evaluated row of a fit has a score, or too few of the training rows that its threshold needs.
-        DataError
-            If the labels are not those of the scored rows, or a split names a recording that was not scored.
+        A ContractError if no evaluated row of a fit has a score, or too few of the rows that set its threshold. A
+        DataError if the labels are not those of the scored rows, or a split names a recording that was not scored.
         """
         rows = {fit.episode.id: self.evaluated(fit, labels) for fit in scored}
         thresholds = {fit.episode.id: self.threshold(fit) for fit in scored}
@@ -178,7 +174,8 @@ def _judge_split(
     for entity, recordings in rows.items():
         if members := [recordings[name] for name in ids if name in recordings]:
             pooled = Rows.pooled(members)
-            judged[entity] = pooled.judgement(evaluate(*pooled, thresholds[entity].value))
+            lengths = [len(member.scores) for member in members]
+            judged[entity] = pooled.judgement(evaluate(*pooled, thresholds[entity].value, lengths))
     if rows.keys() == judged.keys() == {ALL}:
         return judged[ALL]
     n_rows = sum(one.n_rows for one in judged.values())

@@ -1,7 +1,8 @@
 """Point-wise metrics, without point adjustment.
 
 At a threshold: precision, recall, F1 (`prac_f1`), Matthews correlation coefficient, the share of flagged rows. Over all
-thresholds: area under the ROC curve, area under the precision-recall curve, best F1.
+thresholds: area under the ROC curve, area under the precision-recall curve, best F1, and which events are found where
+1 % or .1 % of the normal rows are flagged.
 
 =========== ============================================= ======================= =======================
 metric      nothing flagged                               no row anomalous        all rows anomalous
@@ -13,6 +14,7 @@ mcc         0, as for every constant prediction           undefined             
 auroc       as usual                                      undefined               undefined
 auprc       as usual                                      undefined               undefined
 bf_f1       as usual                                      undefined               undefined
+events_at_* as usual                                      undefined               undefined
 flagged     0                                             as usual                as usual
 =========== ============================================= ======================= =======================
 
@@ -28,6 +30,7 @@ the labels 0 1 1 1 with the scores 4 3 2 2 have .667, and .694 with the second r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -42,10 +45,15 @@ METRICS: tuple[Metric, ...] = (
     Metric("auprc", "AUPRC"),
     Metric("bf_f1", "BF-F1", oracle=True),
     Metric("flagged", "Flagged", better=None),
+    Metric("events_at_1", "Events at 1 %", oracle=True),
+    Metric("events_at_01", "Events at .1 %", oracle=True),
 )
+_ONE_IN = {"events_at_1": 100, "events_at_01": 1000}
 
 
-def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict[str, float | None]:
+def evaluate(
+    scores: FloatArray, anomalous: BoolArray, threshold: float, lengths: Sequence[int] = ()
+) -> dict[str, float | None]:
     """Return every metric by name, in the order of `METRICS`; None if undefined.
 
     Parameters
@@ -56,6 +64,8 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
         [n_rows] the truth.
     threshold
         A row is flagged if its score is greater.
+    lengths
+        The numbers of rows of the recordings that these are, one after the other; no event crosses their borders.
 
     Examples
     --------
@@ -65,6 +75,7 @@ def evaluate(scores: FloatArray, anomalous: BoolArray, threshold: float) -> dict
     """
     scores = scores.astype(np.float64, copy=False)  # a float32 array would round the threshold
     found = rates(*counts(flagged_rows(scores, anomalous, threshold), anomalous)) | ranking(scores, anomalous)
+    found |= events(scores, anomalous, lengths)
     return {metric.name: found[metric.name] for metric in METRICS}
 
 
@@ -121,3 +132,19 @@ def ranking(scores: FloatArray, anomalous: BoolArray) -> dict[str, float | None]
         "auprc": float(np.sum(new_tp * precision)) / positives,
         "bf_f1": float(np.max(f1)),
     }
+
+
+def events(scores: FloatArray, anomalous: BoolArray, lengths: Sequence[int] = ()) -> dict[str, float | None]:
+    """Return which share of the events is found where 1 % and .1 % of the normal rows are flagged.
+
+    An event is a run of anomalous rows of one recording, found if one of them lies above the threshold. The threshold
+    is an oracle: the lowest one that flags at most this share of the normal rows. Arguments as for `evaluate`.
+    """
+    if anomalous.all() or not anomalous.any():
+        return dict.fromkeys(_ONE_IN)
+    values = worst_case(scores, anomalous)
+    first = np.isin(np.arange(len(values)), np.cumsum([0, *lengths]))
+    starts = np.flatnonzero(anomalous & (first | ~np.append(False, anomalous[:-1])))
+    highest = np.maximum.reduceat(np.where(anomalous, values, -np.inf), starts)
+    normal = np.sort(values[~anomalous])[::-1]
+    return {name: float(np.mean(highest > normal[len(normal) // one_in])) for name, one_in in _ONE_IN.items()}

@@ -24,7 +24,7 @@ from tsadbench.base import (
     flagged_rows,
 )
 from tsadbench_protocols.judging import PotProtocol, Rows, mean
-from tsadbench_protocols.metrics import METRICS, counts, ranking, rates
+from tsadbench_protocols.metrics import METRICS, counts, events, ranking, rates
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,9 +40,9 @@ class Skab(PotProtocol):
        padded the windows of these. The repository sets a threshold by hand for each method, with factors that no
        validation set explains.
     5. *Metrics.* Point-wise, no point adjustment. Metrics at a threshold are counted over all rows of a split, each
-       recording flagged by its own threshold; AUROC, AUPRC and best F1 are means over the split's recordings that have
-       rows of both classes, because scores of two fits share no scale. A row without a score counts as the worst case:
-       a false alarm if it is normal, a miss if it is anomalous.
+       recording flagged by its own threshold; all others are means over the split's recordings that have rows of both
+       classes, because scores of two fits share no scale. A row without a score counts as the worst case: a false
+       alarm if it is normal, a miss if it is anomalous.
 
     A recording whose first rows are anomalous trains on what it holds; the tables say so.
 
@@ -70,10 +70,7 @@ class Skab(PotProtocol):
     def episodes(self, dataset: Dataset) -> Iterator[Episode]:
         """Yield one fit per test recording: trained on its first rows, scored on the whole of it.
 
-        Raises
-        ------
-        DataError
-            If no test recording is longer than ``train_rows``.
+        A DataError if no test recording is longer than ``train_rows``.
         """
         longest = max((recording.n_rows for recording in dataset.test), default=0)
         if longest <= self.train_rows:
@@ -89,12 +86,8 @@ class Skab(PotProtocol):
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
         """Return every recording's threshold, and the metrics of every split.
 
-        Raises
-        ------
-        ContractError
-            If no evaluated row of a recording has a score, or too few of the training rows that the threshold needs.
-        DataError
-            If the labels are not those of the scored rows.
+        A ContractError if no evaluated row of a recording has a score, or too few of the rows that set its threshold. A
+        DataError if the labels are not those of the scored rows.
         """
         rows = {fit.episode.id: self.evaluated(fit, labels)[fit.episode.id] for fit in scored}
         thresholds = {fit.episode.id: self.threshold(fit) for fit in scored}
@@ -125,7 +118,8 @@ class Skab(PotProtocol):
         pooled = Rows.pooled([rows for rows, _ in recordings])
         flagged = np.concatenate([np.empty(0, dtype=np.bool_), *(flagged for _, flagged in recordings)])
         found = rates(*counts(flagged, pooled.anomalous))
-        rankings = [ranking(*rows) for rows, _ in recordings]
-        found |= {name: mean(one[name] for one in rankings) for name in ("auroc", "auprc", "bf_f1")}
+        rankings = [ranking(*rows) | events(*rows) for rows, _ in recordings]
+        names = ("auroc", "auprc", "bf_f1", "events_at_1", "events_at_01")
+        found |= {name: mean(one[name] for one in rankings) for name in names}
         # The repository's F1 is the one that other protocols call prac_f1.
         return pooled.judgement({one.name: found["prac_f1" if one.name == "f1" else one.name] for one in self.metrics})

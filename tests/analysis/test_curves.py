@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import genpareto
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tsadbench.analysis.curves import Curve, FitRows, Tail, curve_of, mean_curve, operating_point
-from tsadbench.base.protocol import Threshold
+from tsadbench.analysis.curves import Curve, FitRows, curve_of, mean_curve, operating_point, tail_of
+from tsadbench.base.protocol import EpisodeThreshold, Threshold
 
 
 def rows(scores, anomalous, threshold: float = 0.5) -> FitRows:
@@ -76,7 +78,13 @@ def test_the_operating_point_pools_the_rows_of_all_fits():
 
 def test_a_tail_by_hand():
     threshold = Threshold(value=9.0, method="pot", status="ok", t=2.0, q=1e-2, n=10, excesses=2, gamma=0.0, sigma=2.0)
-    tail = Tail(threshold, np.array([0.0, 1.0, 5.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2, 0.3]))
+    scores = np.array([0.0, 1.0, 5.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2, 0.3])
+    result = SimpleNamespace(
+        record=SimpleNamespace(thresholds=[EpisodeThreshold("all", threshold)]),
+        calibration_scores=lambda _: scores,
+        calibrated_on=lambda _: "training",
+    )
+    tail = tail_of(result, "all")
     np.testing.assert_array_equal(tail.excesses, [1.0, 3.0])
     assert tail.share == 0.2
     np.testing.assert_array_equal(tail.positions, [0.25, 0.75])

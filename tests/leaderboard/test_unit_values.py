@@ -128,8 +128,12 @@ class TestValues:
         results = [TrialResult(record, store, pumploop)]
         for _ in range(2):  # the second time, its own line is replaced
             lines = write_values(file, results, pumploop).read_text().splitlines()
-            assert [line for line in lines if OWN not in line] == committed.splitlines()
-            assert len(lines) == len(committed.splitlines()) + 1
+            _, *others = (json.loads(line) for line in lines if OWN not in line)
+            about, *before = map(json.loads, committed.splitlines())
+            for one in others:  # metrics that are newer than the committed file are undefined there
+                one["values"] = [row[: len(about["metrics"])] for row in one["values"]]
+            assert others == before
+            assert len(lines) == len(before) + 2
         groups = {"all of leak": pumploop.dataset.splits["leak"][:1], "one": ("valve1/0",)}
         expected = results[0].judge(groups)
         for name, judged in UnitValues.read(file).judge(record, groups).items():
@@ -161,8 +165,9 @@ class TestAgainst:
         names = ["first", "second", "mean_difference", "p_holm", "rank_biserial"]
         found, expected = (one.inference.pairs[names] for one in (against, within))
         pd.testing.assert_frame_equal(found, expected, rtol=1e-6, atol=2 * ROUNDING)
-        metrics = against.detectors.drop(columns="stored")
-        pd.testing.assert_frame_equal(metrics, within.detectors.drop(columns="stored"), rtol=0, atol=ROUNDING)
+        new = ["stored", "events_at_1", "events_at_01"]  # the committed rows lack what is newer than they are
+        metrics, expected = against.detectors.drop(columns=new), within.detectors.drop(columns=new)
+        pd.testing.assert_frame_equal(metrics, expected, rtol=0, atol=ROUNDING)
         assert against.detectors["stored"].tolist() == [False, True, True, True]
         assert any(note.startswith("max-z, l2-z, random: ") for note in against.sentences)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
 from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench_protocols.metrics import METRICS, evaluate, ranking, rates
+from tsadbench_protocols.metrics import METRICS, evaluate, events, ranking, rates
 
-RANKING = ("auroc", "auprc", "bf_f1")
+EVENTS = ("events_at_1", "events_at_01")
+RANKING = ("auroc", "auprc", "bf_f1", *EVENTS)
 
 
 def labels(*rows: int) -> BoolArray:
@@ -22,6 +24,13 @@ def labels(*rows: int) -> BoolArray:
 
 def best_f1_by_trying(scores: FloatArray, anomalous: BoolArray) -> float:
     return max(float(sklearn_metrics.f1_score(anomalous, scores >= cut)) for cut in np.unique(scores))
+
+
+def events_by_trying(scores: FloatArray, anomalous: BoolArray, share: float) -> float:
+    """The share of the runs that the lowest threshold finds which flags at most this share of the normal rows."""
+    runs = [list(rows) for label, rows in groupby(range(len(scores)), anomalous.__getitem__) if label]
+    cut = min(cut for cut in scores if np.mean(scores[~anomalous] > cut) <= share)
+    return float(np.mean([scores[run].max() > cut for run in runs]))
 
 
 @st.composite
@@ -51,6 +60,8 @@ def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray
             "auprc": sklearn_metrics.average_precision_score(anomalous, scores),
             "bf_f1": best_f1_by_trying(scores, anomalous),
             "flagged": flagged.mean(),
+            "events_at_1": events_by_trying(scores, anomalous, 0.01),
+            "events_at_01": events_by_trying(scores, anomalous, 0.001),
         }
     )
 
@@ -84,15 +95,26 @@ def test_a_table_worked_by_hand() -> None:
             "auprc": (1 + 1 + 3 / 5) / 3,
             "bf_f1": 4 / 5,  # the first two rows
             "flagged": 3 / 8,
+            **{"events_at_1": 1 / 2, "events_at_01": 1 / 2},  # the first two rows, above .7
         }
     )
 
 
+def test_events_found_at_one_and_at_a_tenth_of_a_percent() -> None:
+    # Of 2,000 normal rows with the scores 0 to 1999, 20 lie above 1979 and two above 1997.
+    normal = np.arange(2000.0)
+    scores = np.concatenate([normal[:1000], [1979.5, 5.0], normal[1000:], [1997.5], [1979.0]])
+    anomalous = labels(*[0] * 1000, 1, 1, *[0] * 1000, 1, 1)
+    assert events(scores, anomalous) == {"events_at_1": 1.0, "events_at_01": 1 / 2}
+    # The last event begins where another recording does.
+    assert events(scores, anomalous, [2003, 1]) == {"events_at_1": 2 / 3, "events_at_01": 1 / 3}
+
+
 def test_names_are_in_the_published_order_and_say_what_tables_need() -> None:
-    names = ["precision", "recall", "prac_f1", "mcc", "auroc", "auprc", "bf_f1", "flagged"]
+    names = ["precision", "recall", "prac_f1", "mcc", "auroc", "auprc", "bf_f1", "flagged", *EVENTS]
     assert [metric.name for metric in METRICS] == names
     assert list(evaluate(np.array([1.0, 0.0]), labels(1, 0), 0.5)) == names
-    assert [metric.name for metric in METRICS if metric.oracle] == ["bf_f1"]
+    assert [metric.name for metric in METRICS if metric.oracle] == ["bf_f1", *EVENTS]
     assert [metric.name for metric in METRICS if metric.better is None] == ["flagged"]
 
 
@@ -208,6 +230,7 @@ def test_a_row_without_a_score_is_the_worst_case_by_hand() -> None:
             "auprc": (1 / 2 + 0) / 2,
             "bf_f1": 2 / 4,
             "flagged": 2 / 5,
+            **{"events_at_1": 0.0, "events_at_01": 0.0},
         }
     )
 

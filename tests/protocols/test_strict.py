@@ -64,6 +64,7 @@ def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
             "auprc": (1 + 2 / 3 + 3 / 5) / 3,
             "bf_f1": 3 / 4,  # the first five: 7 6 5 3 2
             "flagged": 1 / 2,
+            **dict.fromkeys(("events_at_1", "events_at_01"), 1 / 2),  # 7, but not 5 2: 6 is normal
         }
     )
     assert (b.n_rows, b.n_anomalous, b.metrics["auroc"], b.metrics["prac_f1"]) == (2, 1, 1.0, 1.0)

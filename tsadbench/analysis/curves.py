@@ -7,7 +7,6 @@ curves are means over its fits, and scores are divided by their fit's threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,8 +26,7 @@ CurveKind: TypeAlias = Literal["roc", "precision_recall"]
 GRID = np.linspace(0.0, 1.0, 501)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FitRows:
+class FitRows(NamedTuple):
     """The evaluated rows of a split that one fit, ``episode``, has scored; arrays are [n_rows].
 
     ``scores`` are NaN where the detector gave none. ``flagged`` are scores above the threshold, and normal rows without
@@ -47,8 +45,7 @@ class FitRows:
         return bool(self.anomalous.any() and not self.anomalous.all())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Curve(NamedTuple):
     """A curve in the unit square, [n_points] with x ascending.
 
     With ``steps`` a height holds from the previous point's x up to its own; otherwise lines join the points. Precision
@@ -61,10 +58,8 @@ class Curve:
 
     def heights(self, x: FloatArray) -> FloatArray:
         """Return y at some x; in steps, the y at which x is first reached."""
-        if not self.steps:
-            return np.interp(x, self.x, self.y)
-        heights: FloatArray = self.y[np.searchsorted(self.x, x, side="left")]
-        return heights
+        found: FloatArray = self.y[np.searchsorted(self.x, x)] if self.steps else np.interp(x, self.x, self.y)
+        return found
 
 
 class OperatingPoint(NamedTuple):
@@ -75,12 +70,10 @@ class OperatingPoint(NamedTuple):
     precision: float | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScoreGroups:
+class ScoreGroups(NamedTuple):
     """Scores of calibration rows and of normal and anomalous test rows, NaN left out, with the threshold in their unit.
 
-    The calibration rows are held-out ones if the protocol keeps some from training. If ``relative``, scores are divided
-    by their fit's threshold, which is then 1.
+    If ``relative``, scores are divided by their fit's threshold, which is then 1.
     """
 
     training: FloatArray
@@ -92,41 +85,24 @@ class ScoreGroups:
     @property
     def pooled(self) -> FloatArray:
         """All scores, [n]."""
-        return np.concatenate([self.training, self.normal, self.anomalous])
+        return np.concatenate(self[:3])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tail:
-    """A threshold, the scores that set it, and the generalised Pareto tail that Peaks-over-Threshold fitted to them.
+class Tail(NamedTuple):
+    """A threshold, the ``scores`` of the ``calibration`` rows that set it, [n], and their tail.
 
-    ``scores`` are those of the ``calibration`` rows, [n].
+    ``excesses`` are scores above the initial threshold, less it, ascending (none for a fixed threshold), ``share`` is
+    that of the scores, and ``positions`` are the empirical probabilities (i + 1/2) / n. ``fitted`` has shape, location
+    and scale of `scipy.stats.genpareto`, None if Peaks-over-Threshold fitted none.
     """
 
     threshold: Threshold
     scores: FloatArray
-    calibration: Literal["training", "held-out"] = "training"
-
-    @property
-    def excesses(self) -> FloatArray:
-        """Scores above the initial threshold, less it, ascending; empty for a fixed threshold."""
-        start = self.threshold.t
-        return np.empty(0) if start is None else np.sort(self.scores[self.scores > start]) - start
-
-    @property
-    def share(self) -> float:
-        """Share of the scores above the initial threshold."""
-        return len(self.excesses) / len(self.scores)
-
-    @property
-    def fitted(self) -> tuple[float, float, float] | None:
-        """Shape, location and scale of the excesses' distribution, `scipy.stats.genpareto`; None if none was fitted."""
-        gamma, sigma = self.threshold.gamma, self.threshold.sigma
-        return None if gamma is None or sigma is None else (gamma, 0.0, sigma)
-
-    @property
-    def positions(self) -> FloatArray:
-        """The empirical probability of each excess, [n_excesses]: (i + 1/2) / n."""
-        return (np.arange(len(self.excesses)) + 0.5) / len(self.excesses)
+    calibration: Literal["training", "held-out"]
+    excesses: FloatArray
+    share: float
+    positions: FloatArray
+    fitted: tuple[float, float, float] | None
 
 
 def fits_of(result: TrialResult, split: str) -> list[FitRows]:
@@ -201,10 +177,9 @@ def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> Op
     """
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
+        rates, recalls, precisions = zip(*points, strict=True) if points else ((), (), ())
         return OperatingPoint(
-            mean_defined(point.false_alarm_rate for point in points),
-            mean_defined(point.recall for point in points),
-            mean_defined(point.precision or 0.0 for point in points),
+            mean_defined(rates), mean_defined(recalls), mean_defined(one or 0.0 for one in precisions)
         )
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])
@@ -222,25 +197,26 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     relative = len(fits) > 1 and min(thresholds) > 0
     if not fits or (not relative and len(set(thresholds)) > 1):
         return None
+    units = thresholds if relative else [1.0] * len(fits)
 
     def pooled(parts: Iterable[FloatArray]) -> FloatArray:
-        units = thresholds if relative else [1.0] * len(fits)
         scores: FloatArray = np.concatenate([part / unit for part, unit in zip(parts, units, strict=True)])
         return scores[~np.isnan(scores)]
 
-    return ScoreGroups(
-        training=pooled(result.calibration_scores(fit.episode) for fit in fits),
-        normal=pooled(fit.scores[~fit.anomalous] for fit in fits),
-        anomalous=pooled(fit.scores[fit.anomalous] for fit in fits),
-        threshold=1.0 if relative else thresholds[0],
-        relative=relative,
-    )
+    training = pooled(result.calibration_scores(fit.episode) for fit in fits)
+    normal, anomalous = (pooled(fit.scores[fit.anomalous == label] for fit in fits) for label in (False, True))
+    return ScoreGroups(training, normal, anomalous, 1.0 if relative else thresholds[0], relative)
 
 
 def tail_of(result: TrialResult, episode: str) -> Tail:
     """Return the tail of one fit of a trial."""
     (threshold,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
-    return Tail(threshold, result.calibration_scores(episode), result.calibrated_on(episode))
+    scores, start, sigma = result.calibration_scores(episode), threshold.t, threshold.sigma
+    excesses = np.empty(0) if start is None else np.sort(scores[scores > start]) - start
+    positions = (np.arange(len(excesses)) + 0.5) / max(len(excesses), 1)
+    fitted = None if threshold.gamma is None or sigma is None else (threshold.gamma, 0.0, sigma)
+    share = len(excesses) / len(scores)
+    return Tail(threshold, scores, result.calibrated_on(episode), excesses, share, positions, fitted)
 
 
 def _mean(rows: BoolArray) -> float | None:

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tsadbench.base.recording import Recording
-from tsadbench.errors import DataError
 from tsadbench.results.trial_result import ScoredRecording
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 
@@ -51,7 +50,7 @@ class Delay(NamedTuple):
 
 
 def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> tuple[Event, ...]:
-    """Return a recording's events in order; the arrays are [n_rows], a DataError if they are not of the same rows.
+    """Return a recording's events in order; the arrays are [n_rows].
 
     >>> anomalous = np.array([0, 0, 1, 1, 1, 0, 1], dtype=bool)
     >>> flagged = np.array([0, 1, 0, 0, 1, 0, 0], dtype=bool)
@@ -60,7 +59,6 @@ def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) ->
     2 5 4
     6 7 None
     """
-    check_rows(anomalous, evaluated, flagged)
     events = []
     for start, stop in mask_runs(anomalous & evaluated):
         seen = start > 0 and not anomalous[start - 1]
@@ -71,14 +69,13 @@ def events_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) ->
 
 
 def false_alarms_of(anomalous: BoolArray, evaluated: BoolArray, flagged: BoolArray) -> IntArray:
-    """Return a recording's false alarms, [n, 2]: first row, and the row after the last. Errors as for `events_of`.
+    """Return a recording's false alarms, [n, 2]: first row, and the row after the last.
 
     >>> anomalous = np.array([0, 0, 0, 1, 1, 0, 0], dtype=bool)
     >>> flagged = np.array([1, 0, 1, 1, 1, 1, 0], dtype=bool)
     >>> false_alarms_of(anomalous, np.ones(7, dtype=bool), flagged).tolist()
     [[0, 1], [2, 3], [5, 6]]
     """
-    check_rows(anomalous, evaluated, flagged)
     return runs(flagged & ~anomalous & evaluated)
 
 
@@ -100,13 +97,12 @@ def delays_of(
     (Delay(rows=3, seconds=30.0),)
     """
     clock = time if row_seconds(time) is not None else None
-    delays: list[Delay | None] = []
-    for event in events:
-        if event.first_flagged is None or not event.onset_seen:
-            delays.append(None)
-            continue
-        alarm = min(event.first_flagged + look_ahead, n_rows - 1)
-        delays.append(Delay(alarm - event.start, None if clock is None else float(clock[alarm] - clock[event.start])))
+    delays: list[Delay | None] = [None] * len(events)
+    for place, event in enumerate(events):
+        if event.first_flagged is not None and event.onset_seen:
+            alarm = min(event.first_flagged + look_ahead, n_rows - 1)
+            seconds = None if clock is None else float(clock[alarm] - clock[event.start])
+            delays[place] = Delay(alarm - event.start, seconds)
     return tuple(delays)
 
 
@@ -139,10 +135,3 @@ def elapsed(recording: Recording) -> FloatArray:
 def runs(mask: BoolArray) -> IntArray:
     """Return the runs of True, [n_runs, 2]: first row, and the row after the last."""
     return np.array(mask_runs(mask), dtype=np.int64).reshape(-1, 2)
-
-
-def check_rows(*arrays: BoolArray | FloatArray) -> None:
-    """Raise a DataError unless all arrays are of the same rows, [n_rows]."""
-    shapes = [list(array.shape) for array in arrays]
-    if arrays[0].ndim != 1 or any(shape != shapes[0] for shape in shapes):
-        raise DataError(f"expected arrays of the same rows, [n_rows] each, found {shapes}")

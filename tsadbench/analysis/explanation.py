@@ -30,12 +30,6 @@ _TOP = 3
 # If this share of the normal rows before an event is flagged, its alarm means nothing.
 _ALWAYS = 0.5
 _UNITS = (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0))
-_SOURCES = {
-    "ok": "the tail of the {} scores, fitted by Peaks-over-Threshold",
-    "clamped": "the tail of the {} scores, fitted by Peaks-over-Threshold with its shape at a bound",
-    "quantile": "a quantile of the {} scores, as too few of them differ in the tail to fit one",
-    "degenerate": "the largest {} score, as none stands out",
-}
 
 
 class Moment(TypedDict):
@@ -65,8 +59,8 @@ class ExplainedEvent:
     """An event (`tsadbench.analysis.events.Event`) with its alarm.
 
     The delay, look-ahead included, is None if the event was missed or its onset was not seen. ``before`` are the false
-    alarms since the previous event, ``early_rows`` flagged rows directly before its start whose scores look ahead into
-    it. The data set names the sensors ``to_blame``; ``sensors`` are shares over the whole event, as in `Moment`.
+    alarms since the previous event. The data set names the sensors ``to_blame``; ``sensors`` are shares over the whole
+    event, as in `Moment`.
     """
 
     start: int
@@ -80,7 +74,6 @@ class ExplainedEvent:
     delay_seconds: float | None
     highest: Moment | None
     before: FalseAlarms
-    early_rows: int
     to_blame: tuple[str, ...]
     sensors: dict[str, float]
 
@@ -171,19 +164,12 @@ def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -
             delay_seconds=None if delay is None else delay.seconds,
             highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
             before=_false_alarms(scored, slice(previous, event.start)),
-            early_rows=_early_rows(scored, max(previous, event.start - look_ahead), event.start),
             to_blame=tuple(dict.fromkeys(sensor for sensors in blamed for sensor in sensors)),
             sensors=_shares(scored, rows),
         )
         explained.append(one)
         previous = event.stop
     return tuple(explained)
-
-
-def _early_rows(scored: ScoredRecording, first: int, start: int) -> int:
-    """Return the length of the run of flagged rows that ends before ``start``, counted from ``first`` on."""
-    left_alone = ~(scored.flagged & scored.evaluated)[first:start]
-    return int(np.argmax(left_alone[::-1])) if left_alone.any() else start - first
 
 
 def _moment(scored: ScoredRecording, row: int) -> Moment:
@@ -224,43 +210,44 @@ def narrative(explanation: Explanation, width: int = 100) -> str:
     paragraphs = [textwrap.fill(text, width) for text in _paragraphs(explanation)]
     if explanation.neighbours:
         lines = ["What is known of these sensors (the prior):"]
-        lines += [line for sensor, edges in explanation.neighbours.items() for line in _couplings(sensor, edges)]
+        for sensor, edges in explanation.neighbours.items():
+            lines.append(f"  {sensor}" + ("" if edges else ": no coupling to another sensor is listed"))
+            for edge in sorted(edges, key=lambda edge: edge.target != sensor):
+                coupling = f"is driven by {edge.source}" if edge.target == sensor else f"drives {edge.target}"
+                lines.append(f"    {coupling}{f': {edge.mechanism}' if edge.mechanism else ''}")
         paragraphs.append("\n".join(textwrap.fill(line, width, subsequent_indent=" " * 6) for line in lines))
     return "\n\n".join(paragraphs) + "\n"
 
 
 def _paragraphs(explanation: Explanation) -> Iterator[str]:
-    label, events = explanation.label, explanation.events
+    label, events, threshold = explanation.label, explanation.events, explanation.threshold
     found = f"{sum(one.first_alarm is not None for one in events)} of {counted(len(events), 'event')} found"
     if not events:
         found = "no event is evaluated" if explanation.not_evaluated else "labelled normal throughout"
     yield (
         f"{label} (seed {explanation.seed}) on recording {explanation.recording} of {explanation.dataset}, protocol "
-        f"{explanation.protocol} {explanation.protocol_version}: {found}; {_alarms_told(explanation.false_alarms)}."
+        f"{explanation.protocol} {explanation.protocol_version}: {found}; {_told(explanation.false_alarms)}."
     )
-    yield _threshold(explanation.threshold, explanation.calibration)
+    origin = "a constant of this floor"
+    if threshold.method != "fixed":
+        how = "" if threshold.status == "ok" else f" ({threshold.status})"
+        origin = f"found by Peaks-over-Threshold{how} on {threshold.n or 0:,} {explanation.calibration} rows"
+        if threshold.q is not None:
+            origin += f"; about one normal row in {round(1 / threshold.q):,} should exceed it"
+    yield f"A row is flagged if its score exceeds {threshold.value:.4g}, {origin}."
     for number, event in enumerate(events, start=1):
         yield " ".join(_event(event, number, explanation.look_ahead))
     if explanation.not_evaluated:
         spans = " and ".join(_span(start, stop) for start, stop in explanation.not_evaluated)
         yield f"Also labelled anomalous, but not evaluated by the protocol: {spans}."
-    kept_none = "this trial kept no contributions"
     reasons = {
-        "not kept": f"{kept_none}. `tsadbench run ... --rerun no-contributions` makes it again with them.",
-        "not known": f"{kept_none}, and its detector is not registered here.",
-        "not offered": f"{label} does not report it.",
+        "not kept": "this trial kept no contributions; `tsadbench run ... --rerun no-contributions` makes it again "
+        "with them",
+        "not known": "this trial kept no contributions, and its detector is not registered here",
+        "not offered": f"{label} does not report it",
     }
     if explanation.contributions in reasons:
-        yield f"Which sensors raised the alarms is not known: {reasons[explanation.contributions]}"
-
-
-def _threshold(threshold: Threshold, calibration: str) -> str:
-    flagged = f"A row is flagged if its score exceeds {threshold.value:.4g}"
-    if threshold.method == "fixed":
-        return f"{flagged}, a constant of this floor."
-    rate = "" if threshold.q is None else f"; about one normal row in {round(1 / threshold.q):,} should exceed it"
-    rows = "" if threshold.n is None else f" ({threshold.n:,} rows)"
-    return f"{flagged}. The threshold comes from {_SOURCES[threshold.status].format(calibration)}{rows}{rate}."
+        yield f"Which sensors raised the alarms is not known: {reasons[explanation.contributions]}."
 
 
 def _event(event: ExplainedEvent, number: int, look_ahead: int) -> Iterator[str]:
@@ -274,16 +261,19 @@ def _event(event: ExplainedEvent, number: int, look_ahead: int) -> Iterator[str]
             yield f"The highest score, {_level(event.highest)}, is at row {event.highest['row']:,}."
             yield from _sensors(event.highest["sensors"], "there")
     if event.to_blame:
-        are = "is" if len(event.to_blame) == 1 else "are"
-        yield f"According to the data set {_listed(event.to_blame)} {are} to blame."
+        yield f"To blame, according to the data set: {', '.join(event.to_blame)}."
         yield from _sensors(event.sensors, "over the whole event")
         if event.sensors:
             right = [name for name in _top(event.sensors) if name in event.to_blame]
-            yield f"Of these {_listed(right) or 'none'} {'are' if len(right) > 1 else 'is'} to blame."
-    yield _before(event.before, "since the previous event" if number > 1 else "before it")
-    if event.early_rows:
-        rows = "the last row" if event.early_rows == 1 else f"the last {event.early_rows} rows"
-        yield f"Of these, {rows} before the event may have seen it already, as scores look ahead."
+            yield f"Of these to blame: {', '.join(right) or 'none'}."
+    before, since = event.before, "since the previous event" if number > 1 else "before it"
+    if before["normal_rows"] == 0:
+        yield f"No normal row is evaluated {since}."
+    else:
+        told = _told(before, f" {since}")
+        yield f"{told[0].upper()}{told[1:]}."
+        if before["rows"] >= _ALWAYS * before["normal_rows"]:
+            yield "The score was already above the threshold: this alarm says little about the event."
 
 
 def _alarm(event: ExplainedEvent, alarm: Moment, look_ahead: int) -> Iterator[str]:
@@ -295,42 +285,23 @@ def _alarm(event: ExplainedEvent, alarm: Moment, look_ahead: int) -> Iterator[st
         late = "at the onset" if event.delay_rows == 0 else f"{counted(event.delay_rows, 'row')}{seconds} late"
         needs = f", as a score needs the next {counted(look_ahead, 'row')}" if look_ahead else ""
         yield f"The alarm is raised {late}{needs}."
-    are = "is" if event.flagged_rows == 1 else "are"
-    yield f"{event.flagged_rows:,} of its {event.stop - event.start:,} evaluated rows {are} flagged."
-    highest = event.highest if event.highest is not None and event.highest["row"] != alarm["row"] else None
-    if highest is not None:
-        yield f"The score is highest at row {highest['row']:,}: {_level(highest)}."
+    yield f"Flagged: {event.flagged_rows:,} of its {event.stop - event.start:,} evaluated rows."
     yield from _sensors(alarm["sensors"], "to the first alarm")
-    if highest is not None:
-        yield from _sensors(highest["sensors"], "at the highest score")
+    if event.highest is not None and event.highest["row"] != alarm["row"]:
+        yield f"The score is highest at row {event.highest['row']:,}: {_level(event.highest)}."
+        yield from _sensors(event.highest["sensors"], "at the highest score")
 
 
 def _sensors(shares: Mapping[str, float], where: str) -> Iterator[str]:
     if shares:
-        named = ", ".join(f"{name} ({shares[name]:.0%})" for name in _top(shares))
-        yield f"What contributes most {where}: {named}."
+        yield f"What contributes most {where}: {', '.join(f'{name} ({shares[name]:.0%})' for name in _top(shares))}."
 
 
 def _top(shares: Mapping[str, float]) -> list[str]:
     return [name for name, share in list(shares.items())[:_TOP] if share > 0]
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return names as a list in words, "a, b and c"."""
-    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
-
-
-def _before(before: FalseAlarms, since: str) -> str:
-    if before["normal_rows"] == 0:
-        return f"No normal row is evaluated {since}."
-    alarms = _alarms_told(before, f" {since}")
-    sentence = f"{alarms[0].upper()}{alarms[1:]}."
-    if before["rows"] < _ALWAYS * before["normal_rows"]:
-        return sentence
-    return f"{sentence} The score was already above the threshold: this alarm says little about the event."
-
-
-def _alarms_told(false_alarms: FalseAlarms, since: str = "") -> str:
+def _told(false_alarms: FalseAlarms, since: str = "") -> str:
     normal = counted(false_alarms["normal_rows"], "normal row")
     if false_alarms["rows"] == 0:
         return f"no false alarm{since} in {normal}"
@@ -338,18 +309,8 @@ def _alarms_told(false_alarms: FalseAlarms, since: str = "") -> str:
 
 
 def _level(moment: Moment) -> str:
-    if moment["ratio"] is None:
-        return f"{moment['score']:.4g}"
-    # "1.2e+02 times" would be the general format's idea of three digits.
-    ratio = f"{moment['ratio']:,.0f}" if moment["ratio"] >= 100 else f"{moment['ratio']:.2g}"
-    return f"{moment['score']:.4g} ({ratio} times the threshold)"
-
-
-def _couplings(sensor: str, edges: Sequence[Edge]) -> Iterator[str]:
-    yield f"  {sensor}" + ("" if edges else ": no coupling to another sensor is listed")
-    for edge in sorted(edges, key=lambda edge: edge.target != sensor):
-        coupling = f"is driven by {edge.source}" if edge.target == sensor else f"drives {edge.target}"
-        yield f"    {coupling}{f': {edge.mechanism}' if edge.mechanism else ''}"
+    times = "" if moment["ratio"] is None else f" ({moment['ratio']:,.1f} times the threshold)"
+    return f"{moment['score']:.4g}{times}"
 
 
 def _span(start: int, stop: int) -> str:

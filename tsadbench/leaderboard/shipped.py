@@ -112,9 +112,15 @@ def write_values(file: Path, results: Iterable[TrialResult], data: LabelledDatas
         raise UsageError("expected at least one trial with scores, found none")
     if file.is_file():
         kept = UnitValues.read(file)
-        if other := [name for name, value in about.items() if kept.about.get(name) != value]:
+        n_kept = len(kept.about["metrics"])
+        known = {**about, "metrics": about["metrics"][:n_kept]}  # those added since are undefined for earlier trials
+        if other := [name for name, value in known.items() if kept.about.get(name) != value]:
             raise UsageError(f"their {other[0]} is not that of the committed {RECORDINGS}: remove that file")
-        trials = {**kept.trials, **trials}
+        undefined = [None] * (len(about["metrics"]) - n_kept)
+        earlier = {
+            key: {**one, "values": [[*row, *undefined] for row in one["values"]]} for key, one in kept.trials.items()
+        }
+        trials = {**earlier, **trials}
     lines = [about, *(trial for _, trial in sorted(trials.items()))]
     texts = [json.dumps(line, separators=(",", ":"), allow_nan=False) for line in lines]
     return write_file(file, "".join(f"{text}\n" for text in texts))

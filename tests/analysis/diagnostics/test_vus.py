@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import average_precision_score
 
 from tsadbench.analysis.diagnostics.vus import vus_pr
-from tsadbench.errors import DataError
 
 unhurried = settings(deadline=None, max_examples=40)
 
@@ -134,8 +133,3 @@ def test_only_the_order_of_the_scores_counts(case, buffer):
 def test_a_row_without_a_score_leaves_it_undefined(case, buffer):
     scores, anomalous = case
     assert vus_pr(np.where(scores == scores.min(), np.nan, scores), anomalous, buffer) is None
-
-
-def test_arrays_of_other_rows_are_refused():
-    with pytest.raises(DataError, match="same rows"):
-        vus_pr(np.zeros(3), np.zeros(4, dtype=bool))

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsadbench import UsageError
 from tsadbench.analysis.significance.inference import infer
 
 
@@ -48,13 +47,3 @@ def test_where_lower_is_better_the_lower_one_is():
     assert any(re.match(r"a .*better.* b \(p = \.016\)", line) for line in found.conclusions)
     assert found.pairs[["wins", "losses"]].to_numpy().tolist() == [[7, 0]]
     assert found.mean_ranks.to_dict() == {"a": 1.0, "b": 2.0}
-
-
-def test_what_cannot_be_compared():
-    two = matrix(3, 0.1)
-    with pytest.raises(UsageError, match=r"\b1 detectors .*\b3 sessions"):
-        infer(two[["a"]])
-    with pytest.raises(UsageError, match=r"\b1 of them"):
-        infer(two.where(two != two.iloc[0, 0]))
-    with pytest.raises(UsageError, match="0 sessions"):
-        infer(two.iloc[:0])

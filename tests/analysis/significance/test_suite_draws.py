@@ -14,7 +14,7 @@ from tsadbench.analysis.significance.ranking import (
     critical_difference,
     draw_datasets,
     estimates,
-    means,
+    interval_of,
     ranks_among,
     wins,
 )
@@ -81,31 +81,25 @@ def test_a_dominated_row_moves_no_mean_rank_and_an_incomplete_one_no_rank_at_all
     assert mean_ranks(partial, complete) == pytest.approx([*before, 1.0])
 
 
-def test_draws_take_as_many_data_sets_as_there_are_and_resamples_of_those_that_have_some():
-    draws = draw_datasets([1, 4, 2], 3000, seed=0)
-    assert draws.shape == (3, 3000)
-    # Columns 1 to 4 are of the second data set, 5 and 6 of the third; none but the first is drawn as it is.
-    shares = np.bincount(draws.ravel(), minlength=7) / 9000
-    assert shares == pytest.approx([1 / 3, 0, 1 / 9, 1 / 9, 1 / 9, 0, 1 / 3], abs=0.02)
-    assert (shares[1], shares[5]) == (0, 0)
-
-
-def test_means_over_draws_are_those_of_a_loop():
+def test_estimates_over_draws_are_those_of_a_loop():
     rng = np.random.default_rng(1)
-    values = rng.normal(size=(3, 9))
+    values = rng.normal(size=(3, 3))
     values[1, 0], values[2] = NAN, NAN  # the second row lacks the first data set, the third all
-    draws = draw_datasets([1, 5, 3], 40, seed=2)
-    found = means(values, draws)
+    times = draw_datasets(3, 40, seed=2)
+    assert times.sum(axis=0).tolist() == [3] * 40
+    assert draw_datasets(3, 3000, seed=0).mean(axis=1) == pytest.approx(np.ones(3), abs=0.06)
+    means = np.full((2, 40), NAN)
     for draw in range(40):
-        taken = values[:2, draws[:, draw]]
-        assert found[0, draw] == pytest.approx(taken[0].mean())
-        second = taken[1][~np.isnan(taken[1])]
-        assert np.isnan(found[1, draw]) if not len(second) else found[1, draw] == pytest.approx(np.mean(second))
-    of = estimates("x", values, np.array([0, 1, 6]), draws)
-    assert of["x"][:2] == pytest.approx([values[0, [0, 1, 6]].mean(), values[1, [1, 6]].mean()])
-    assert of["x_low"][0] == pytest.approx(np.quantile(found[0], 0.05))
-    assert of["x_high"][1] == pytest.approx(np.quantile(found[1][~np.isnan(found[1])], 0.95))
+        for row in range(2):
+            taken = np.repeat(values[row], times[:, draw].astype(int))
+            if not np.isnan(taken).all():
+                means[row, draw] = np.nanmean(taken)
+    of = estimates("x", values, times)
+    assert of["x"][:2] == pytest.approx([values[0].mean(), values[1, 1:].mean()])
+    assert of["x_low"][:2] == pytest.approx(np.nanquantile(means, 0.05, axis=1))
+    assert of["x_high"][:2] == pytest.approx(np.nanquantile(means, 0.95, axis=1))
     assert np.isnan([of["x"][2], of["x_low"][2], of["x_high"][2]]).all()
+    assert np.isnan(interval_of("x", np.empty((2, 0)))["x_low"]).all()
 
 
 def test_intervals_hold_the_mean_as_often_as_they_say():
@@ -114,7 +108,7 @@ def test_intervals_hold_the_mean_as_often_as_they_say():
     held = 0
     for repetition in range(200):
         ranks = ranks_among(wins(rng.normal(size=(4, 30))), np.ones(4, dtype=bool))
-        of = estimates("x", ranks, np.arange(30), draw_datasets([1] * 30, 200, seed=repetition))
+        of = estimates("x", ranks, draw_datasets(30, 200, seed=repetition))
         held += bool(of["x_low"][0] <= 2.5 <= of["x_high"][0])
     assert 0.83 <= held / 200 <= 0.95
 

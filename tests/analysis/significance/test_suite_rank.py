@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import tsadbench as package
-from tests.analysis.significance.test_rank import OPPOSITE, PLANT, TRUTH, plant
 from tests.helpers.committed import commit, made
-from tests.helpers.plans import make_plan
 from tsadbench import UsageError
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.datasets.suites import SUITES, Suite
-from tsadbench.execution.runner import run_plan
-from tsadbench.execution.store import Store
 
 ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
 TWO = {"good": 0.6, "fair": 0.6, "poor": 0.4, "max-z": 0.5}
@@ -57,8 +51,6 @@ def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
     assert rates["good", "fair"] == pytest.approx(2.5 / 3)
     assert rates["fair", "poor"] == pytest.approx(2 / 3)
     assert len(rates) == 6
-    floors = ranking.datasets.set_index("dataset")[["best_floor", "best_floor_value"]].T.to_dict("list")
-    assert floors == {"one": ["max-z", 0.5], "two": ["max-z", 0.5], "three": ["max-z", 0.35]}
 
 
 def test_intervals_are_over_draws_of_the_data_sets(tables):
@@ -194,50 +186,3 @@ def test_what_cannot_be_ranked_is_named(tmp_path, values, options, name):
         commit(tmp_path, made(dataset, of_dataset))
     with pytest.raises(UsageError, match=name):
         package.rank(tmp_path, **options)
-
-
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory):
-    """The plant of `test_rank` and another one of it, each in a store of its own."""
-    other = plant(n_sessions=4)
-    other = other._replace(dataset=replace(other.dataset, name="other"))
-    folders = []
-    for data in (PLANT, other):
-        folders.append(tmp_path_factory.mktemp("suite") / "runs")
-        run_plan(
-            make_plan([TRUTH, OPPOSITE, "max-z", "random"], dataset=data, floors=False, seeds=1),
-            Store.create(folders[-1]),
-        )
-    return folders
-
-
-class TestStability:
-    @pytest.fixture(autouse=True)
-    def _loaders(self, tmp_path, monkeypatch):
-        from tests.helpers.packages import write_package
-
-        code = (
-            "from dataclasses import replace\n"
-            "from tests.analysis.significance.test_rank import PLANT, plant\n"
-            "def rankable(options):\n    return PLANT\n"
-            "def other(options):\n    data = plant(n_sessions=4)\n"
-            "    return data._replace(dataset=replace(data.dataset, name='other'))\n"
-        )
-        points = "[tsadbench.datasets]\nrankable = rank_plants:rankable\nother = rank_plants:other\n"
-        write_package(tmp_path / "plugin", "rank_plants", points, code)
-        monkeypatch.syspath_prepend(tmp_path / "plugin")
-
-    def test_sessions_are_drawn_within_drawn_data_sets(self, stores):
-        found = package.rank(stores, stability=True, splits=["overall"], resamples=200)
-        (ranking,) = found.over_all
-        assert ranking.datasets["n_resamples"].tolist() == [200, 200]
-        rows = by_label(ranking)
-        assert rows[TRUTH]["rank"] == rows[TRUTH]["rank_low"] == rows[TRUTH]["rank_high"] == 1.0
-        assert rows[TRUTH]["beats_floors_low"] == 1.0
-        assert rows[OPPOSITE]["rank"] == 4.0
-        # By records alone random and max-z keep their places; sessions say that they may change.
-        by_records = by_label(package.rank(stores, splits=["overall"]).over_all[0])
-        for label, row in rows.items():
-            assert row["rank"] == by_records[label]["rank"]
-            assert row["rank_low"] <= by_records[label]["rank_low"]
-            assert row["rank_high"] >= by_records[label]["rank_high"]

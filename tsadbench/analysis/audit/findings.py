@@ -32,6 +32,10 @@ class Finding:
     brief: str = ""
     tables: tuple[Table, ...] = field(default=(), compare=False)
 
+    def __post_init__(self) -> None:
+        if self.grade == "good":
+            object.__setattr__(self, "brief", "")
+
     def as_row(self) -> dict[str, str]:
         """Return the finding without its tables."""
         return {"about": self.about, "grade": self.grade, "sentence": self.sentence, "brief": self.brief}

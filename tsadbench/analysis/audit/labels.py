@@ -130,13 +130,11 @@ def anomalies(table: pd.DataFrame) -> Finding:
         return Finding("anomalies", "note", "No test row is anomalous: no ranking metric is defined.", "no anomaly")
     f1 = (2 * shares / (1 + shares)).mean()
     of_each = f" ({shares.min():.1%} to {shares.max():.1%} of an entity's)" if len(table) > 1 else ""
-    brief = f"{share:.1%} of the test rows are anomalous"
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous{of_each}, so flagging every row has F1 {f1:.3f}."
-    if share > _MANY_ANOMALIES:
-        return Finding("anomalies", "fault", f"{sentence} Faults are no exception here.", brief)
-    if share < _FEW_ANOMALIES:
-        return Finding("anomalies", "note", f"{sentence} A few rows decide every figure.", brief)
-    return Finding("anomalies", "good", sentence)
+    few, many = bool(share < _FEW_ANOMALIES), bool(share > _MANY_ANOMALIES)
+    sentence += " A few rows decide every figure." * few + " Faults are no exception here." * many
+    grade: Grade = "note" if few else "fault" if many else "good"
+    return Finding("anomalies", grade, sentence, f"{share:.1%} of the test rows are anomalous")
 
 
 def events(table: pd.DataFrame) -> Finding:
@@ -152,10 +150,8 @@ def events(table: pd.DataFrame) -> Finding:
         sentence += f" One event has more than half of the anomalous rows{within(one)}, and decides row-wise metrics."
     if len(few):
         sentence += f" Fewer than {_FEW_EVENTS} events{within(few)}: each of them decides."
-    if one.empty and few.empty:
-        return Finding("events", "good", sentence, tables=behind)
     brief = f"one event has most anomalous rows{within(one)}" if len(one) else f"few events{within(few)}"
-    return Finding("events", "note", sentence, brief, behind)
+    return Finding("events", "good" if one.empty and few.empty else "note", sentence, brief, behind)
 
 
 def trivial(table: pd.DataFrame) -> Finding:
@@ -170,13 +166,12 @@ def trivial(table: pd.DataFrame) -> Finding:
         f"Thresholds on single sensors, or on their jumps, find {found:.0%} of the events without a false alarm, by "
         f"chance {by_chance:.0%}; the best alone{best} {alone:.0%}, by chance {alone_by_chance:.0%}{mean}."
     )
-    pairs = ((found, by_chance), (alone, alone_by_chance))
-    above = [share for share, chance in pairs if share >= chance + _ABOVE_CHANCE]
-    if not above:
-        return Finding("trivial", "good", sentence)
-    grade: Grade = "fault" if max(above) >= _TRIVIAL and known["events"].sum() >= _FEW_EVENTS else "note"
+    any_above, one_above = found >= by_chance + _ABOVE_CHANCE, alone >= alone_by_chance + _ABOVE_CHANCE
+    most = max(found * any_above, alone * one_above)
+    grade: Grade = "fault" if most >= _TRIVIAL and known["events"].sum() >= _FEW_EVENTS else "note"
+    grade = grade if any_above or one_above else "good"
     brief = f"thresholds on single sensors find {found:.0%} of the events (by chance {by_chance:.0%})"
-    if grade == "fault" and found < by_chance + _ABOVE_CHANCE:
+    if grade == "fault" and not any_above:
         brief = f"a threshold on one sensor finds {alone:.0%} of the events (by chance {alone_by_chance:.0%})"
     return Finding("trivial", grade, sentence, brief)
 
@@ -266,14 +261,7 @@ def position_scores(truth: Mapping[str, BoolArray], sessions: Mapping[str, str])
     Only recordings that have a row i count; 0 where no other session has. ``truth`` [n_rows] and ``sessions`` are by
     the recordings' ids.
     """
-    longest = max(len(rows) for rows in truth.values())
-    # For each session: how many recordings have a row i, how many are anomalous there.
-    counts = {sessions[name]: np.zeros((2, longest)) for name in truth}
-    for name, rows in truth.items():
-        counts[sessions[name]][:, : len(rows)] += np.stack([np.ones(len(rows)), rows])
-    total = sum(counts.values())
-    scores = []
-    for name, rows in truth.items():
-        present, anomalous = (total - counts[sessions[name]])[:, : len(rows)]
-        scores.append(np.where(present > 0, anomalous / np.maximum(present, 1), 0.0))
-    return scores
+    rows = pd.DataFrame({name: pd.Series(one, dtype=np.float64) for name, one in truth.items()})
+    session = rows.columns.map(sessions)
+    others = {one: rows.loc[:, session != one].mean(axis=1).fillna(0.0).to_numpy() for one in session.unique()}
+    return [others[sessions[name]][: len(one)] for name, one in truth.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -42,11 +41,9 @@ def overlap(parts: Sequence[Part]) -> Finding:
     )
     sentence += f" Means over {len(parts)} entities." if len(parts) > 1 else ""
     behind = (Table("Rows that recur, by values alone", table),)
-    if test < _SOME_RECUR:
-        return Finding("overlap", "good", sentence, tables=behind)
-    copied = test >= _MANY_RECUR and test >= _MORE_OFTEN * within
-    brief = f"{test:.0%} of the test rows equal a training row"
-    return Finding("overlap", "fault" if copied else "note", sentence, brief, behind)
+    copied = test >= max(_MANY_RECUR, _MORE_OFTEN * within)
+    grade: Grade = "good" if test < _SOME_RECUR else "fault" if copied else "note"
+    return Finding("overlap", grade, sentence, f"{test:.0%} of the test rows equal a training row", behind)
 
 
 def _recurring(part: Part) -> Mapping[str, object]:
@@ -70,53 +67,38 @@ def _share(numbers: IntArray) -> float:
     return float((numbers >= 0).mean()) if len(numbers) else np.nan
 
 
-class SharedRows(NamedTuple):
-    """Two recordings, "train and test", "test and test" or "train and train", and how many different rows they share.
-
-    ``n_contradicting`` of them are anomalous in one and normal in the other; None if one of the two has no labels.
-    """
-
-    first: str
-    second: str
-    roles: str
-    n_rows: int
-    n_contradicting: int | None
-
-
 def recordings_sharing_rows(
     train: Sequence[Recording], test: Sequence[Recording], labels: Mapping[str, BoolArray]
-) -> list[SharedRows]:
+) -> pd.DataFrame:
     """Return all pairs of recordings that share rows: the same values and, if all have times, the same time.
 
-    Without times, a system at rest may repeat itself without being copied, so such findings need a second look.
+    "rows" counts different ones; those "with two labels" are anomalous in one recording and normal in the other.
+    Without times, a system at rest may repeat itself without being copied: such findings need a second look.
     """
-    recordings = [*train, *test]
-    if not recordings:
-        return []
-    numbers = shared_rows(recordings, untimed="by value")
-    anomalous = [labels.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings]
-    place = np.repeat(np.arange(len(recordings)), [one.n_rows for one in recordings])
-    rows = pd.DataFrame({"place": place, "number": np.concatenate(numbers), "anomalous": np.concatenate(anomalous)})
-    # A row counts once a recording, with the label of its first occurrence.
-    rows = rows[rows["number"] >= 0].drop_duplicates(["place", "number"])
-    every = (np.ones(len(rows), dtype=np.int64), (rows["place"], rows["number"]))
-    of_all = csr_array(every, shape=(len(recordings), len(place)))
-    faulty = csr_array((rows["anomalous"].astype(np.int64), every[1]), shape=of_all.shape)
-    counts = (of_all @ of_all.T).toarray()
-    one_way = (faulty @ (of_all - faulty).T).toarray()
-    pairs = []
-    for i, j in np.argwhere(np.triu(counts, 1)).tolist():
-        roles = " and ".join("train" if place < len(train) else "test" for place in (i, j))
-        contradicting = int(one_way[i, j] + one_way[j, i]) if recordings[i].id in labels else None
-        pairs.append(SharedRows(recordings[i].id, recordings[j].id, roles, int(counts[i, j]), contradicting))
-    return pairs
-
-
-def shared(pairs: Sequence[SharedRows], copied: pd.DataFrame, data: LabelledDataset) -> Iterator[Finding]:
-    """Say which rows stand in several recordings, and if there are labels which of these have two."""
+    recordings, pairs = [*train, *test], []
+    if recordings:
+        anomalous = [labels.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in recordings]
+        place = np.repeat(np.arange(len(recordings)), [one.n_rows for one in recordings])
+        numbers = np.concatenate(shared_rows(recordings, untimed="by value"))
+        rows = pd.DataFrame({"place": place, "number": numbers, "anomalous": np.concatenate(anomalous)})
+        # A row counts once a recording, with the label of its first occurrence.
+        rows = rows[rows["number"] >= 0].drop_duplicates(["place", "number"])
+        every = (np.ones(len(rows), dtype=np.int64), (rows["place"], rows["number"]))
+        of_all = csr_array(every, shape=(len(recordings), len(place)))
+        faulty = csr_array((rows["anomalous"].astype(np.int64), every[1]), shape=of_all.shape)
+        counts, one_way = (of_all @ of_all.T).toarray(), (faulty @ (of_all - faulty).T).toarray()
+        for i, j in np.argwhere(np.triu(counts, 1)).tolist():
+            roles = " and ".join("train" if place < len(train) else "test" for place in (i, j))
+            two = one_way[i, j] + one_way[j, i] if recordings[i].id in labels else None
+            pairs.append((recordings[i].id, recordings[j].id, roles, counts[i, j], two))
     table = pd.DataFrame(pairs, columns=["first", "second", "roles", "rows", "with two labels"])
-    table = table.astype({"with two labels": "Int64"}).sort_values("rows", ascending=False, kind="stable")
-    behind = (Table("Rows that recordings share", table),) if pairs else ()
+    table = table.astype({"rows": np.int64, "with two labels": "Int64"})
+    return table.sort_values("rows", ascending=False, kind="stable")
+
+
+def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> Iterator[Finding]:
+    """Say which rows stand in several recordings, and if there are labels which of these have two."""
+    behind = (Table("Rows that recordings share", table),) if len(table) else ()
     begins = [None if one.time is None else one.time[0] for one in (*data.dataset.train, *data.dataset.test)]
     # Times that begin alike are no clock's.
     by_clock, certain = None not in begins and len(set(begins)) == len(begins), False
@@ -135,16 +117,15 @@ def shared(pairs: Sequence[SharedRows], copied: pd.DataFrame, data: LabelledData
         certain = by_clock or bool(_rows_of(copied, roles) >= rows.sum() / 2)
         sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
         if rows.empty:
-            yield Finding(about, "good", f"No row stands in both, {roles} ({compared}).", "", behind)
-        elif certain:
-            yield Finding(about, "fault", sentence, f"{rows.sum():,} {brief}", behind)
-        else:
+            sentence = f"No row stands in both, {roles} ({compared})."
+        elif not certain:
             sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
-            yield Finding(about, "note", sentence, f"{rows.sum():,} {brief}", behind)
+        grade: Grade = "good" if rows.empty else "fault" if certain else "note"
+        yield Finding(about, grade, sentence, f"{rows.sum():,} {brief}", behind)
         behind = ()
     if two := table["with two labels"].sum():
         sentence = f"{two:,} of the rows that test recordings share are anomalous in one, normal in the other."
-        grade: Grade = "fault" if certain else "note"
+        grade = "fault" if certain else "note"
         yield Finding("contradicting-labels", grade, sentence, f"{two:,} test rows have two labels")
     elif data.labels.rows:
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
@@ -206,7 +187,7 @@ def _first_occurrences(states: pd.DataFrame) -> IntArray:
     return source
 
 
-def copies(table: pd.DataFrame, pairs: Sequence[SharedRows], n_test: int) -> Finding:
+def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
     """Say which stretches occur twice, and how many of the ``n_test`` test rows lie in them."""
     if table.empty:
         return Finding("copies", "good", f"No stretch of {_STATES} different states occurs twice.")
@@ -225,8 +206,8 @@ def copies(table: pd.DataFrame, pairs: Sequence[SharedRows], n_test: int) -> Fin
     if share < _COPIED:
         return Finding("copies", "note", sentence, f"{count} twice", behind)
     # `shared` has told of rows that are shared at the same time.
-    told = sum(pair.n_rows for pair in pairs if pair.roles != _ROLES[2]) == of_train + of_test
-    brief = "" if told else f"{share:.1%} of the test rows are copies of others"
+    told = pairs.loc[pairs["roles"] != _ROLES[2], "rows"].sum() == of_train + of_test
+    brief = f"{share:.1%} of the test rows are copies of others" * (not told)
     return Finding("copies", "fault", sentence, brief, behind)
 
 

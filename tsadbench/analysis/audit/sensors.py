@@ -143,10 +143,10 @@ def out_of_range(table: pd.DataFrame) -> Finding:
     share = shares.mean()
     spread = f" (mean over {len(shares)} entities, {shares.min():.1%} to {shares.max():.1%})" if len(shares) > 1 else ""
     sentence = f"{share:.1%} of the normal test rows lie outside the training range of at least one sensor{spread}."
-    if share < _OFTEN_OUTSIDE:
-        return Finding("range", "good", sentence, tables=behind)
-    brief = f"{share:.0%} of the normal test rows lie outside the training range"
-    return Finding("range", "note" if share < _ALWAYS_OUTSIDE else "fault", sentence, brief, behind)
+    grade: Grade = "good" if share < _OFTEN_OUTSIDE else "note" if share < _ALWAYS_OUTSIDE else "fault"
+    return Finding(
+        "range", grade, sentence, f"{share:.0%} of the normal test rows lie outside the training range", behind
+    )
 
 
 def constant_in_training(table: pd.DataFrame) -> Finding:
@@ -210,35 +210,35 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
             "never move": [", ".join(names) or None for names in still],
         }
     )
-    yield _gaps(pd.DataFrame([jump for one in every for jump in _jumps(one)], columns=["recording", "before row", "s"]))
+    yield _gaps(every)
     behind = (Table("Recordings", table, {"step, s": None}),)
+    sentence, share = "No row repeats the one before it.", 0.0
     if repeated := int(table["repeated rows"].sum()):
         share = repeated / table["rows"].sum()
         sentence = f"{repeated:,} rows repeat the row before them in every sensor ({share:.1%})."
-        yield Finding("duplicates", "note", sentence, f"{share:.1%} of the rows repeat the one before", behind)
-    else:
-        yield Finding("duplicates", "good", "No row repeats the one before it.", tables=behind)
+    brief = f"{share:.1%} of the rows repeat the one before"
+    yield Finding("duplicates", "note" if repeated else "good", sentence, brief, behind)
+    sentence = f"Each of the {len(every[0].sensors)} sensors moves in every recording."
     if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
         sentence = f"{len(names)} times a sensor never moves in a recording: {first_of(names)}."
-        yield Finding("constant", "note", sentence, "sensors that never move in a recording")
-    else:
-        yield Finding("constant", "good", f"Each of the {len(every[0].sensors)} sensors moves in every recording.")
+    yield Finding("constant", "note" if names else "good", sentence, "sensors that never move in a recording")
 
 
-def _gaps(table: pd.DataFrame) -> Finding:
-    if table.empty:
+def _gaps(recordings: Sequence[Recording]) -> Finding:
+    jumps = [
+        (one.id, int(place) + 1, float(steps[place]))
+        for one in recordings
+        if len(steps := _steps(one))
+        for place in np.flatnonzero(steps > _GAP * np.median(steps))
+    ]
+    if not jumps:
         return Finding("gaps", "good", "Time runs without gaps, or there is none.")
+    table = pd.DataFrame(jumps, columns=["recording", "before row", "s"])
     table = table.sort_values(["s", "recording", "before row"], ascending=False)
     first = table.head(6).itertuples(index=False, name=None)
     longest = "; ".join(f"{seconds:g} s before row {row} of {recording}" for recording, row, seconds in first)
     brief, behind = f"{len(table)} gaps in time", (Table("Gaps in time", table, {"s": None}),)
     return Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, behind)
-
-
-def _jumps(recording: Recording) -> Iterator[tuple[str, int, float]]:
-    if len(steps := _steps(recording)):
-        for place in np.flatnonzero(steps > _GAP * np.median(steps)).tolist():
-            yield recording.id, place + 1, float(steps[place])
 
 
 def _steps(recording: Recording) -> FloatArray:

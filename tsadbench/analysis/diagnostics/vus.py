@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tsadbench.analysis.events import check_rows, runs
+from tsadbench.analysis.events import runs
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
 # The largest buffer. It is fixed in advance, the same for all data sets: neither the period of the scored
@@ -32,14 +32,13 @@ _THRESHOLDS = 250
 def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -> float | None:
     """Return the VUS-PR of one recording up to a buffer of so many rows; scores and truth are [n_rows].
 
-    None if the rows are of one class, or one of them has no score; a DataError if the arrays are not of the same rows.
+    None if the rows are of one class, or one of them has no score.
 
     Without a buffer and with one event it is average precision:
 
     >>> round(vus_pr(np.array([0.1, 0.9, 0.8, 0.2]), np.array([False, False, True, True]), buffer=0), 4)
     0.5833
     """
-    check_rows(scores, anomalous)
     if anomalous.all() or not anomalous.any() or np.isnan(scores).any():
         return None
     thresholds = np.sort(scores)[::-1][np.linspace(0, len(scores) - 1, _THRESHOLDS, dtype=np.int64)]

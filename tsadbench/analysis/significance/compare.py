@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas as pd
 from tsadbench.analysis.significance import PRIMARY, ROPE
 from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, Inference, infer, p_value
 from tsadbench.analysis.significance.result import Result, interval
-from tsadbench.analysis.significance.values import metric_named, named_rows
+from tsadbench.analysis.stored import metric_named, stored_trials
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.datasets.sessions import STEPS, sessions_of
@@ -23,11 +22,11 @@ from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.render import Table
 from tsadbench.leaderboard.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
-from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
 
 # Values that differ by rounding alone are ties.
 _DECIMALS = 12
+_KEYS = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous"]  # the other columns of values are metrics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,18 +92,24 @@ def compare(
     DataError, StoreError, MissingExtraError
         If the data are not those of the trials, a trial cannot be read, or three detectors need statsmodels.
     """
-    if not isinstance(rope, Real) or not 0.0 <= rope < 1.0:
+    if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
-    if wrong := [one for one in detectors if not isinstance(one, str)]:
-        raise UsageError(f"expected the labels of detectors, as tables show them, found {wrong[0]!r}")
     if len(detectors) < 2:
-        raise UsageError(f"expected two detectors or more to compare, found {', '.join(detectors) or 'none'}")
+        raise UsageError(
+            f"expected the labels of two detectors or more to compare, found {', '.join(map(str, detectors)) or 'none'}"
+        )
     if against is not None and protocol not in (None, against):
         raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
-    rows = named_rows(runs, detectors, dataset, against or protocol, data, against=against is not None)
-    loaded = rows.load()
+    stored = stored_trials(
+        runs,
+        detectors=detectors,
+        dataset=dataset,
+        protocol=against or protocol,
+        data=data,
+        against=against is not None,
+    )
+    loaded, first = stored.load(), stored.first
     shipped = None if against is None else stored_values(loaded, against)
-    first = rows.first
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)
     recordings = _recordings(loaded.dataset, split, independent=independent)
@@ -112,32 +117,36 @@ def compare(
         "session": {name: tuple(of) for name, of in recordings.groupby("session", sort=False)["recording"]},
         "recording": {name: (name,) for name in recordings["recording"]},
     }
-    values = rows.judge(loaded, units, shipped)
+    values = stored.judge(loaded, units, shipped)
     labels = list(values["label"].unique())
     if len(labels) < 2:
-        without = ", ".join(label for label in rows.records if label not in labels)
-        raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(rows.remarks())}")
-    seeds = values.groupby(["kind", "metric", "unit", "label"], sort=False)["value"]
-    means = seeds.mean().where(seeds.count() == seeds.size()).round(_DECIMALS).unstack("label")[labels]
-    of_sessions = means.loc["session"]
-    defined = of_sessions.loc[tested.name].reindex(list(units["session"])).dropna()
+        without = ", ".join(label for label in stored.stores if label not in labels)
+        raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(stored.remarks())}")
+    metrics = values.drop(columns=_KEYS).astype(float)
+    by = metrics.groupby([values[key] for key in ("kind", "unit", "label")], sort=False)
+    means: Any = by.mean().where(by.count().eq(by.size(), axis=0)).round(_DECIMALS).unstack("label")
+    of_sessions, of_recordings = means.loc["session"], means.loc["recording"]
+    defined = of_sessions[tested.name][labels].reindex(list(units["session"])).dropna()
     sizes = values[values["kind"] == "session"].groupby("unit")[["n_rows", "n_anomalous"]].first()
     why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in sizes.itertuples()}
     why |= dict.fromkeys(defined.index, "")
-    recordings["left_out"] = [why.get(name, "no row is evaluated") for name in recordings["session"]]
-    recordings = recordings.join(means.loc["recording", tested.name], on="recording")
+    recordings["left_out"] = recordings["session"].map(why).fillna("no row is evaluated")
+    recordings = recordings.join(of_recordings[tested.name][labels], on="recording")
     if defined.empty:
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
     inference = infer(defined, better=tested.better or "higher", rope=rope)
-    described = rows.described(labels)
-    of_metrics = of_sessions.unstack("metric").loc[defined.index].mean(skipna=False).unstack("metric")
+    described = stored.rows.drop_duplicates("detector").set_index("detector").reindex(list(stored.stores))
+    described = described.loc[described.index.isin(labels) | ~described["ok"], ["seeds", "status", "stored"]]
+    described = described.assign(seeds=described["seeds"].map(len)).rename_axis("label").reset_index()
+    of_metrics = of_sessions.loc[defined.index].mean(skipna=False).unstack(0)
     for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
         described = described.join(more, on="label")
     subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"
     frames = {f"{subject}: pairs": inference.pairs, "detectors": described}
     frames |= {"sessions": defined.reset_index(names="session"), "recordings": recordings}
     frames |= {"friedman": pd.DataFrame([inference.friedman])} if inference.friedman else {}
+    about = _about(tested, loaded.dataset, recordings, rules, independent=independent)
     return Comparison(
         subject=subject,
         metric=tested,
@@ -147,12 +156,7 @@ def compare(
         inference=inference,
         tables=[*_tables(subject, rules.metrics, tested, described, recordings, inference)],
         frames=[Table(title, frame) for title, frame in frames.items()],
-        sentences=[
-            *inference.conclusions,
-            _legend(tested, rope, inference),
-            *rows.remarks(),
-            *_about(tested, loaded.dataset, recordings, rules, independent=independent),
-        ],
+        sentences=[*inference.conclusions, _legend(tested, rope, inference), *stored.remarks(), *about],
     )
 
 
@@ -220,10 +224,10 @@ def _about(
 ) -> list[str]:
     """Say what the metric is not, which recordings are left out, what sessions are, and what they have in common."""
     kept = recordings[recordings["left_out"] == ""]
-    session_of = dict(zip(kept["recording"], kept["session"], strict=True))
     left_out = recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join)
-    together = "; ".join(" + ".join(of) for of in grouped(session_of, session_of.__getitem__).values() if len(of) > 1)
-    declared = independent or bool(dataset.sessions)
+    together = kept.groupby("session", sort=False)["recording"].agg(list)
+    joint = "; ".join(" + ".join(of) for of in together if len(of) > 1)
+    guessed = not (independent or dataset.sessions)
     n_rows = {recording.id: recording.n_rows for recording in dataset.test}
     episodes = list(rules.episodes(dataset))
     joined = any(place.start for episode in episodes for place in rules.places(episode, n_rows))
@@ -235,9 +239,9 @@ def _about(
         **{f"Recordings left out ({names}): {reason}.": True for reason, names in left_out.items()},
         "Each recording counts as a session (--independent): p-values and intervals are too optimistic.": independent,
         "The data set declares no sessions. Recordings that share rows or follow each other within "
-        f"{STEPS} sampling steps count as one: {together or 'none'}.": not declared,
+        f"{STEPS} sampling steps count as one: {joint or 'none'}.": guessed,
         "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If that "
-        "joins independent recordings, declare the sessions, or use --independent.": not declared
+        "joins independent recordings, declare the sessions, or use --independent.": guessed
         and any(recording.time is None for recording in dataset.test),
         "The protocol joins the recordings into one series: windows cross their borders, so sessions are less "
         "independent than this comparison assumes.": joined,

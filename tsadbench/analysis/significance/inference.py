@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from tsadbench.analysis.significance import ROPE
-from tsadbench.errors import UsageError
 from tsadbench.leaderboard.formatting import number
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
@@ -77,21 +76,14 @@ class Inference:
 def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:
     """Compare detectors over independent units; below six of them nothing is tested.
 
-    ``units`` are [n_units, n_detectors] without NaN; differences up to ``rope`` are ties. A UsageError if there are no
-    units or fewer than two detectors, or a value is undefined; a MissingExtraError if there are more than two detectors
-    and statsmodels is not installed.
+    ``units`` are [n_units, n_detectors], two or more detectors on one unit or more, without NaN. Differences up to
+    ``rope`` are ties. A MissingExtraError if there are more than two detectors and statsmodels is not installed.
     """
-    n_units, n_detectors = units.shape
-    if n_detectors < 2 or n_units == 0 or units.isna().any(axis=None):
-        raise UsageError(
-            f"expected two detectors or more with a value on each of one session or more, found {n_detectors} "
-            f"detectors on {n_units} sessions, {units.isna().any(axis=1).sum()} of them with an undefined value"
-        )
     pairs = pd.DataFrame(
         {"first": first, "second": second, **compare_pair(units[first], units[second], better=better, rope=rope)}
         for first, second in combinations(units.columns, 2)
     )
-    tested = n_units >= LEAST_FOR_TESTS
+    tested = len(units) >= LEAST_FOR_TESTS
     pairs["p_holm"] = holm(pairs["p"].tolist()) if tested else math.nan
     mean_ranks = units.rank(axis=1, ascending=better == "lower").mean()
     return Inference(units, mean_ranks, friedman(units) if tested else None, pairs, better)
@@ -127,14 +119,14 @@ def compare_pair(
     tested = len(differences) >= LEAST_FOR_TESTS
     low, high, interval = bootstrap_interval(differences) if tested else (math.nan, math.nan, None)
     p, method = wilcoxon(differences) if tested else (math.nan, None)
-    smallest_p = wilcoxon(np.abs(differences))[0] if tested else math.nan
     return {
         **{"n_units": len(differences), "mean_difference": float(np.mean(differences))},
         **{"low": low, "high": high, "interval": interval},
         **{"median_difference": float(np.median(differences)), "rank_biserial": rank_biserial(differences)},
         **{"wins": (gains > rope).sum(), "ties": (abs(gains) <= rope).sum(), "losses": (gains < -rope).sum()},
-        "sessions_needed": sessions_needed(differences),
-        **{"p": p, "smallest_p": smallest_p, "n_different": int(np.count_nonzero(differences)), "wilcoxon": method},
+        **{"sessions_needed": sessions_needed(differences), "p": p},
+        "smallest_p": wilcoxon(np.abs(differences))[0] if tested else math.nan,
+        **{"n_different": int(np.count_nonzero(differences)), "wilcoxon": method},
     }
 
 
@@ -213,21 +205,17 @@ def paired_t_power(n: int, effect: float) -> float:
 
 def _conclusions(inference: Inference) -> Iterator[str]:
     pairs, n = inference.pairs, len(inference.units)
-    different = pairs["n_different"].max()
-    units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
-    smallest = f"{p_value(inference.smallest_p)}{' after Holm' if len(pairs) > 1 else ''}"
     if not inference.tested:
         yield (
             f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few. With fewer than "
             f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below .05."
         )
-    elif inference.conclusive:
-        yield f"{units} can give a p-value as small as {smallest}."
     else:
-        yield (
-            f"Too few to conclude anything: {units} can give no p-value below {smallest}, so no difference can be "
-            "significant at .05."
-        )
+        different = pairs["n_different"].max()
+        units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
+        smallest = f"{p_value(inference.smallest_p)}{' after Holm' if len(pairs) > 1 else ''}"
+        few = "Too few to conclude anything (nothing can be significant at .05): " * (not inference.conclusive)
+        yield f"{few}{units} can give no p-value below {smallest}."
     if n > 1:
         low, high = pairs["sessions_needed"].min(), pairs["sessions_needed"].max()
         yield (
@@ -245,10 +233,7 @@ def _conclusions(inference: Inference) -> Iterator[str]:
         beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(p)})")
     yield from (f"{winner} is better than {', '.join(losers)}." for winner, losers in beaten.items())
     if inference.conclusive and (rest := len(pairs) - len(significant)):
-        yield (
-            f"Not significant at .05: {rest} of {len(pairs)} differences. That does not show equality; the intervals "
-            "say what is open."
-        )
+        yield f"Not significant at .05: {rest} of {len(pairs)} differences. That does not show equality."
 
 
 def p_value(p: float) -> str:

@@ -1,12 +1,12 @@
 """Ranks rows on one data set or over several: ranks, floors beaten and win rates, with intervals over resamples.
 
 Gains are values of a metric of which the higher one is better: -inf for a row that failed, NaN for one that is missing.
-A data set has one column of gains as it is, and others for resamples of its sessions, if there are any.
+They are [n_rows, n_columns]: a column for each data set, or of one data set as it is and for each resample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,13 +17,12 @@ from scipy import stats
 from tsadbench.analysis.audit.findings import shipped_note
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
 from tsadbench.analysis.significance.result import Result, interval
-from tsadbench.analysis.significance.values import BOUNDS, Rows
+from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.render import Table
-from tsadbench.leaderboard.throughput import core_minutes, minutes_text
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Of a 90 % interval.
 _TAILS = (0.05, 0.95)
@@ -35,7 +34,7 @@ _FEW = 20
 class Part:
     """A split of a data set; ``drawn`` has each row's metric on it and its resamples, [1 + n_resamples], by label."""
 
-    rows: Rows
+    stored: Stored
     split: str
     metric: Metric
     n_sessions: int = 0
@@ -45,12 +44,22 @@ class Part:
     @property
     def dataset(self) -> str:
         """Name of the data set."""
-        return self.rows.first.dataset
+        return self.stored.first.dataset
+
+    @property
+    def lines(self) -> pd.DataFrame:
+        """Its rows with their values."""
+        return self.stored.ranked(self.split, self.metric.name)
 
     @property
     def sign(self) -> float:
         """Turns a value into a gain."""
         return -1.0 if self.metric.better == "lower" else 1.0
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The data set, its version and the split."""
+        return {"dataset": self.dataset, "dataset_version": self.stored.first.dataset_version, "split": self.split}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,8 +85,7 @@ class Ranking(Result):
 
 def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ()) -> Ranking:
     """Rank the rows of one data set, of which ``only`` some are shown; for ``stability`` those with resamples."""
-    first, metric = part.rows.first, part.metric
-    every = part.rows.frame(part.split, metric.name)
+    first, metric, every = part.stored.first, part.metric, part.lines
     lines = every[every["placed"] & (every["detector"].isin(part.drawn) | (not stability))].reset_index(drop=True)
     values = lines["value"].to_numpy(dtype=np.float64)[:, None]
     if part.drawn:
@@ -87,31 +95,25 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     gains, floors = part.sign * values[:, defined], lines["floor"].to_numpy(dtype=np.bool_)
     alone = np.full(gains.shape, np.nan)
     alone[~floors] = stats.rankdata(-gains[~floors], axis=0)
-    above = above_floors(gains, floors)[:, min(n_resamples, 1) :]
-    whole, draws = np.array([0]), np.arange(1, gains.shape[1])[None]
-    keys = {"dataset": first.dataset, "protocol": first.protocol, "protocol_version": first.protocol_version}
-    frame = pd.DataFrame(
-        {
-            **keys,
-            **{"split": part.split, "metric": metric.name},
-            **estimates("rank", stats.rankdata(-gains, axis=0), whole, draws),
-            **estimates("detector_rank", alone, whole, draws),
-            **{name: lines[name] for name in ("detector", "floor", "seeds", "coverage")},
-            **estimates("value", part.sign * gains, whole, draws),
-            "beats_floors": above.mean(axis=1),
-        }
-    )
-    frame = _shown(frame.sort_values(["rank", "detector"]), only, "detector")
-    unplaced = every.loc[~every["placed"], ["detector", "reason"]].to_numpy().tolist()
+    ranks = stats.rankdata(-gains, axis=0)
+    content = {name: getattr(first, name) for name in ("dataset", "protocol", "protocol_version")}
+    content |= {"split": part.split, "metric": metric.name}
+    content |= {"rank": ranks[:, 0], **interval_of("rank", ranks[:, 1:])}
+    content |= {"detector_rank": alone[:, 0], **interval_of("detector_rank", alone[:, 1:])}
+    content |= {name: lines[name] for name in ("detector", "floor", "seeds", "coverage")}
+    content |= {"value": lines["value"], **interval_of("value", part.sign * gains[:, 1:])}
+    content["beats_floors"] = above_floors(gains, floors)[:, min(n_resamples, 1) :].mean(axis=1)
+    frame = _shown(pd.DataFrame(content).sort_values(["rank", "detector"]), only, "detector")
     unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
+    unplaced = every.loc[~every["placed"], ["detector", "reason"]].to_numpy().tolist()
     notes = {
         f"{part.n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
         "change the ranks by more than the intervals say.": 1 < part.n_sessions < LEAST_FOR_TESTS,
         "not resampled: one session says nothing about how ranks vary between sessions.": part.n_sessions == 1,
         f"without stored scores: {unscored}.": unscored and part.n_sessions != 1,
         f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
-        **{f"{label} has no rank: {why}.": True for label, why in [*part.rows.left_out.items(), *unplaced]},
-        **dict.fromkeys(part.rows.notes(part.split), True),
+        **{f"{label} has no rank: {why}.": True for label, why in [*part.stored.left_out.items(), *unplaced]},
+        **dict.fromkeys(part.stored.notes(part.split), True),
     }
     legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
     title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
@@ -121,15 +123,14 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
             " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings in each, seeds averaged. "
             "Beats the best floor: in which share of the resamples, by the floor that is best in each."
         )
-    said = [f"{first.dataset}, split {part.split}: {note}" for note, applies in notes.items() if applies]
     return Ranking(
         title=title,
         protocol=first.rules,
         frame=frame,
-        datasets=_described([part], [lines.set_index("name")], [n_resamples]),
+        datasets=pd.DataFrame([{**part.about, "n_resamples": n_resamples}]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
-        sentences=[legend, *said],
+        sentences=[legend, *(f"{first.dataset}, split {part.split}: {note}" for note, said in notes.items() if said)],
     )
 
 
@@ -137,57 +138,50 @@ def rank_parts(
     parts: Sequence[Part], suite: Suite | None, *, n_draws: int, seed: int, only: Sequence[str] = ()
 ) -> Ranking:
     """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all of them."""
-    metric, rules, found = parts[0].metric, parts[0].rows.first.rules, [part.dataset for part in parts]
+    metric, rules, found = parts[0].metric, parts[0].stored.first.rules, [part.dataset for part in parts]
     lines = [_by_name(part) for part in parts]
     table = pd.concat(dict(zip(found, lines, strict=True)), names=["dataset"])
     names = list(table[table["status"].isin(("ok", "failed"))].index.unique("name"))
-    columns = [_gains(part, one.reindex(names)) for part, one in zip(parts, lines, strict=True)]
-    sizes = [one.shape[1] for one in columns]
-    gains, whole = np.concatenate(columns, axis=1), np.cumsum([0, *sizes[:-1]])
-    missing: BoolArray = np.asarray(np.isnan(gains[:, whole]))
+    gains = np.stack([_gains(part, one.reindex(names)) for part, one in zip(parts, lines, strict=True)], axis=1)
+    missing: BoolArray = np.isnan(gains)
     complete: BoolArray = np.asarray(~missing.any(axis=1))
     if (n_complete := int(complete.sum())) < 2:
         where = f"{f'suite {suite.name}: ' if suite else ''}expected two detectors or more with a rank on each of"
         raise UsageError(f"{where} {', '.join(found)}, found {n_complete}")
     floors = table.groupby("name")["floor"].any().reindex(names).to_numpy(dtype=np.bool_)
-    won, above, draws = wins(gains), above_floors(gains, floors), draw_datasets(sizes, n_draws, seed)
+    won, above, times = wins(gains), above_floors(gains, floors), draw_datasets(len(parts), n_draws, seed)
     ranks, alone = ranks_among(won, complete), ranks_among(won, complete & ~floors)
-    against = won[:, complete][:, :, whole]
-    status = table["status"].unstack("dataset").reindex(index=names, columns=found).fillna("missing")
-    content: dict[str, Any] = {
-        **{"detector": names, "floor": floors, "complete": complete},
-        "lacks": [", ".join(np.array(found)[row]) for row in missing],
-        **{"datasets": (~missing).sum(axis=1), "failed": (status == "failed").sum(axis=1).to_numpy()},
-        **estimates("rank", np.where(complete[:, None], ranks, np.nan), whole, draws),
-        **estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), whole, draws),
-        **estimates("beats_floors", above, whole, draws),
-        "wins": np.nansum(against, axis=(1, 2)),
-        "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2)),
-    }
-    for name, one, place in zip(found, lines, whole, strict=True):
-        of_one = one.reindex(names)
-        content |= {f"{name}_status": status[name].to_numpy(), f"{name}_label": of_one["detector"].to_numpy()}
-        content |= {f"{name}_value": of_one["value"].to_numpy(), f"{name}_rank": ranks[:, place]}
-        content |= {f"{name}_beats_floors": above[:, place]}
+    against = won[:, complete]
+    content: dict[str, Any] = {"detector": names, "floor": floors, "complete": complete}
+    content["lacks"] = [", ".join(np.array(found)[row]) for row in missing]
+    content |= {"datasets": (~missing).sum(axis=1), "failed": np.isneginf(gains).sum(axis=1)}
+    content |= estimates("rank", np.where(complete[:, None], ranks, np.nan), times)
+    content |= estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), times)
+    content |= estimates("beats_floors", above, times)
+    content |= {"wins": np.nansum(against, axis=(1, 2)), "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2))}
+    of_each = []
+    for place, one in enumerate(lines):
+        own = one.reindex(names)[["status", "label", "value"]].fillna({"status": "missing"}).reset_index(drop=True)
+        own = own.assign(rank=ranks[:, place], beats_floors=above[:, place])
+        of_each.append(own.add_prefix(f"{found[place]}_"))
     keys = ["complete", "rank", "datasets", "detector"]
-    ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
+    ordered = pd.concat([pd.DataFrame(content), *of_each], axis=1).sort_values(
+        keys, ascending=[False, True, False, True]
+    )
     first, second = (ordered.index.to_numpy()[places] for places in np.triu_indices(len(names), 1))
     shared = np.count_nonzero(~missing[first] & ~missing[second], axis=1)
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
-    rates |= {**estimates("rate", won[first, second], whole, draws), "datasets": shared}
+    rates |= {**estimates("rate", won[first, second], times), "datasets": shared}
     frame = _shown(ordered, only, "detector")
     win_rates = _shown(pd.DataFrame(rates)[shared > 0], only, "first", "second")
-    datasets = _described(parts, lines, [size - 1 for size in sizes])
+    datasets = pd.DataFrame([part.about for part in parts])
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
     wanted = f" of {len(found) + len(absent)}" if absent else ""
     title = f"{metric.title} over {len(found)}{wanted} data sets{f', suite {suite}' if suite else ''}, protocol {rules}"
-    resampled = ", ".join(datasets[datasets["n_resamples"] > 0]["dataset"])
     legend = (
         "Mean rank: over the data sets, 1 for the best, floors included; beside it the same among detectors alone. "
         "Equal values share their mean rank, a failure is the last one. Beats the best floor: on how many data sets. "
-        f"Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement"
-        f"{f', and of each drawn one a resample of its sessions ({resampled})' if resampled else ''}; seeds are "
-        f"averaged. {minutes_text(datasets['core_minutes'].sum())} on all data sets together."
+        f"Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement; seeds are averaged."
     )
     lacking = frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join)
     without = [f"Without a mean rank for lack of {lacks}: {labels}." for lacks, labels in lacking.items()]
@@ -210,23 +204,14 @@ def _shown(frame: pd.DataFrame, only: Sequence[str], *columns: str) -> pd.DataFr
 
 def _by_name(part: Part) -> pd.DataFrame:
     """Return rows by their name over all data sets; of several an unbounded one that did not fail counts."""
-    lines = part.rows.frame(part.split, part.metric.name)
-    lines = lines.assign(bad=lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"], kind="stable")
-    others = lines[lines.duplicated("name")].groupby("name")["detector"].agg(", ".join)
-    return lines.drop_duplicates("name").set_index("name").join(others.rename("others"))
+    lines = part.lines
+    lines = lines.assign(bad=lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
+    return lines.drop_duplicates("name").set_index("name").rename(columns={"detector": "label"})
 
 
 def _gains(part: Part, lines: pd.DataFrame) -> FloatArray:
-    """Return gains, [n_rows, 1 + n_resamples]; resamples on which the metric of a row is undefined are left out."""
-    ok = (lines["status"] == "ok").to_numpy()
-    values = np.where(ok, lines["value"].to_numpy(dtype=np.float64), np.nan)
-    gains = np.repeat(values[:, None], max(map(len, part.drawn.values()), default=1), axis=1)
-    for place, label in enumerate(lines["detector"]):
-        if ok[place] and label in part.drawn:
-            gains[place, 1:] = part.drawn[label][1:]
-    gains = part.sign * gains[:, ~np.isnan(gains[ok]).any(axis=0)]
-    gains[(lines["status"] == "failed").to_numpy()] = -np.inf
-    return gains
+    gains = (part.sign * lines["value"]).where(lines["status"] == "ok")
+    return gains.mask(lines["status"] == "failed", -np.inf).to_numpy(dtype=np.float64)
 
 
 def wins(gains: FloatArray) -> FloatArray:
@@ -252,62 +237,40 @@ def above_floors(gains: FloatArray, floors: BoolArray) -> FloatArray:
 
     NaN for floors, for missing rows, and if no floor takes part. ``floors``, [n_rows], says which rows are floors.
     """
-    of_floors = gains[floors]
-    best = np.where(np.isnan(of_floors), -np.inf, of_floors).max(axis=0, initial=-np.inf)
-    above: FloatArray = (gains > best).astype(np.float64)
-    above[np.isnan(gains) | floors[:, None] | np.isnan(of_floors).all(axis=0)] = np.nan
+    best = np.fmax.reduce(gains[floors], axis=0, initial=np.nan)
+    unknown = np.isnan(gains) | floors[:, None] | np.isnan(best)
+    above: FloatArray = np.where(unknown, np.nan, gains > best)
     return above
 
 
-def draw_datasets(sizes: Sequence[int], n_draws: int, seed: int) -> IntArray:
-    """Draw as many data sets as there are, with replacement, and of each drawn one a resample if it has any.
-
-    Return columns of gains, [n_data sets, n_draws], of which data set i has ``sizes[i]``, the first one as it is.
-    """
-    generator = np.random.default_rng((seed, len(sizes)))
-    datasets = generator.integers(len(sizes), size=(len(sizes), n_draws))
-    n_resamples = np.array(sizes)[datasets] - 1
-    resamples = 1 + np.floor(generator.random(datasets.shape) * n_resamples).astype(np.int64)
-    drawn: IntArray = np.cumsum([0, *sizes[:-1]])[datasets] + np.where(n_resamples > 0, resamples, 0)
-    return drawn
+def draw_datasets(n: int, n_draws: int, seed: int) -> FloatArray:
+    """Draw as many data sets as there are, with replacement: how often each is drawn, [n, n_draws]."""
+    drawn = np.random.default_rng((seed, n)).integers(n, size=(n, n_draws))
+    times: FloatArray = (drawn == np.arange(n)[:, None, None]).sum(axis=1).astype(np.float64)
+    return times
 
 
-def means(values: FloatArray, columns: IntArray) -> FloatArray:
-    """Return means of the chosen columns, [n_chosen, n_draws], of what is defined, [n, n_draws]; NaN for nothing."""
-    total, count = np.zeros((2, len(values), columns.shape[1]))
-    for chosen in columns:
-        total += np.nan_to_num(values[:, chosen])
-        count += ~np.isnan(values[:, chosen])
-    found: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-    return found
+def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, FloatArray]:
+    """Return the mean of [n, n_data sets] over what is defined, and its 90 % interval over draws of the data sets."""
+    known, times = ~np.isnan(values), np.hstack([np.ones((len(times), 1)), times])
+    total, count = np.nan_to_num(values) @ times, known @ times
+    means: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return {name: means[:, 0], **interval_of(name, means[:, 1:])}
 
 
-def estimates(name: str, values: FloatArray, whole: IntArray, draws: IntArray) -> dict[str, FloatArray]:
-    """Return the mean of the columns ``whole`` of [n, n_columns], and the 90 % interval of it over ``draws``."""
-    drawn = means(values, draws)
+def interval_of(name: str, drawn: FloatArray) -> dict[str, FloatArray]:
+    """Return the 90 % interval of each row of [n, n_draws], NaN left out."""
     some = ~np.isnan(drawn).all(axis=1)
-    bounds = np.full((2, len(values)), np.nan)
+    bounds = np.full((2, len(drawn)), np.nan)
     if some.any():
         bounds[:, some] = np.nanquantile(drawn[some], _TAILS, axis=1)
-    return {name: means(values, whole[:, None])[:, 0], f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+    return {f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
 
 
 def critical_difference(n_rows: int, n_datasets: int) -> float:
     """Return how far two mean ranks must lie apart to differ by Nemenyi's test (Demsar 2006, section 3.2.2)."""
     quantile = stats.studentized_range.ppf(1 - ALPHA, n_rows, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(n_rows * (n_rows + 1) / (6 * n_datasets)))
-
-
-def _described(parts: Sequence[Part], lines: Sequence[pd.DataFrame], n_resamples: Sequence[int]) -> pd.DataFrame:
-    """Return a line for each data set: its split, best floor, number of resamples, and CPU minutes of all rows."""
-    described: list[Mapping[str, Any]] = []
-    for part, of, n in zip(parts, lines, n_resamples, strict=True):
-        values = of[of["floor"] & (of["status"] == "ok")]["value"].astype(float)
-        best = (part.sign * values).sort_values(ascending=False).index[:1].tolist()
-        about = {"dataset": part.dataset, "dataset_version": part.rows.first.dataset_version, "split": part.split}
-        floor = {"best_floor": best[0], "best_floor_value": values[best[0]]} if best else {}
-        described.append({**about, **floor, "n_resamples": n, "core_minutes": core_minutes(part.rows.trials)})
-    return pd.DataFrame(described)
 
 
 def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: bool) -> Table:
@@ -342,7 +305,7 @@ def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Tab
 def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.DataFrame, n_rows: int) -> Iterator[str]:
     """Yield how far results carry, which rows are which, what failed, and what is wrong with the data."""
     n = len(parts)
-    simulated = [part.dataset + SIMULATED[part.dataset] for part in parts if part.dataset in SIMULATED]
+    simulated = [name + SIMULATED[name] for name in (part.dataset for part in parts) if name in SIMULATED]
     bounded = ", ".join(table.loc[table["bounded"], "dataset"].unique())
     said = {
         f"No rows on {', '.join(absent)}: the ranking is over the others.": absent,
@@ -353,16 +316,13 @@ def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.Data
         "differ by chance.": True,
         f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}.": simulated,
         f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}) and may have ended early; such a row counts as the "
-        "row without the bound.": bounded,
+        "row without the bound, unless that is there too.": bounded,
     }
     yield from (text for text, applies in said.items() if applies)
-    table.loc[table["status"] == "undefined", "reason"] = "the metric is undefined"
-    alike = table[table["reason"] != ""].groupby(["detector", "status", "reason"], sort=False)["dataset"]
+    alike = table[table["reason"] != ""].groupby(["label", "status", "reason"], sort=False)["dataset"]
     for (label, status, reason), of in alike:
         yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of)}: {reason}."
-    for name, others, counts in table.loc[table["others"].notna(), ["dataset", "others", "detector"]].to_numpy():
-        yield f"On {name} {counts} counts instead of {others}."
     for part in parts:
-        yield from (f"{part.dataset}: {label} has no rank: {why}." for label, why in part.rows.left_out.items())
-        if note := shipped_note(part.dataset, part.rows.first.dataset_version):
+        yield from (f"{part.dataset}: {label} has no rank: {why}." for label, why in part.stored.left_out.items())
+        if note := shipped_note(part.dataset, part.stored.first.dataset_version):
             yield f"Audit of {note}"
