@@ -47,8 +47,9 @@ def draw(comparison: Comparison, file: Path) -> None:
 
 def draw_ranking(ranking: Ranking, file: Path) -> None:
     """Write a ranking over several data sets as a figure: `mean_ranks`. A UsageError if the file cannot be written."""
-    with style(), page(file, 6, _LINE * len(ranking.frame) + 1.2, salt=ranking.title) as figure:
-        mean_ranks(ranking.frame, figure.subplots())
+    frame = ranking.frame.dropna(subset="rank")
+    with style(), page(file, 7, _LINE * len(frame) + 1.2, salt=ranking.title) as figure:
+        mean_ranks(frame, figure.subplots())
         figure.suptitle(ranking.title, fontsize=9, parse_math=False)
 
 
