@@ -105,14 +105,15 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     content["beats_floors"] = above_floors(gains, floors)[:, min(n_resamples, 1) :].mean(axis=1)
     frame = _shown(pd.DataFrame(content).sort_values(["rank", "detector"]), only, "detector")
     unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
-    unplaced = every.loc[~every["placed"], ["detector", "reason"]].to_numpy().tolist()
+    unplaced = every[~every["placed"]].groupby("reason", sort=False)["detector"].agg(", ".join)
     notes = {
         f"{part.n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
         "change the ranks by more than the intervals say.": 1 < part.n_sessions < LEAST_FOR_TESTS,
         "not resampled: one session says nothing about how ranks vary between sessions.": part.n_sessions == 1,
         f"without stored scores: {unscored}.": unscored and part.n_sessions != 1,
         f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
-        **{f"{label} has no rank: {why}.": True for label, why in [*part.stored.left_out.items(), *unplaced]},
+        **{f"{label} has no rank: {why}.": True for label, why in part.stored.left_out.items()},
+        **{f"no rank for {labels}: {why}.": True for why, labels in unplaced.items()},
         **dict.fromkeys(part.stored.notes(part.split), True),
     }
     legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
