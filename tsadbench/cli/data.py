@@ -242,10 +242,10 @@ def audit(
     from tsadbench.analysis.audit import audit as audit_data
     from tsadbench.analysis.audit.audit import MARKS
     from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
+    from tsadbench.analysis.stored import stored_trials
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
     from tsadbench.leaderboard.render import rich_table
-    from tsadbench.leaderboard.selection import select
 
     if runs is None and (protocol or split):
         raise UsageError("--protocol and --split choose trials of a run store: add --runs RUNS, or leave them out")
@@ -254,11 +254,11 @@ def audit(
     changes = label_changes(loaded, label_shift or None, label_margin or None)
     stored = None
     if runs is not None:
-        trials = select(runs, dataset=loaded, protocol=protocol, split=split, everything=True)
+        trials = stored_trials(runs, dataset=loaded, protocol=protocol)
+        shown = trials.split(split)
         with progress_bar("Judging"):
-            first = trials.rows[0].first
-            about = f"trials on {first.dataset}, split {trials.split}, protocol {first.rules}"
-            stored = label_noise(about, fits_of(trials.rows, trials.store, loaded), changes)
+            about = f"trials on {loaded.dataset.name}, split {shown}, protocol {trials.first.rules}"
+            stored = label_noise(about, fits_of(trials, shown, loaded), changes)
     result = audit_data(loaded, changes, stored)
     if form != "table":
         typer.echo(result.text(form), nl=False)

@@ -16,10 +16,10 @@ from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.audit.label_noise import Fit, fits_of, label_changes, label_noise
+from tsadbench.analysis.stored import stored_trials
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.selection import select
 
 PROTOCOLS = ("strict", "published", "skab")
 
@@ -175,15 +175,16 @@ def scores_on_disk(store: Store, trial: str, protocol: str, data) -> dict[str, n
 def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
     store, data = made
     label = "skab[train_rows=80]" if protocol == "skab" else protocol
-    chosen = select(store.path, dataset=data, protocol=label, everything=True)
+    found = stored_trials(store.path, dataset=data, protocol=label)
     changes = label_changes(data, shifts=[1, 7], margins=[12])
-    auprc, *_ = frames(label_noise("", fits_of(chosen.rows, store, data), changes))
+    auprc, *_ = frames(label_noise("", fits_of(found, "overall", data), changes))
     assert list(auprc) == [one.name for one in changes]
     counted = evaluated(protocol, data)
-    for row in chosen.rows:
+    rows = found.rows[found.rows["split"] == "overall"].set_index("detector")
+    for detector, records in rows["records"].items():
         for change in changes:
             seeds = []
-            for record in row.records:
+            for record in records:
                 scores = scores_on_disk(store, record.trial, protocol, data)
                 pairs = []
                 for name, labels in change.rows.items():
@@ -195,8 +196,8 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
                 else:
                     y, s = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
                     seeds.append(average_precision_score(y, s))
-            assert auprc.loc[row.label, change.name] == pytest.approx(np.mean(seeds)), (row.label, change.name)
-    assert auprc["as given"].to_dict() == {row.label: pytest.approx(row.metrics["auprc"].mean) for row in chosen.rows}
+            assert auprc.loc[detector, change.name] == pytest.approx(np.mean(seeds)), (detector, change.name)
+    assert auprc["as given"].to_dict() == pytest.approx(rows["auprc_mean"].to_dict())
 
 
 @pytest.mark.skab

@@ -11,13 +11,11 @@ import pandas as pd
 
 from tsadbench.analysis.audit.findings import Finding
 from tsadbench.analysis.curves import average_precision
+from tsadbench.analysis.stored import Stored
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.shared_rows import shared_rows
 from tsadbench.errors import UsageError
-from tsadbench.execution.store import Store
-from tsadbench.leaderboard.ranking import Row
 from tsadbench.leaderboard.render import Table
-from tsadbench.results.trial_result import protocol_of, readable_result
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
@@ -98,20 +96,16 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
     return contradictory
 
 
-def fits_of(rows: Sequence[Row], store: Store, data: LabelledDataset) -> Iterator[Fit]:
-    """Yield the scores of the fits of stored trials, on the rows of their split that the protocol evaluates."""
-    episodes = tuple(protocol_of(rows[0].first).episodes(data.dataset))
-    trials = [(row, record) for row in rows if row.ok and not row.leaky for record in row.records]
-    for done, (row, record) in enumerate(trials):
-        progress(done, len(trials), row.label)
-        result = readable_result(record, store, data, episodes)
-        if result is None:
-            continue
-        members = data.labels.splits[row.split]
-        scored = [one for name, one in result.recordings.items() if name in members]
-        for of_fit in grouped(scored, lambda one: one.episode).values():
-            scores = {one.recording.id: one.scores for one in of_fit}
-            yield Fit(row.label, scores, {one.recording.id: one.evaluated for one in of_fit})
+def fits_of(stored: Stored, split: str, data: LabelledDataset) -> Iterator[Fit]:
+    """Yield the scores of the fits of stored trials, on the rows of a split that the protocol evaluates."""
+    labels, members = stored.scored(), data.labels.splits[split]
+    for done, (label, results) in enumerate(stored.results(data, labels)):
+        progress(done, len(labels), label)
+        for result in results:
+            scored = [one for name, one in result.recordings.items() if name in members]
+            for of_fit in grouped(scored, lambda one: one.episode).values():
+                scores = {one.recording.id: one.scores for one in of_fit}
+                yield Fit(label, scores, {one.recording.id: one.evaluated for one in of_fit})
 
 
 def label_noise(about: str, fits: Iterable[Fit], changes: Sequence[LabelChange]) -> Finding:

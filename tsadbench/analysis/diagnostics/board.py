@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+import pandas as pd
 
 from tsadbench.analysis.diagnostics.compute import of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
@@ -12,16 +13,12 @@ from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import DIAGNOSTICS
+from tsadbench.leaderboard.frame import ROW
 from tsadbench.leaderboard.notes import Note
-from tsadbench.leaderboard.ranking import Row
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
-from tsadbench.results.trial_result import protocol_of, readable_result
-from tsadbench.utils.grouping import grouped
+from tsadbench.results.trial_result import protocol_named, readable_result
 from tsadbench.utils.progress import progress
-
-# By trial and split: values by name.
-_Values: TypeAlias = Mapping[str, Mapping[str, Mapping[str, float | None]]]
 
 
 def with_diagnostics(
@@ -33,73 +30,61 @@ def with_diagnostics(
     those of which a trial is broken. A DataError if a data set is not available, or is not the one that a trial was
     made on. A UsageError if a group is not known.
     """
-    shown = _with_scores(board.rows)
-    trials = grouped(((row, record) for row in shown for record in row.records), lambda one: one[1].trial)
+    shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
+    versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
+    shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
+    trials = board.trials.merge(shown[ROW], on=ROW)
+    trials["trial"] = [record.trial for record in trials["record"]]
     judge = Judge(lambda name: _loaded(name, load))
-    for name in dict.fromkeys(row.dataset for row in shown):
+    for name in shown["dataset"].unique():
         judge.data(name)
-    values: dict[str, dict[str, dict[str, float | None]]] = {}
-    for done, (trial, of_rows) in enumerate(trials.items()):
-        record = of_rows[0][1]
-        progress(done, len(trials), record.label)
-        episodes = judge.episodes(record.dataset, record.protocol)
-        result = readable_result(record, store, judge.data(record.dataset), episodes)
-        if result is not None:
-            values[trial] = of_splits(result, [row.split for row, _ in of_rows], groups)
-    shown = [row for row in shown if all(record.trial in values for record in row.records)]
-    columns = [one.name for one in DIAGNOSTICS if one.group in groups]
-    numbers = {
-        (trial, split): {name: of_split[name] for name in columns}
-        for trial, splits in values.items()
-        for split, of_split in splits.items()
-    }
-    notes = [*_notes(shown, values, groups)]
-    if "root-cause" in groups:
-        notes += _contribution_notes(shown, values, store)
-    return board.with_diagnostics(numbers, notes)
+    found: dict[tuple[str, str], Mapping[str, float | None]] = {}
+    by_trial = trials.groupby("trial", sort=False)
+    for done, (trial, of_trial) in enumerate(by_trial):
+        record = of_trial["record"].iloc[0]
+        progress(done, len(by_trial), record.label)
+        data, episodes = judge.data(record.dataset), judge.episodes(record.dataset, record.protocol)
+        if (result := readable_result(record, store, data, episodes)) is not None:
+            of_each = of_splits(result, list(of_trial["split"]), groups)
+            found |= {(str(trial), split): values for split, values in of_each.items()}
+    names = [one.name for one in DIAGNOSTICS if one.group in groups]
+    numbers = {key: {name: values[name] for name in names} for key, values in found.items()}
+    values = [found.get(key) for key in zip(trials["trial"], trials["split"], strict=True)]
+    trials["values"] = pd.Series(values, trials.index, dtype=object)
+    return board.with_diagnostics(numbers, [*_notes(trials.dropna(subset="values"), groups, store)])
 
 
-def _notes(rows: Sequence[Row], values: _Values, groups: Collection[str]) -> Iterator[Note]:
-    """Yield what the diagnostics of each data set and protocol are based on."""
-    for (dataset, protocol), of_table in grouped(rows, lambda row: (row.dataset, row.protocol)).items():
-        splits = {row.split: values[row.first.trial][row.split] for row in of_table}
-        counts = ", ".join(f"{of_split['n_events']} on {split}" for split, of_split in splits.items())
-        yield Note(dataset, f"events: {counts}", protocol)
+def _notes(trials: pd.DataFrame, groups: Collection[str], store: Store) -> Iterator[Note]:
+    """Yield what the diagnostics of each data set and protocol are based on, and which rows have no contributions."""
+    for _, table in trials.groupby(["dataset", "protocol"], sort=False):
+        dataset, protocol = table[["dataset", "protocol"]].iloc[0]
+        of_splits = table.drop_duplicates("split").set_index("split")["values"]
+        yield Note(dataset, f"events: {_counts(of_splits, 'n_events')}", protocol)
         if "vus" in groups:
             yield Note(dataset, f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows", protocol)
-        causes = {split: of_split["n_causes"] for split, of_split in splits.items()}
-        if any(causes.values()):
-            counts = ", ".join(f"{n} on {split}" for split, n in causes.items() if n)
-            yield Note(dataset, f"events with known causes: {counts}", protocol)
-        elif None not in causes.values():
+        if "root-cause" not in groups:
+            continue
+        if not (counts := _counts(of_splits, "n_causes")):
             yield Note(dataset, "no event has known causes, so nobody can hit them", protocol)
+            continue
+        yield Note(dataset, f"events with known causes: {counts}", protocol)
+        records = {one.trial: one for one in table["record"]}.values()
+        lacking = {one.label: offers_contributions(one) for one in records if not store.has_contributions(one)}
+        for offered, reason in _LACKING.items():
+            if labels := ", ".join(label for label, offers in lacking.items() if offers is offered):
+                yield Note(dataset, f"root-cause is empty for {labels}: {reason}", protocol)
 
 
-def _contribution_notes(rows: Sequence[Row], values: _Values, store: Store) -> Iterator[Note]:
-    """Yield which rows have no contributions to hold against known causes, and how to get them."""
-    lacking = {
-        (row.dataset, row.protocol, row.label): row.first
-        for row in rows
-        if any(values[record.trial][row.split]["n_causes"] for record in row.records)
-        and not all(store.has_contributions(record) for record in row.records)
-    }
-    reasons = {
-        True: "no contributions were kept; `tsadbench run` with these detectors, this --out and "
-        "--rerun no-contributions makes them again with contributions",
-        False: "they offer no contributions",
-        None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
-    }
-    said = [(*key[:2], offers_contributions(record), record.label) for key, record in lacking.items()]
-    for (dataset, protocol, offered), alike in grouped(said, lambda one: one[:3]).items():
-        labels = ", ".join(label for *_, label in alike)
-        yield Note(dataset, f"root-cause is empty for {labels}: {reasons[offered]}", protocol)
+_LACKING = {
+    True: "no contributions were kept; `tsadbench run` with these detectors, this --out and --rerun no-contributions "
+    "makes them again with contributions",
+    False: "they offer no contributions",
+    None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
+}
 
 
-def _with_scores(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows whose scores the installed rules have judged; each protocol is looked up once."""
-    kept = [row for row in rows if row.ok and not row.stored]
-    versions = {name: protocol_of(one).version for name, one in {row.protocol: row.first for row in kept}.items()}
-    return [row for row in kept if row.first.protocol_version == versions[row.protocol]]
+def _counts(of_splits: pd.Series, name: str) -> str:
+    return ", ".join(f"{values[name]} on {split}" for split, values in of_splits.items() if values[name])
 
 
 def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:

@@ -13,7 +13,7 @@ import pandas as pd
 from tsadbench.analysis.significance import PRIMARY, ROPE
 from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, Inference, infer, p_value
 from tsadbench.analysis.significance.result import Result, interval
-from tsadbench.analysis.significance.values import metric_named, named_rows
+from tsadbench.analysis.stored import metric_named, stored_trials
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.datasets.sessions import STEPS, sessions_of
@@ -101,10 +101,16 @@ def compare(
         raise UsageError(f"expected two detectors or more to compare, found {', '.join(detectors) or 'none'}")
     if against is not None and protocol not in (None, against):
         raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
-    rows = named_rows(runs, detectors, dataset, against or protocol, data, against=against is not None)
-    loaded = rows.load()
+    stored = stored_trials(
+        runs,
+        detectors=detectors,
+        dataset=dataset,
+        protocol=against or protocol,
+        data=data,
+        against=against is not None,
+    )
+    loaded, first = stored.load(), stored.first
     shipped = None if against is None else stored_values(loaded, against)
-    first = rows.first
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)
     recordings = _recordings(loaded.dataset, split, independent=independent)
@@ -112,11 +118,11 @@ def compare(
         "session": {name: tuple(of) for name, of in recordings.groupby("session", sort=False)["recording"]},
         "recording": {name: (name,) for name in recordings["recording"]},
     }
-    values = rows.judge(loaded, units, shipped)
+    values = stored.judge(loaded, units, shipped)
     labels = list(values["label"].unique())
     if len(labels) < 2:
-        without = ", ".join(label for label in rows.records if label not in labels)
-        raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(rows.remarks())}")
+        without = ", ".join(label for label in stored.stores if label not in labels)
+        raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(stored.remarks())}")
     seeds = values.groupby(["kind", "metric", "unit", "label"], sort=False)["value"]
     means = seeds.mean().where(seeds.count() == seeds.size()).round(_DECIMALS).unstack("label")[labels]
     of_sessions = means.loc["session"]
@@ -130,7 +136,11 @@ def compare(
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
     inference = infer(defined, better=tested.better or "higher", rope=rope)
-    described = rows.described(labels)
+    described = stored.rows.drop_duplicates("detector").rename(columns={"detector": "label"})
+    described = described[described["label"].isin(labels) | ~described["ok"]].set_index("label", drop=False)
+    described = described.reindex([one for one in stored.stores if one in described.index])
+    described = described[["label", "seeds", "status", "stored"]].reset_index(drop=True)
+    described["seeds"] = described["seeds"].map(len)
     of_metrics = of_sessions.unstack("metric").loc[defined.index].mean(skipna=False).unstack("metric")
     for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
         described = described.join(more, on="label")
@@ -150,7 +160,7 @@ def compare(
         sentences=[
             *inference.conclusions,
             _legend(tested, rope, inference),
-            *rows.remarks(),
+            *stored.remarks(),
             *_about(tested, loaded.dataset, recordings, rules, independent=independent),
         ],
     )

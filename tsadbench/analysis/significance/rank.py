@@ -15,7 +15,7 @@ from tsadbench.analysis.significance import PRIMARY
 from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, rank_split
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.analysis.significance.result import Result
-from tsadbench.analysis.significance.values import Rows, common_name, metric_named, read_rows
+from tsadbench.analysis.stored import Stored, common_name, metric_named, read_stored
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.sessions import sessions_of
 from tsadbench.datasets.suites import Suite, suite_named
@@ -109,43 +109,43 @@ def rank(
     if suites and dataset is not None:
         raise UsageError("a suite says which data sets are ranked: give either --suite or --dataset")
     asked = [suite_named(name) for name in dict.fromkeys(suites)]
-    tables = read_rows(
+    tables = read_stored(
         [runs] if isinstance(runs, str | Path) else runs,
         dataset=dataset,
         datasets=tuple(dict.fromkeys(name for suite in asked for name in suite.datasets)),
         protocol=DEFAULT_PROTOCOL if asked and protocol is None else protocol,
         data=data,
     )
-    labels = {name for rows in tables for label in rows.records for name in (label, common_name(label))}
+    labels = {name for stored in tables for label in stored.stores for name in (label, common_name(label))}
     only = [normal_label(one, labels) for one in detectors]
-    every_split = {split for rows in tables for split in rows.splits}
+    every_split = {split for stored in tables for split in stored.splits}
     for what, names, known in (("split", splits, every_split), ("row", only, labels)):
         if unknown := [name for name in names if name not in known]:
             raise UsageError(f"there is no {what} {unknown[0]!r}{nearest(unknown[0], known)}")
     only = [label for label in labels if label in only or common_name(label) in only]
     n_resamples = resamples if stability else 0
-    parts = [_parts(rows, _shown(rows, splits, asked), metric, n_resamples, seed) for rows in tables]
+    parts = [_parts(stored, _shown(stored, splits, asked), metric, n_resamples, seed) for stored in tables]
     rankings = [rank_split(part, stability=stability, only=only) for some in parts for part in some]
     if stability and not any(part.drawn for some in parts for part in some):
         found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for some in parts for part in some)
         raise UsageError(f"--stability needs stored scores and a split of two sessions or more; found {found}")
     over = partial(rank_parts, n_draws=resamples, seed=seed, only=only)
     over_all = [over(_of_suite(parts, suite, splits), suite) for suite in asked]
-    for alike in grouped(parts, lambda some: some[0].rows.first.rules).values() if not asked else ():
+    for alike in grouped(parts, lambda some: some[0].stored.first.rules).values() if not asked else ():
         if len(alike) > 1:
             with suppress(UsageError):  # no two rows ran on all data sets
                 over_all.append(over([_of_all(some, splits) for some in alike], None))
     return joined(rankings, over_all)
 
 
-def _shown(rows: Rows, asked: Sequence[str], suites: Sequence[Suite]) -> tuple[str, ...]:
+def _shown(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> tuple[str, ...]:
     """Return the splits that are ranked: those asked for, else all, or of many the first; of suites one each."""
-    own = tuple(split for split in dict.fromkeys(asked) if split in rows.splits)
-    of_suites = [suite.splits.get(rows.first.dataset, "overall") for suite in suites]
+    own = tuple(split for split in dict.fromkeys(asked) if split in stored.splits)
+    of_suites = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
     if suites:
-        own = own[:1] or tuple(dict.fromkeys(split for split in of_suites if split in rows.splits))
-    every = len(rows.splits) <= _MOST_SPLITS and not asked and not suites
-    return own or (rows.splits if every else rows.splits[:1])
+        own = own[:1] or tuple(dict.fromkeys(split for split in of_suites if split in stored.splits))
+    every = len(stored.splits) <= _MOST_SPLITS and not asked and not suites
+    return own or (stored.splits if every else stored.splits[:1])
 
 
 def _of_all(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") -> Part:
@@ -157,8 +157,8 @@ def _of_all(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") 
 def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
     """Return the data sets of a suite, in its order, that have rows under the newest version of the protocol."""
     found = [some for name in suite.datasets for some in parts if some[0].dataset == name]
-    newest = max((some[0].rows.first.protocol_version for some in found), default=0)
-    found = [some for some in found if some[0].rows.first.protocol_version == newest]
+    newest = max((some[0].stored.first.protocol_version for some in found), default=0)
+    found = [some for some in found if some[0].stored.first.protocol_version == newest]
     if len(found) < 2:
         names = ", ".join(some[0].dataset for some in found) or "none"
         raise UsageError(
@@ -168,13 +168,13 @@ def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str
     return [_of_all(some, asked, suite.splits.get(some[0].dataset, "overall")) for some in found]
 
 
-def _parts(rows: Rows, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> list[Part]:
+def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> list[Part]:
     """Return the splits of a data set, with each row's metric on resamples of its sessions if any are asked for."""
-    rules = protocol_of(rows.first)
-    by = metric_named(metric, rows.first.protocol, rules.metrics)
-    if not n_resamples or not rows.stored:
-        return [Part(rows, split, by) for split in splits]
-    data = rows.load()
+    rules = protocol_of(stored.first)
+    by, labels = metric_named(metric, stored.first.protocol, rules.metrics), stored.scored(ranked=True)
+    if not n_resamples or not labels:
+        return [Part(stored, split, by) for split in splits]
+    data = stored.load()
     session_of = sessions_of(data.dataset)
     n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     scored = {place.recording for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows)}
@@ -182,12 +182,12 @@ def _parts(rows: Rows, splits: Sequence[str], metric: str, n_resamples: int, see
     for split in splits:
         names = [name for name in data.dataset.splits.get(split, ()) if name in scored]
         sessions = grouped(range(len(names)), [session_of[name] for name in names].__getitem__).values()
-        parts.append(Part(rows, split, by, len(sessions), len(names)))
+        parts.append(Part(stored, split, by, len(sessions), len(names)))
         if len(sessions) > 1:
             draws.append((parts[-1], names, draw(list(sessions), n_resamples, seed)))
-    for done, (label, results) in enumerate(rows.results(data, rows.stored) if draws else ()):
-        progress(done, len(rows.stored), f"{rows.first.dataset}: {label}")
+    for done, (label, results) in enumerate(stored.results(data, labels) if draws else ()):
+        progress(done, len(labels), f"{stored.first.dataset}: {label}")
         for part, names, drawn in draws:
             part.drawn[label] = np.mean([resampled(result, metric, names, drawn) for result in results], axis=0)
-    progress(len(rows.stored), len(rows.stored))
+    progress(len(labels), len(labels))
     return parts

@@ -6,7 +6,7 @@ A data set has one column of gains as it is, and others for resamples of its ses
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +17,11 @@ from scipy import stats
 from tsadbench.analysis.audit.findings import shipped_note
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
 from tsadbench.analysis.significance.result import Result, interval
-from tsadbench.analysis.significance.values import BOUNDS, Rows
+from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.render import Table
-from tsadbench.leaderboard.throughput import core_minutes, minutes_text
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
 # Of a 90 % interval.
@@ -35,7 +34,7 @@ _FEW = 20
 class Part:
     """A split of a data set; ``drawn`` has each row's metric on it and its resamples, [1 + n_resamples], by label."""
 
-    rows: Rows
+    stored: Stored
     split: str
     metric: Metric
     n_sessions: int = 0
@@ -45,12 +44,25 @@ class Part:
     @property
     def dataset(self) -> str:
         """Name of the data set."""
-        return self.rows.first.dataset
+        return self.stored.first.dataset
+
+    @property
+    def lines(self) -> pd.DataFrame:
+        """Its rows with their values."""
+        return self.stored.ranked(self.split, self.metric.name)
 
     @property
     def sign(self) -> float:
         """Turns a value into a gain."""
         return -1.0 if self.metric.better == "lower" else 1.0
+
+    def described(self, lines: pd.DataFrame) -> dict[str, Any]:
+        """Return the data set and its best floor by the names of ``lines``."""
+        values = lines[lines["floor"] & (lines["status"] == "ok")]["value"]
+        best = (self.sign * values).sort_values(ascending=False).index[:1]
+        floor = {"best_floor": best[0], "best_floor_value": values[best[0]]} if len(best) else {}
+        about = {"dataset": self.dataset, "dataset_version": self.stored.first.dataset_version, "split": self.split}
+        return about | floor
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,8 +88,7 @@ class Ranking(Result):
 
 def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ()) -> Ranking:
     """Rank the rows of one data set, of which ``only`` some are shown; for ``stability`` those with resamples."""
-    first, metric = part.rows.first, part.metric
-    every = part.rows.frame(part.split, metric.name)
+    first, metric, every = part.stored.first, part.metric, part.lines
     lines = every[every["placed"] & (every["detector"].isin(part.drawn) | (not stability))].reset_index(drop=True)
     values = lines["value"].to_numpy(dtype=np.float64)[:, None]
     if part.drawn:
@@ -110,8 +121,8 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         "not resampled: one session says nothing about how ranks vary between sessions.": part.n_sessions == 1,
         f"without stored scores: {unscored}.": unscored and part.n_sessions != 1,
         f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
-        **{f"{label} has no rank: {why}.": True for label, why in [*part.rows.left_out.items(), *unplaced]},
-        **dict.fromkeys(part.rows.notes(part.split), True),
+        **{f"{label} has no rank: {why}.": True for label, why in [*part.stored.left_out.items(), *unplaced]},
+        **dict.fromkeys(part.stored.notes(part.split), True),
     }
     legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
     title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
@@ -126,7 +137,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         title=title,
         protocol=first.rules,
         frame=frame,
-        datasets=_described([part], [lines.set_index("name")], [n_resamples]),
+        datasets=pd.DataFrame([{**part.described(lines.set_index("name")), "n_resamples": n_resamples}]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
         sentences=[legend, *said],
@@ -137,7 +148,7 @@ def rank_parts(
     parts: Sequence[Part], suite: Suite | None, *, n_draws: int, seed: int, only: Sequence[str] = ()
 ) -> Ranking:
     """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all of them."""
-    metric, rules, found = parts[0].metric, parts[0].rows.first.rules, [part.dataset for part in parts]
+    metric, rules, found = parts[0].metric, parts[0].stored.first.rules, [part.dataset for part in parts]
     lines = [_by_name(part) for part in parts]
     table = pd.concat(dict(zip(found, lines, strict=True)), names=["dataset"])
     names = list(table[table["status"].isin(("ok", "failed"))].index.unique("name"))
@@ -153,11 +164,10 @@ def rank_parts(
     won, above, draws = wins(gains), above_floors(gains, floors), draw_datasets(sizes, n_draws, seed)
     ranks, alone = ranks_among(won, complete), ranks_among(won, complete & ~floors)
     against = won[:, complete][:, :, whole]
-    status = table["status"].unstack("dataset").reindex(index=names, columns=found).fillna("missing")
     content: dict[str, Any] = {
         **{"detector": names, "floor": floors, "complete": complete},
         "lacks": [", ".join(np.array(found)[row]) for row in missing],
-        **{"datasets": (~missing).sum(axis=1), "failed": (status == "failed").sum(axis=1).to_numpy()},
+        **{"datasets": (~missing).sum(axis=1), "failed": np.isneginf(gains[:, whole]).sum(axis=1)},
         **estimates("rank", np.where(complete[:, None], ranks, np.nan), whole, draws),
         **estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), whole, draws),
         **estimates("beats_floors", above, whole, draws),
@@ -166,9 +176,9 @@ def rank_parts(
     }
     for name, one, place in zip(found, lines, whole, strict=True):
         of_one = one.reindex(names)
-        content |= {f"{name}_status": status[name].to_numpy(), f"{name}_label": of_one["detector"].to_numpy()}
-        content |= {f"{name}_value": of_one["value"].to_numpy(), f"{name}_rank": ranks[:, place]}
-        content |= {f"{name}_beats_floors": above[:, place]}
+        content |= {f"{name}_status": of_one["status"].fillna("missing").to_numpy()}
+        content |= {f"{name}_label": of_one["detector"].to_numpy(), f"{name}_value": of_one["value"].to_numpy()}
+        content |= {f"{name}_rank": ranks[:, place], f"{name}_beats_floors": above[:, place]}
     keys = ["complete", "rank", "datasets", "detector"]
     ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
     first, second = (ordered.index.to_numpy()[places] for places in np.triu_indices(len(names), 1))
@@ -177,7 +187,8 @@ def rank_parts(
     rates |= {**estimates("rate", won[first, second], whole, draws), "datasets": shared}
     frame = _shown(ordered, only, "detector")
     win_rates = _shown(pd.DataFrame(rates)[shared > 0], only, "first", "second")
-    datasets = _described(parts, lines, [size - 1 for size in sizes])
+    datasets = pd.DataFrame([part.described(one) for part, one in zip(parts, lines, strict=True)])
+    datasets["n_resamples"] = np.subtract(sizes, 1)
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
     wanted = f" of {len(found) + len(absent)}" if absent else ""
     title = f"{metric.title} over {len(found)}{wanted} data sets{f', suite {suite}' if suite else ''}, protocol {rules}"
@@ -187,7 +198,7 @@ def rank_parts(
         "Equal values share their mean rank, a failure is the last one. Beats the best floor: on how many data sets. "
         f"Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement"
         f"{f', and of each drawn one a resample of its sessions ({resampled})' if resampled else ''}; seeds are "
-        f"averaged. {minutes_text(datasets['core_minutes'].sum())} on all data sets together."
+        "averaged."
     )
     lacking = frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join)
     without = [f"Without a mean rank for lack of {lacks}: {labels}." for lacks, labels in lacking.items()]
@@ -210,7 +221,7 @@ def _shown(frame: pd.DataFrame, only: Sequence[str], *columns: str) -> pd.DataFr
 
 def _by_name(part: Part) -> pd.DataFrame:
     """Return rows by their name over all data sets; of several an unbounded one that did not fail counts."""
-    lines = part.rows.frame(part.split, part.metric.name)
+    lines = part.lines
     lines = lines.assign(bad=lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"], kind="stable")
     others = lines[lines.duplicated("name")].groupby("name")["detector"].agg(", ".join)
     return lines.drop_duplicates("name").set_index("name").join(others.rename("others"))
@@ -298,18 +309,6 @@ def critical_difference(n_rows: int, n_datasets: int) -> float:
     return float(quantile * np.sqrt(n_rows * (n_rows + 1) / (6 * n_datasets)))
 
 
-def _described(parts: Sequence[Part], lines: Sequence[pd.DataFrame], n_resamples: Sequence[int]) -> pd.DataFrame:
-    """Return a line for each data set: its split, best floor, number of resamples, and CPU minutes of all rows."""
-    described: list[Mapping[str, Any]] = []
-    for part, of, n in zip(parts, lines, n_resamples, strict=True):
-        values = of[of["floor"] & (of["status"] == "ok")]["value"].astype(float)
-        best = (part.sign * values).sort_values(ascending=False).index[:1].tolist()
-        about = {"dataset": part.dataset, "dataset_version": part.rows.first.dataset_version, "split": part.split}
-        floor = {"best_floor": best[0], "best_floor_value": values[best[0]]} if best else {}
-        described.append({**about, **floor, "n_resamples": n, "core_minutes": core_minutes(part.rows.trials)})
-    return pd.DataFrame(described)
-
-
 def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: bool) -> Table:
     said = np.where(frame["floor"], " (floor)", "") + np.where(frame["coverage"] < 1, " (rows not scored)", "")
     columns = {"rank": frame["rank"], "detector": frame["detector"] + said, "detectors alone": frame["detector_rank"]}
@@ -356,13 +355,12 @@ def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.Data
         "row without the bound.": bounded,
     }
     yield from (text for text, applies in said.items() if applies)
-    table.loc[table["status"] == "undefined", "reason"] = "the metric is undefined"
     alike = table[table["reason"] != ""].groupby(["detector", "status", "reason"], sort=False)["dataset"]
     for (label, status, reason), of in alike:
         yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of)}: {reason}."
     for name, others, counts in table.loc[table["others"].notna(), ["dataset", "others", "detector"]].to_numpy():
         yield f"On {name} {counts} counts instead of {others}."
     for part in parts:
-        yield from (f"{part.dataset}: {label} has no rank: {why}." for label, why in part.rows.left_out.items())
-        if note := shipped_note(part.dataset, part.rows.first.dataset_version):
+        yield from (f"{part.dataset}: {label} has no rank: {why}." for label, why in part.stored.left_out.items())
+        if note := shipped_note(part.dataset, part.stored.first.dataset_version):
             yield f"Audit of {note}"

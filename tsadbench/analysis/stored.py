@@ -1,12 +1,11 @@
-"""Rows of run stores and leaderboards as data frames: the only module here that knows how a leaderboard is made."""
+"""Stored trials of one data set and protocol, from run stores and committed leaderboards: what analyses start from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +16,11 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.cells import about_entities
-from tsadbench.leaderboard.marks import GUARDED, UNCALIBRATED, UNFORGETTING, marks_of, mixed_seals, origin_of
+from tsadbench.leaderboard.frame import check_split, records_of, rows, splits_of, trials
 from tsadbench.leaderboard.notes import notes_on, older_rules
-from tsadbench.leaderboard.ranking import Row, failed, ranked_rows, splits_of
 from tsadbench.leaderboard.selection import all_records, load_source, records_of_one
 from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
+from tsadbench.leaderboard.table import remarks
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped
@@ -40,59 +38,83 @@ class Committed(Store):
         return tuple(record for file in sorted(self.path.glob(f"*/*/{RECORDS}")) for record in read_records(file))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Rows of one data set under one protocol, from one store or several: trials and stores by label.
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Trials of one data set under one protocol, in the newest versions of both, and each label's store.
 
-    ``left_out`` says which rows are of an older version of the data set or the protocol.
+    ``trials`` is a frame of `tsadbench.leaderboard.frame.trials`. ``left_out`` says which rows are of an older version.
     """
 
-    records: Mapping[str, tuple[Record, ...]]
+    trials: pd.DataFrame
     stores: Mapping[str, Store]
     left_out: Mapping[str, str]
     source: str | LabelledDataset
     directory: Path | None
 
-    @property
-    def trials(self) -> list[Record]:
-        """The trials of all rows."""
-        return [record for records in self.records.values() for record in records]
+    @cached_property
+    def rows(self) -> pd.DataFrame:
+        """A line for each detector and split, as leaderboards have it."""
+        return rows(self.trials)
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """The records of all trials."""
+        return records_of(self.trials)
 
     @property
     def first(self) -> Record:
         """A trial that did not fail: data set, protocol and their versions are those of all."""
-        return next(record for record in self.trials if record.status == "ok")
+        return next(record for record in self.records if record.status == "ok")
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits that the rows have values of."""
-        return splits_of(self.trials)
+        """The splits that the trials have metrics of."""
+        return splits_of(self.records)
 
-    def frame(self, split: str, metric: str) -> pd.DataFrame:
+    def split(self, asked: str | None) -> str:
+        """Return the split that is asked for, else ``overall`` or the first; a UsageError if there is none of it."""
+        if asked is not None:
+            check_split(asked, self.records)
+        return asked or ("overall" if "overall" in self.splits else self.splits[0])
+
+    def ranked(self, split: str, metric: str) -> pd.DataFrame:
         """Return a line for each row with its value of a metric on a split, the mean over seeds.
 
         ``status`` is "ok", "failed", "undefined" (the metric is) or "marked": the row takes no part in a ranking over
         data sets, for the ``reason``. ``placed`` rows have a rank on this data set.
         """
-        return pd.DataFrame([_line(row, metric) for row in ranked_rows(self.trials, split)])
+        table = self.rows[self.rows["split"] == split].reset_index(drop=True)
+        ok, floor = table["ok"], table["floor"]
+        value = table[f"{metric}_mean"].where(ok) if f"{metric}_mean" in table else pd.Series(np.nan, table.index)
+        unfit = (table["leaky"] != "") | (ok & ~table["forgets"] & ~floor)
+        lacking = ok & ~table["complete"] & ~floor
+        statuses = {"marked": unfit | lacking, "failed": ~ok, "undefined": value.isna()}
+        why = np.where(table["leaky"] != "", "it is leaky", "it does not forget")
+        reasons = {"failed": _failures(table), "undefined": ["the metric is undefined"] * len(table)}
+        reasons["marked"] = list(np.where(unfit, why, "it left evaluated rows without a score"))
+        status = np.select(list(statuses.values()), list(statuses), "ok")
+        return pd.DataFrame(
+            {
+                **{"detector": table["detector"], "name": table["detector"].map(common_name)},
+                "bounded": [bool(parse_label(label).arguments.keys() & BOUNDS) for label in table["detector"]],
+                **{"floor": floor, "seeds": table["seeds"].map(len), "coverage": table["coverage"]},
+                "status": status,
+                "reason": ["" if one == "ok" else reasons[one][place] for place, one in enumerate(status)],
+                **{"placed": value.notna() & ~unfit, "value": value},
+            }
+        )
 
     def notes(self, split: str) -> Iterator[str]:
         """Yield what readers of a split's values must know of the rows."""
-        rows = [row for row in ranked_rows(self.trials, split) if row.ok]
-        if rows and (over := about_entities(rows[0])):
-            yield f"Values: {over.removeprefix(', ')}."
-        yield from map(str, older_rules(self.trials))
+        if (n := self.rows.loc[self.rows["split"] == split, "n_entities"].max()) > 1:
+            yield f"Values: mean over {n:.0f} entities, one model each."
+        yield from map(str, older_rules(self.records))
 
-    @property
-    def committed(self) -> list[str]:
-        """The labels of rows whose scores no store holds."""
-        return [label for label in self.records if isinstance(self.stores[label], Committed)]
-
-    @property
-    def stored(self) -> list[str]:
-        """The labels of the placed rows whose scores a store holds."""
-        fit = [label for label, one in self.records.items() if not (failed(one) or one[0].leaky or _remembers(one))]
-        return [label for label in fit if label not in self.committed]
+    def scored(self, *, ranked: bool = False) -> list[str]:
+        """Return the labels whose scores a store holds, that did not fail and are not leaky; those with a rank."""
+        kept = self.rows["ok"] & (self.rows["leaky"] == "") & ~self.rows["stored"]
+        kept &= self.rows["forgets"] | self.rows["floor"] | (not ranked)
+        return list(self.rows.loc[kept, "detector"].unique())
 
     def load(self) -> LabelledDataset:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
@@ -102,10 +124,10 @@ class Rows:
         """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
         episodes = tuple(protocol_of(self.first).episodes(data.dataset))
         for label in labels:
-            read = [readable_result(one, self.stores[label], data, episodes) for one in self.records[label]]
-            results = [one for one in read if one is not None]
-            if len(results) == len(read):
-                yield label, results
+            records = [record for record in self.records if record.label == label]
+            read = [readable_result(one, self.stores[label], data, episodes) for one in records]
+            if all(read):
+                yield label, [one for one in read if one is not None]
 
     def judge(
         self, data: LabelledDataset, units: Mapping[str, Mapping[str, Sequence[str]]], shipped: UnitValues | None
@@ -117,9 +139,10 @@ class Rows:
         """
         judges: list[tuple[Record, Callable[[Mapping[str, Sequence[str]]], Mapping[str, SplitJudgement]]]] = []
         lines = []
-        for label in [label for label, records in self.records.items() if not failed(records)]:
-            if shipped is not None and label in self.committed:
-                judges = [(record, partial(shipped.judge, record)) for record in self.records[label]]
+        ok = set(self.rows.loc[self.rows["ok"], "detector"])
+        for label in filter(ok.__contains__, self.stores):
+            if shipped is not None and isinstance(self.stores[label], Committed):
+                judges = [(one, partial(shipped.judge, one)) for one in self.records if one.label == label]
             else:
                 judges = [(one.record, one.judge) for _, some in self.results(data, [label]) for one in some]
             for record, judge in judges:
@@ -131,38 +154,30 @@ class Rows:
         columns = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous", "metric", "value"]
         return pd.DataFrame(lines, columns=columns).astype({"value": float})
 
-    def described(self, judged: Sequence[str]) -> pd.DataFrame:
-        """Return a line for each row that was judged or failed; not for those with broken trials."""
-        lines = [
-            (label, len(one), (failed(one) or one)[0].status, label in self.committed)
-            for label, one in self.records.items()
-            if failed(one) or label in judged
-        ]
-        return pd.DataFrame(lines, columns=["label", "seeds", "status", "stored"])
+    def only(self, labels: Sequence[str]) -> Stored:
+        """Return the trials of some labels, in this order."""
+        stores = {label: self.stores[label] for label in labels}
+        return replace(self, trials=self.trials[self.trials["detector"].isin(labels)], stores=stores)
 
     def remarks(self) -> Iterator[str]:
-        """Yield which rows failed, leak, are incomplete, do not forget, or ship, and what their trials say."""
-        split = "overall" if "overall" in self.splits else self.splits[0]
-        rows = ranked_rows(self.trials, split, {one.trial for one in self.trials if one.label in self.committed})
-        mixed = mixed_seals(rows)
-        for row in rows:
-            if not row.ok:
-                seed, reason = row.failed[0].seed, row.failed[0].reason
-                yield f"{row.label} takes no part: {row.failure_count} trials (seed {seed}: {reason}). Run it again."
-            if row.leaky:
-                yield f"{row.label} is leaky, only to compare: it uses the {row.leaky}."
-            if row.ok and not row.complete:
-                yield f"{row.label} left evaluated rows without a score: they count as the worst case."
-            marks = marks_of(row, mixed=mixed)
-            yield from (f"{row.label}: {marks[one]}." for one in (UNFORGETTING, UNCALIBRATED, GUARDED) if one in marks)
-        for origin, alike in grouped([row for row in rows if row.stored], origin_of).items():
-            names = ", ".join(row.label for row in alike)
-            yield f"{names}: stored, made earlier with {origin}; values of all rows are rounded to {DECIMALS} decimals."
-        yield from map(str, notes_on(self.trials))
+        """Yield which rows failed, what their leaderboard remarks, and what their trials say."""
+        table = self.rows.drop_duplicates("detector").reset_index(drop=True)
+        for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
+            told = [word for word in words if "floor" not in word]
+            yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
+            yield from [f"{label}: {', '.join(told)}."] if ok and told else []
+        if table["stored"].any():
+            yield f"Stored rows were made earlier; values of all rows are rounded to {DECIMALS} decimals."
+        yield from map(str, notes_on(self.records))
 
 
-def _remembers(records: Sequence[Record]) -> bool:
-    return any(record.replay is not None and not record.replay.forgets for record in records) and not records[0].floor
+def _failures(table: pd.DataFrame) -> list[str]:
+    """Return how many trials of each row failed and why the first did, "timeout in 1 of 5 trials: ..."."""
+    texts = []
+    for status, n_failed, records in table[["status", "n_failed", "records"]].itertuples(index=False):
+        reason = next((record.reason for record in records if record.status != "ok"), "")
+        texts.append(f"{status} in {n_failed} of {len(records)} trials: {reason}")
+    return texts
 
 
 def common_name(label: str) -> str:
@@ -171,39 +186,15 @@ def common_name(label: str) -> str:
     return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
 
 
-def _line(row: Row, metric: str) -> dict[str, Any]:
-    unfit = "it is leaky" if row.leaky else "it does not forget" if row.ok and _remembers(row.records) else ""
-    partial = "" if row.complete or row.floor or not row.ok else "it left evaluated rows without a score"
-    value = row.metrics[metric].mean if row.ok else None
-    if reason := unfit or partial:
-        status = "marked"
-    elif not row.ok:
-        status, reason = "failed", f"{row.failure_count} trials: {row.failed[0].reason}"
-    else:
-        status = "undefined" if value is None else "ok"
-    return {
-        "detector": row.label,
-        "name": common_name(row.label),
-        "bounded": bool(parse_label(row.label).arguments.keys() & BOUNDS),
-        "floor": row.floor,
-        "seeds": len(row.seeds),
-        "status": status,
-        "reason": reason,
-        "placed": value is not None and not unfit,
-        "coverage": row.coverage,
-        "value": np.nan if value is None else value,
-    }
-
-
-def read_rows(
+def read_stored(
     folders: Sequence[str | Path | Store],
     *,
     dataset: str | LabelledDataset | None = None,
     datasets: Sequence[str] = (),
     protocol: str | None = None,
     data: str | Path | None = None,
-) -> list[Rows]:
-    """Return the rows of each data set and protocol in several folders, by their first trials.
+) -> list[Stored]:
+    """Return the trials of each data set and protocol in several folders, by their first trials.
 
     Of a label that several folders have, the first counts in which it did not fail.
     """
@@ -224,28 +215,36 @@ def read_rows(
     return [_newest(some, name if dataset is None else dataset, directory) for (name, _), some in ok.items()]
 
 
-def _newest(trials: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Rows:
-    """Return the rows of one data set and protocol, in the newest versions of both."""
-    newest = max((one.dataset_version, one.protocol_version) for _, one in trials if one.status == "ok")
+def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Stored:
+    """Return the trials of one data set and protocol, in the newest versions of both."""
+    newest = max((one.dataset_version, one.protocol_version) for _, one in ran if one.status == "ok")
     records: dict[str, tuple[Record, ...]] = {}
     stores: dict[str, Store] = {}
-    for (store, label), some in grouped(trials, lambda one: (one[0], one[1].label)).items():
-        # Of several records of a seed the last one counts; failures do not depend on the version of the rules.
-        fit = {
-            one.seed: one
+    for (store, label), some in grouped(ran, lambda one: (one[0], one[1].label)).items():
+        # Failures do not depend on the version of the rules.
+        fit = [
+            one
             for _, one in some
             if (one.dataset_version, one.protocol_version if one.status == "ok" else newest[1]) == newest
-        }
-        of_label = tuple(fit[seed] for seed in sorted(fit))
-        if of_label and (label not in records or (failed(records[label]) and not failed(of_label))):
-            records[label], stores[label] = of_label, store
+        ]
+        if fit and (label not in records or (_failed(records[label]) and not _failed(fit))):
+            records[label], stores[label] = tuple(fit), store
     left_out = {
         one.label: f"{store.path} has it on data set version {one.dataset_version}, by version {one.protocol_version} "
         "of the rules"
-        for store, one in trials
+        for store, one in ran
         if one.label not in records
     }
-    return Rows(records, stores, left_out, source, directory)
+    own, committed = (
+        [one for label, some in records.items() if isinstance(stores[label], Committed) is shipped for one in some]
+        for shipped in (False, True)
+    )
+    return Stored(trials(own, stored=committed), stores, left_out, source, directory)
+
+
+def _failed(records: Sequence[Record]) -> bool:
+    """Return whether the last record of some seed is a failure."""
+    return any(one.status != "ok" for one in {one.seed: one for one in records}.values())
 
 
 def _named(
@@ -274,30 +273,33 @@ def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
     return found[name]
 
 
-def named_rows(
+def stored_trials(
     runs: str | Path | Store,
-    detectors: Sequence[str],
-    dataset: str | LabelledDataset | None,
-    protocol: str | None,
-    data: str | Path | None,
     *,
-    against: bool,
-) -> Rows:
-    """Return these rows of a store; with ``against`` those that it lacks from the leaderboard that ships."""
+    detectors: Sequence[str] = (),
+    dataset: str | LabelledDataset | None = None,
+    protocol: str | None = None,
+    data: str | Path | None = None,
+    against: bool = False,
+) -> Stored:
+    """Return a store's trials of one data set and protocol; with ``against`` also those that ship under it.
+
+    A UsageError if the store holds several and none is named, or has no trials of a detector that is asked for.
+    """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     dataset, name = _named(dataset, data)
     own = records_of_one(store, dataset=name, protocol=protocol)
     first, stores = own[0], [store, Committed(LEADERBOARDS)] if against else [store]
     if against:
         stored_records(first.dataset, first.protocol)  # its error names what ships
-    (rows,) = read_rows(stores, dataset=dataset or first.dataset, protocol=first.protocol, data=data)
-    labels = [normal_label(one, rows.records) for one in detectors]
+    (found,) = read_stored(stores, dataset=dataset or first.dataset, protocol=first.protocol, data=data)
+    labels = [normal_label(one, found.stores) for one in detectors]
     for label in labels:
         if labels.count(label) > 1:
             raise UsageError(f"expected different detectors, found {label!r} twice")
-        if label not in rows.records:
-            why = rows.left_out.get(label, f"there is no such row{nearest(label, rows.records)}")
+        if label not in found.stores:
+            why = found.left_out.get(label, f"there is no such row{nearest(label, found.stores)}")
             raise UsageError(f"{label}: {why}")
-    if not {one.label for one in own}.intersection(labels):
+    if labels and not {one.label for one in own}.intersection(labels):
         raise UsageError(f"none of {', '.join(labels)} is in {store.path}: name one of your own as well")
-    return replace(rows, records={label: rows.records[label] for label in labels})
+    return found.only(labels) if labels else found
