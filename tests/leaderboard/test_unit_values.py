@@ -164,7 +164,6 @@ class TestAgainst:
         metrics = against.detectors.drop(columns="stored")
         pd.testing.assert_frame_equal(metrics, within.detectors.drop(columns="stored"), rtol=0, atol=ROUNDING)
         assert against.detectors["stored"].tolist() == [False, True, True, True]
-        assert any(note.startswith("max-z, l2-z, random: ") for note in against.sentences)
 
     def test_a_split_and_recordings_by_themselves(self, runs):
         for options in ({"split": "leak"}, {"independent": True}, {"split": "air", "metric": "auroc"}):

@@ -7,7 +7,6 @@ import math
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ from tsadbench.leaderboard.frame import (
     trials,
 )
 from tsadbench.leaderboard.notes import Note, notes_on
-from tsadbench.leaderboard.ranking import Row, by_table
 from tsadbench.leaderboard.render import SCHEMA, Form, Table, print_tables, render
 from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, remarks, short_notes, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
@@ -158,6 +156,11 @@ class Leaderboard:
         numbers = pd.DataFrame([found.get(key, {}) for key in keys], self.trials.index, dtype=float)
         joined = self.trials.join(numbers.add_prefix(DIAGNOSTIC))
         return Leaderboard(joined, [*self.notes, *notes], sessions=self.sessions)
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of all trials, each once."""
+        return records_of(self.trials)
 
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -334,15 +337,6 @@ class Leaderboard:
 
     def _repr_html_(self) -> str:
         return self.to_html()
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows as objects."""
-        return tuple(map(Row.of_frame, lines_of(self.frame)))
-
-    def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
-        """Return the rows of each (data set, protocol with its version, split)."""
-        return by_table(self.rows)
 
 
 def _csv_columns(frame: pd.DataFrame) -> list[str]:

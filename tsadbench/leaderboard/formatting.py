@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,17 @@ def number(value: float | None, decimals: int = 4, *, signed: bool = False) -> s
         return "-"
     text = f"{value:{'+' if signed else ''}.{decimals}f}"
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
+
+
+def mean_std(mean: float | None, std: float | None, decimals: int = 4) -> str:
+    """Return a mean and a standard deviation over seeds as one text; either may be undefined.
+
+    >>> mean_std(0.7414, 0.0042), mean_std(0.5, None, 2), mean_std(float("nan"), None)
+    ('.7414(.0042)', '.50', '-')
+    """
+    if mean is None or math.isnan(mean):
+        return "-"
+    return number(mean, decimals) + ("" if std is None or math.isnan(std) else f"({number(std, decimals)})")
 
 
 def plain(text: str) -> str:

@@ -28,7 +28,7 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
         raise UsageError(f"--table {file}: expected a CSV or Markdown table: {error}") from error
     tables = found.index.unique("table")
     if not any(tables):
-        alone = {f"{key[0]}/{one.rows[0].protocol}/{key[2]}": one for key, one in board.alone().items()}
+        alone = {f"{key[0]}/{one.frame["protocol"].iloc[0]}/{key[2]}": one for key, one in board.alone().items()}
         places = "/".join([*file.parts[-3:-1], file.stem]), f"/{file.stem}"
         named = [[one for name, one in alone.items() if name.endswith(place)] for place in places]
         board = next((of_place[0] for of_place in named if len(of_place) == 1), board)
