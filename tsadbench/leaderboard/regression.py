@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -51,16 +50,15 @@ def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
     return [records for of_file in found for records in of_file]
 
 
-def quick(records: Iterable[Record]) -> tuple[Record, ...]:
+def quick(records: Iterable[Record]) -> list[Record]:
     """Return the records of those detectors whose trials are cheap."""
+    frame = pd.DataFrame([(one, one.label, _cost(one)) for one in records], columns=["record", "label", "cost"])
+    return frame.loc[frame.groupby("label")["cost"].transform("mean") <= QUICK_SECONDS, "record"].tolist()
 
-    def cost(record: Record) -> float:
-        fit, score = record.fit_cpu_seconds or record.fit_seconds, record.score_cpu_seconds or record.score_seconds
-        return (fit or 0.0) + (score or 0.0)
 
-    of_label = grouped(records, lambda record: record.label).values()
-    cheap = (some for some in of_label if statistics.mean(map(cost, some)) <= QUICK_SECONDS)
-    return tuple(record for some in cheap for record in some)
+def _cost(record: Record) -> float:
+    fit, score = record.fit_cpu_seconds or record.fit_seconds, record.score_cpu_seconds or record.score_seconds
+    return (fit or 0.0) + (score or 0.0)
 
 
 def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFrame:
@@ -70,22 +68,17 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
     not hold.
     """
     there, here = rows(trials(baseline)), rows(trials(records))
-    metrics = [name.removesuffix("_std") for name in map(str, there) if name.endswith("_std")]
-    metrics = [name for name in metrics if not name.endswith("_entity")]
-    both = there.merge(here.reindex(columns=there.columns), on=ROW, how="left", suffixes=("", "_here"))
-    n_here = [len(seeds) if isinstance(seeds, tuple) else 1 for seeds in both["seeds_here"]]
-    errors = np.sqrt(1 / both["seeds"].map(len) + 1 / np.array(n_here))
-    counted = pd.Series([one is not None and one.correlation is not None for one in both["replay"]], both.index)
-    least = np.where(counted & ~both["forgets"], UNFORGOTTEN, 0.0)
-    cells = [
-        both[ROW].assign(
-            metric=name,
-            baseline=both[f"{name}_mean"],
-            found=both[f"{name}_mean_here"].astype(float),
-            tolerance=np.maximum((SPREADS * both[f"{name}_std"] * errors + SLACK).fillna(EXACT), least),
-        )[both["ok"]]
-        for name in metrics
-    ]
+    there = there[there["ok"]].set_index(ROW)
+    here = here.set_index(ROW).reindex(index=there.index, columns=there.columns)
+    n_here = here["seeds"].map(len, na_action="ignore").fillna(1)
+    errors = np.sqrt(1 / there["seeds"].map(len) + 1 / n_here.astype(float))
+    counted = np.array([one is not None and one.correlation is not None for one in there["replay"]])
+    least = np.where(counted & ~there["forgets"], UNFORGOTTEN, 0.0)
+    cells = []
+    for name in [name[:-4] for name in map(str, there) if name.endswith("_std") and not name.endswith("_entity_std")]:
+        tolerance = np.maximum((SPREADS * there[f"{name}_std"] * errors + SLACK).fillna(EXACT), least)
+        means = {"baseline": there[f"{name}_mean"], "found": here[f"{name}_mean"].astype(float)}
+        cells.append(pd.DataFrame({"metric": name, **means, "tolerance": tolerance}).reset_index())
     frame = pd.concat(cells).sort_index(kind="stable").reset_index(drop=True)
     undefined = frame["baseline"].isna() & frame["found"].isna()
     return frame.assign(holds=undefined | ((frame["found"] - frame["baseline"]).abs() <= frame["tolerance"]))
@@ -127,7 +120,7 @@ def run_again(
         if (names and first.dataset not in names) or (protocols and first.protocol not in protocols):
             continue
         named = [one for one in records if not detectors or {one.label, one.detector} & {*detectors}]
-        if chosen := quick(named) if cheap else tuple(named):
+        if chosen := quick(named) if cheap else named:
             dataset = next((card for card, name in cards.items() if name == first.dataset), first.dataset)
             found = _records(chosen, dataset, run, seeds, directory)
             cells.append(compared(chosen, found))
@@ -195,19 +188,18 @@ def to_junit(cells: pd.DataFrame) -> str:
     """
     top = ElementTree.Element("testsuites", name="tsadbench regress")
     for (dataset, protocol), table in cells.groupby(["dataset", "protocol"], sort=False):
-        suite = printable(f"{dataset}.{protocol}")
         cases = table.groupby(["split", "detector"], sort=False)
-        attributes = {"tests": str(cases.ngroups), "failures": str(int((~cases["holds"].all()).sum()))}
-        element = ElementTree.SubElement(top, "testsuite", {"name": suite, **attributes})
+        counts = {"tests": str(cases.ngroups), "failures": str(int((~cases["holds"].all()).sum()))}
+        suite = ElementTree.SubElement(top, "testsuite", name=printable(f"{dataset}.{protocol}"), **counts)
         for (split, detector), row in cases:
-            name = printable(f"{split}: {detector}")
-            case = ElementTree.SubElement(element, "testcase", classname=suite, name=name)
-            lines = [
-                f"{metric}: baseline {there:.7f}, found {here:.7f}, tolerance {tolerance:.2g}"
-                for metric, there, here, tolerance in row.loc[~row["holds"]].iloc[:, 4:8].to_numpy()
+            about = {"classname": suite.attrib["name"], "name": printable(f"{split}: {detector}")}
+            case = ElementTree.SubElement(suite, "testcase", about)
+            broken = [
+                f"{one.metric}: baseline {one.baseline:.7f}, found {one.found:.7f}, tolerance {one.tolerance:.2g}"
+                for one in row[~row["holds"]].itertuples()
             ]
-            if lines:
-                failure = ElementTree.SubElement(case, "failure", message=f"{len(lines)} cells left their tolerance")
-                failure.text = "\n".join(lines)
+            if broken:
+                failure = ElementTree.SubElement(case, "failure", message=f"{len(broken)} cells left their tolerance")
+                failure.text = "\n".join(broken)
     ElementTree.indent(top)
     return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
