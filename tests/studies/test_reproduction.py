@@ -45,7 +45,9 @@ def rows(*records):
     ],
 )
 def test_verdicts(ours, paper, verdict):
-    assert script("comparison").Cell("auroc", *(script("paper").Summary(*one) for one in (ours, paper))).verdict == verdict
+    assert (
+        script("comparison").Cell("auroc", *(script("paper").Summary(*one) for one in (ours, paper))).verdict == verdict
+    )
 
 
 def test_the_papers_tables_are_complete_and_every_row_of_ours_can_be_run():

@@ -256,9 +256,9 @@ class Leaderboard:
         for (dataset, protocol), table in self.trials.groupby(["dataset", "protocol"]):
             for name, what in (("rules", "judged by"), ("dataset_version", "run on versions of the data set:")):
                 if table[name].nunique() > 1:
+                    found = " and ".join(map(str, sorted(table[name].unique())))
                     raise UsageError(
-                        f"{dataset}, {protocol}: the trials were {what} "
-                        f"{' and '.join(map(str, sorted(table[name].unique())))}, and a folder holds tables of one; run "
+                        f"{dataset}, {protocol}: the trials were {what} {found}, and a folder holds tables of one; run "
                         "those of the older one again, or remove them (`tsadbench runs`)"
                     )
         return [

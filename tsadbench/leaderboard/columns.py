@@ -9,7 +9,6 @@ from tsadbench.errors import UsageError
 from tsadbench.utils.parameters import nearest
 
 GROUPS = ("operational", "vus", "affiliation", "root-cause")
-_ALL = "all"
 
 
 class Diagnostic(NamedTuple):
@@ -54,7 +53,6 @@ def groups_of(options: Iterable[str]) -> tuple[str, ...]:
     ('operational', 'vus')
     """
     names = {name.strip() for text in options for name in text.split(",")}
-    for name in sorted(names):
-        if name not in (*GROUPS, _ALL):
-            raise UsageError(f"there is no group of diagnostics {name!r}{nearest(name, (*GROUPS, _ALL))}")
-    return tuple(group for group in GROUPS if names & {group, _ALL})
+    for name in sorted(names - {*GROUPS, "all"}):
+        raise UsageError(f"there is no group of diagnostics {name!r}{nearest(name, (*GROUPS, 'all'))}")
+    return tuple(group for group in GROUPS if names & {group, "all"})

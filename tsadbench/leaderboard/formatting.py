@@ -96,7 +96,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def folded(text: str, width: int) -> str:
-    """Return a text on lines of at most ``width`` characters where possible, broken behind ``[``, ``,``, ``-``, a space.
+    """Return a text on lines of at most ``width`` characters if possible, broken behind ``[``, ``,``, ``-`` or a space.
 
     >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
     dprgm[graph=none,

@@ -177,7 +177,7 @@ def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:
     tables = [Table("Regression check", counts.rename(columns={"left": "left their tolerance"}).reset_index())]
     if not cells["holds"].all():
         broken = cells[~cells["holds"]].drop(columns="holds")
-        tables.append(Table("Cells that left their tolerance", broken, dict.fromkeys(broken, 7)))
+        tables.append(Table("Cells that left their tolerance", broken, {"baseline": 7, "found": 7, "tolerance": 7}))
     return render(tables, notes, "markdown")
 
 
@@ -190,7 +190,7 @@ def to_junit(cells: pd.DataFrame) -> str:
     for (dataset, protocol), table in cells.groupby(["dataset", "protocol"], sort=False):
         cases = table.groupby(["split", "detector"], sort=False)
         counts = {"tests": str(cases.ngroups), "failures": str(int((~cases["holds"].all()).sum()))}
-        suite = ElementTree.SubElement(top, "testsuite", name=printable(f"{dataset}.{protocol}"), **counts)
+        suite = ElementTree.SubElement(top, "testsuite", {"name": printable(f"{dataset}.{protocol}"), **counts})
         for (split, detector), row in cases:
             about = {"classname": suite.attrib["name"], "name": printable(f"{split}: {detector}")}
             case = ElementTree.SubElement(suite, "testcase", about)

@@ -140,7 +140,9 @@ def _of_seed(frame: pd.DataFrame, seed: int, labels: Sequence[str]) -> pd.DataFr
     found = frame[(frame["seed"] == seed) | (frame.groupby("detector")["seed"].transform("size") == 1)]
     lacking = [label for label in labels if label not in {*found["detector"]}]
     if lacking or not (frame["seed"] == seed).any():
-        raise UsageError(f"no trial{' of ' * bool(lacking)}{', '.join(lacking)} has the seed {seed}; there are: {known}")
+        raise UsageError(
+            f"no trial{' of ' * bool(lacking)}{', '.join(lacking)} has the seed {seed}; there are: {known}"
+        )
     return found
 
 
