@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tables import ROOT, rows, text
+from tables import ROOT, rows
+from tables import text as mean_text
 
 from tsadbench.api import number, table_lines
 from tsadbench.base import Traits
@@ -124,7 +125,7 @@ def short(kind: str) -> str:
 
 def cell(row: Any, metric: str) -> str:
     """Return a cell as mean(std), marked if it is not above the best floor."""
-    return text(row, metric) + f" {BELOW}" * (metric in (row.below_floor or ()))
+    return mean_text(row, metric) + f" {BELOW}" * (metric in (row.below_floor or ()))
 
 
 def own_rows(name: str) -> list[str]:

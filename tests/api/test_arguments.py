@@ -94,7 +94,7 @@ def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tsadbench.run("distance", DATA, floors=False, out="~/runs")
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
-    assert tsadbench.load_board("~/runs").frame["detector"].item() == "distance"
+    assert tsadbench.load_board("~/runs").frame["detector"][0] == "distance"
 
 
 def test_what_a_caller_would_try_is_taken():
