@@ -7,13 +7,15 @@ as paragraphs without a heading; the detector's section ends with it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tables import ROOT, rows
+from tables import text as mean_text
 
-from tsadbench.api import Row, number, table_lines
+from tsadbench.api import number, table_lines
 from tsadbench.base import Traits
 from tsadbench.leaderboard.formatting import plain
 from tsadbench.leaderboard.presentation import KINDS
@@ -83,8 +85,8 @@ def detectors() -> list[Detector]:
 
 def seconds(name: str, column: str) -> str:
     """Return the seconds of a detector's row with default parameters, or a dash."""
-    value = getattr(rows(TIMED).get(name), column, None)
-    if value is None:
+    value = getattr(rows(TIMED).get(name), column, math.nan)
+    if math.isnan(value):
         return "-"
     return number(value, 1) if value >= 0.05 else "<.1"
 
@@ -121,9 +123,9 @@ def short(kind: str) -> str:
     return KINDS[kind].partition(":")[0]
 
 
-def cell(row: Row, metric: str) -> str:
+def cell(row: Any, metric: str) -> str:
     """Return a cell as mean(std), marked if it is not above the best floor."""
-    return row.metrics[metric].text() + f" {BELOW}" * (metric in (row.below_floor or ()))
+    return mean_text(row, metric) + f" {BELOW}" * (metric in (row.below_floor or ()))
 
 
 def own_rows(name: str) -> list[str]:
@@ -131,10 +133,10 @@ def own_rows(name: str) -> list[str]:
     lines = []
     for table in TABLES:
         for row in rows(table).values():
-            if parse_label(row.label).target == name:
+            if parse_label(row.detector).target == name:
                 mark = f"{ALL_BELOW} " if set(row.below_floor or ()) == set(NAMES) else ""
-                cells = [cell(row, metric) for metric in NAMES] if row.ok else [row.first.status, "-", "-"]
-                lines.append([f"[{table}](../leaderboards/{table}.md)", f"{mark}`{row.label}`", *cells])
+                cells = [cell(row, metric) for metric in NAMES] if row.ok else [row.status, "-", "-"]
+                lines.append([f"[{table}](../leaderboards/{table}.md)", f"{mark}`{row.detector}`", *cells])
     if not lines:
         return ["No row is committed yet."]
     return table_lines(["table", "row", *NAMES.values()], lines)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import posixpath
 import re
 import tomllib
@@ -20,13 +21,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from scipy.stats import kendalltau
-from tables import ROOT, rows
+from tables import ROOT, rows, text
 from typer.main import get_command
 
 import tsadbench
-from tsadbench.api import Row, Summary, fill_blocks, number, table_lines
+from tsadbench.api import fill_blocks, mean_std, number, table_lines
 from tsadbench.cli.app import app
 
 # The data sets, which have a page each, in a few words.
@@ -85,7 +87,7 @@ _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 def cell(table: str, label: str, column: str) -> str:
     """Return one cell of a committed leaderboard, or how many rows were evaluated."""
     row = rows(table)[label]
-    return f"{row.n_rows:,}" if column == "n_rows" else row.metrics[column].text()
+    return f"{row.n_rows:,.0f}" if column == "n_rows" else text(row, column)
 
 
 def page_rows(page: str, section: str = "") -> list[list[str]]:
@@ -109,8 +111,8 @@ def listed(labels: Iterable[str], nothing: str = "none") -> str:
 
 def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
     """Return the means of a table's floors, or of its other rows, by label; undefined ones are left out."""
-    values = {label: row.metrics[metric].mean for label, row in rows(table).items() if row.ok and row.floor == floor}
-    return {label: value for label, value in values.items() if value is not None}
+    found = {one: getattr(row, f"{metric}_mean") for one, row in rows(table).items() if row.ok and row.floor == floor}
+    return {label: value for label, value in found.items() if not math.isnan(value)}
 
 
 def above_floors(table: str, metric: str) -> str:
@@ -158,8 +160,8 @@ def facts() -> dict[str, str]:
         **dict(
             zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
         ),
-        **{f"paper gdn {metric}": paper[metric].text() for metric in ("recall", "prac_f1", "auroc")},
-        "random graph auroc": Summary(float(drawn["ours_mean"]), float(drawn["ours_std"])).text(),
+        **{f"paper gdn {metric}": mean_std(*paper[metric]) for metric in ("recall", "prac_f1", "auroc")},
+        "random graph auroc": mean_std(float(drawn["ours_mean"]), float(drawn["ours_std"])),
         "skab sessions": str(len(card["sessions"])),
         "skab recordings": str(sum(line[1:2] == ["test"] for line in audit)),
         "pyod number": str(sum(":" in label for label in rows(PYOD))),
@@ -175,14 +177,14 @@ def facts() -> dict[str, str]:
 
 
 @cache
-def in_paper(method: str) -> dict[str, Summary]:
+def in_paper(method: str) -> dict[str, tuple[float, float | None]]:
     """Return the paper's overall values of a method by metric, from the first of its tables that has it."""
-    values: dict[str, Summary] = {}
+    values: dict[str, tuple[float, float | None]] = {}
     with (ROOT / "leaderboards/paper/paper_tables.csv").open(encoding="utf-8") as file:
         for line in csv.DictReader(file):
             if (line["method"], line["split"]) == (method, "overall"):
                 deviation = float(line["std"]) if line["std"] else None
-                values.setdefault(line["metric"], Summary(float(line["mean"]), deviation))
+                values.setdefault(line["metric"], (float(line["mean"]), deviation))
     return values
 
 
@@ -233,7 +235,7 @@ def seeds_table() -> list[str]:
     """Return a table of the seeds behind each committed leaderboard's rows."""
     lines = []
     for table in TABLES:
-        counted = sorted((len(row.seeds), row.label) for row in rows(table).values() if row.ok)
+        counted = sorted((len(row.seeds), row.detector) for row in rows(table).values() if row.ok)
         cells = [
             f"{count} seed{'s' * (count > 1)}: {len(labels := list(group))} row{'s' * (len(labels) > 1)}"
             for count, group in groupby(counted, key=lambda pair: pair[0])
@@ -335,16 +337,16 @@ def floors_of(dataset: str) -> list[str]:
     table = f"{dataset}/strict/overall"
     names = ("auroc", "auprc", "bf_f1", "mcc")
     floors = [row for row in rows(table).values() if row.floor and row.ok]
-    lines = [[f"`{row.label}`", *(_over_entities(row, name) for name in names)] for row in floors]
+    lines = [[f"`{row.detector}`", *(_over_entities(row, name) for name in names)] for row in floors]
     notes = ["Means over the entities, each with its own model, ± their standard deviation over the entities."]
     link = f"[The whole table](leaderboards/{table}.md), detectors beside the floors."
     header = ["floor", *(METRICS[name] for name in names)]
-    return [*table_lines(header, lines), "", *(notes if any(row.entity_spread for row in floors) else ()), link]
+    return [*table_lines(header, lines), "", *(notes if any(row.n_entities > 1 for row in floors) else ()), link]
 
 
-def _over_entities(row: Row, metric: str) -> str:
-    spread = row.entity_spread.get(metric)
-    return row.metrics[metric].text() + (f" ±{number(spread, 2)}" if spread is not None else "")
+def _over_entities(row: Any, metric: str) -> str:
+    spread = getattr(row, f"{metric}_entity_std", math.nan)
+    return text(row, metric) + ("" if math.isnan(spread) else f" ±{number(spread, 2)}")
 
 
 def comparison() -> list[str]:
@@ -355,12 +357,12 @@ def comparison() -> list[str]:
 def published_table() -> list[str]:
     """Return the lines of the table under `published`, the paper's own rows last."""
     lines = [
-        [f"`{label}`{' (floor)' * row.floor}", *(row.metrics[metric].text() for metric in METRICS)]
+        [f"`{label}`{' (floor)' * row.floor}", *(text(row, metric) for metric in METRICS)]
         for label, row in rows("skab/published/overall").items()
     ]
     for name, method in (("DPR-GM", "DPR-GM"), ("isolation forest", "ISF")):
         values = in_paper(method)
-        cells = [values[metric].text() if metric in values else "" for metric in METRICS]
+        cells = [mean_std(*values[metric]) if metric in values else "" for metric in METRICS]
         lines.append([f"*{name}, in the paper*", *cells])
     return table_lines(["", *METRICS.values()], lines)
 

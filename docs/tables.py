@@ -5,24 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 import tsadbench
-from tsadbench.api import Row
+from tsadbench.api import mean_std
 
 ROOT = Path(__file__).parents[1]
 
 
 @cache
-def _boards(table: str) -> Mapping[str, Mapping[str, Row]]:
+def _frame(table: str) -> pd.DataFrame:
     file = ROOT / "leaderboards" / table / "records.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else ()
-    splits: dict[str, dict[str, Row]] = {}
-    for row in tsadbench.Leaderboard.from_records(tsadbench.Record.from_json(line, str(file)) for line in lines).rows:
-        splits.setdefault(row.split, {})[row.label] = row
-    return splits
+    return tsadbench.Leaderboard.from_records(tsadbench.Record.from_json(line, str(file)) for line in lines).frame
 
 
-def rows(table: str) -> Mapping[str, Row]:
-    """Return the rows of a table, ``skab/strict/overall`` for instance, by label, best first; none if it is missing."""
+@cache
+def rows(table: str) -> Mapping[str, Any]:
+    """Return the rows of a table, ``skab/strict/overall`` for instance, by label, best first; none if it is missing.
+
+    They have the columns of `Leaderboard.frame` as attributes.
+    """
     folder, _, split = table.rpartition("/")
-    return _boards(folder).get(split, {})
+    frame = _frame(folder)
+    return {row.detector: row for row in frame[frame["split"] == split].itertuples()}
+
+
+def text(row: Any, metric: str) -> str:
+    """Return a row's mean and deviation in a metric, ``.7414(.0042)``."""
+    return mean_std(getattr(row, f"{metric}_mean"), getattr(row, f"{metric}_std"))

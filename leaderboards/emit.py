@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.shipped import session_counts
 
 HERE = Path(__file__).parent
 # The splits with a committed table (.gitignore): those that a person reads. () stands for all.
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser.parse_args(arguments).tables
     for file in sorted([*top.glob(f"*/*/{RECORDS}"), *top.glob(f"pyod/*/*/{RECORDS}")]):
         splits = SPLITS.get(file.relative_to(top).parts[0], ("overall",))
-        board = Leaderboard.from_records(read_records(file), splits, checked_in=top)
+        dataset = file.parts[-3]
+        sessions = {dataset: session_counts(top, dataset)}
+        board = Leaderboard.from_records(read_records(file), splits, checked_in=top, sessions=sessions)
         written = board.write_tables(file.parents[2])
         print(f"{file.parent.relative_to(top)}: {len(written)} files")
     return 0

@@ -67,7 +67,7 @@ class Idea(Detector):
 def labels() -> list[str]:
     """Return who is in the table."""
     board = tsadbench.run([Idea(cap=5.0), "t2"], dataset="pumploop", protocol="strict", seeds=1)
-    return [row.label for row in board.rows]
+    return [str(label) for label in board.frame["detector"]]
 '''
 
 # Each line is an error only if mypy sees what tsadbench declares.

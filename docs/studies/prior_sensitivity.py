@@ -93,8 +93,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.run is not None:
         board = tsadbench.run([*GRAPHS], DATASETS, seeds=3, floors=False, out=arguments.run)
-        found = {record.trial: record for row in board.rows for record in row.records}.values()
-        RECORDS.write_text("".join(f"{record.to_json(None)}\n" for record in found), encoding="utf-8")
+        RECORDS.write_text("".join(f"{record.to_json(None)}\n" for record in board.records), encoding="utf-8")
     lines = RECORDS.read_text(encoding="utf-8").splitlines()
     records = [tsadbench.Record.from_json(line, RECORDS.name) for line in lines]
     text = HEAD + "\n".join(line for name in DATASETS for line in section(name, records)) + "\n"

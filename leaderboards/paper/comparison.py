@@ -6,11 +6,11 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from paper import Method, Table, published
+from paper import Method, Summary, Table, published, summary_of
 
-from tsadbench.api import Row, Summary, number, table_lines
+from tsadbench.api import number, table_lines
 
 # A difference up to .02 is near enough, whatever the spread over seeds.
 NEAR = 0.02
@@ -57,7 +57,7 @@ class ComparedRow(NamedTuple):
 
     method: Method
     split: str
-    ours: Row | None
+    ours: Any
     cells: tuple[Cell, ...]
 
     @property
@@ -71,13 +71,13 @@ def pooled(ours: Summary, paper: Summary) -> float:
     return math.sqrt(((ours.std or 0.0) ** 2 + (paper.std or 0.0) ** 2) / 2)
 
 
-def beside_paper(table: Table, rows: Mapping[tuple[str, str], Row]) -> list[ComparedRow]:
+def beside_paper(table: Table, rows: Mapping[tuple[str, str], Any]) -> list[ComparedRow]:
     """Return the table's rows, split by split, beside ours by label and split."""
     paper, compared = published(table.key), []
     for split in table.splits():
         for method in table.methods:
             row = rows.get((method.label, split))
-            ours = row.metrics if row is not None and row.ok else {}
+            ours = {one: summary_of(row, one) for one in table.metrics() if row is not None and row.ok}
             cells = (Cell(one, ours.get(one), paper.get((method.name, split, one))) for one in table.metrics())
             compared.append(ComparedRow(method, split, row, tuple(cells)))
     return compared

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import reading
 from comparison import ComparedRow, beside_paper, to_markdown
-from paper import HERE, PROTOCOL, SEEDS, TABLES, Table, contradictions, labels
+from paper import HERE, PROTOCOL, SEEDS, TABLES, Table, contradictions, labels, summary_of
 
 from tsadbench.api import number, table_lines
 
@@ -44,7 +44,7 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
     template = (HERE / "page.md").read_text(encoding="utf-8")
     return template.format(
         protocol=PROTOCOL,
-        n_rows=f"{row.n_rows:,} rows" if row is not None and row.n_rows else "no rows yet",
+        n_rows=f"{row.n_rows:,.0f} rows" if row is not None and row.ok else "no rows yet",
         last_seed=SEEDS - 1,
         verdicts=_verdicts(compared),
         tables="\n".join(_table(table, rows) for table, rows in compared.items()),
@@ -115,7 +115,7 @@ def _flagging(published: reading.Rows, split: str, shown: Sequence[str]) -> str:
 
 def _graphs(published: reading.Rows) -> str:
     rows = {name: published.get((label, "overall")) for name, label in _GRAPHS.items()}
-    auroc = {name: row.metrics["auroc"] for name, row in rows.items() if row is not None and row.ok}
+    auroc = {name: summary_of(row, "auroc") for name, row in rows.items() if row is not None and row.ok}
     means = {name: summary.mean for name, summary in auroc.items() if summary.mean is not None}
     if len(means) < 2:
         return "Its variants are not there yet."

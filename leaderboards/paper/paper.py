@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import csv
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tsadbench.api import Summary
+from tsadbench.api import mean_std
 
 HERE = Path(__file__).parent
 SEEDS = 5
 PROTOCOL = "published"
+
+
+class Summary(NamedTuple):
+    """Mean and standard deviation over seeds; None if undefined, the second also for one seed."""
+
+    mean: float | None
+    std: float | None
+
+    def text(self) -> str:
+        """Return ``.7414(.0042)``."""
+        return mean_std(self.mean, self.std)
+
+
+def summary_of(row: Any, metric: str) -> Summary:
+    """Return a row's mean and deviation in a metric."""
+    values = (getattr(row, f"{metric}_{what}", math.nan) for what in ("mean", "std"))
+    return Summary(*(None if math.isnan(value) else value for value in values))
 
 
 class Method(NamedTuple):

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from scipy.stats import kendalltau
 
-from tsadbench.api import Row, number, table_lines
+from tsadbench.api import number, table_lines
 
-Rows = Mapping[tuple[str, str], Row]
+Rows = Mapping[tuple[str, str], Any]  # rows of `Leaderboard.frame` by label and split
 
 FLOOR_METRICS = ("auroc", "auprc", "mcc")
 # A threshold that flags a larger share of a split's rows flags practically everything.
 _EVERYTHING = 0.999
 
 
-def of_split(rows: Rows, split: str, labels: Sequence[str]) -> list[Row]:
+def of_split(rows: Rows, split: str, labels: Sequence[str]) -> list[Any]:
     """Return the rows of these labels on a split, if they are ok."""
     return [row for label in labels if (row := rows.get((label, split))) is not None and row.ok]
 
 
 def flags_everything(rows: Rows, split: str, labels: Sequence[str]) -> list[str]:
     """Return the labels whose thresholds flag practically all rows of a split, on average over seeds."""
-    return [row.label for row in of_split(rows, split, labels) if _value(row, "flagged") > _EVERYTHING]
+    return [row.detector for row in of_split(rows, split, labels) if _value(row, "flagged") > _EVERYTHING]
 
 
 def flagged_table(rows: Rows, splits: Sequence[str], labels: Sequence[str]) -> str:
@@ -42,7 +44,7 @@ def flagged_table(rows: Rows, splits: Sequence[str], labels: Sequence[str]) -> s
 def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
     """Return, as Markdown, which of the floor metrics each detector beats the best floor in."""
     lines = [
-        [f"`{row.label}`", *("no" if one in (row.below_floor or ()) else "**yes**" for one in FLOOR_METRICS)]
+        [f"`{row.detector}`", *("no" if one in (row.below_floor or ()) else "**yes**" for one in FLOOR_METRICS)]
         for row in of_split(rows, split, labels)
     ]
     return "\n".join(table_lines(["detector", "AUROC", "AUPRC", "MCC"], lines))
@@ -52,7 +54,7 @@ def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
     """Return for each floor metric the best floor and its value."""
     floors = [row for (_, row_split), row in rows.items() if row_split == split and row.floor and row.ok]
     return {
-        metric: (best.label, _value(best, metric))
+        metric: (best.detector, _value(best, metric))
         for metric in FLOOR_METRICS
         if (best := max(floors, key=lambda row: _value(row, metric), default=None)) is not None
     }
@@ -87,10 +89,10 @@ def costs_table(rows: Rows, split: str, labels: Sequence[str]) -> str:
         seconds = [f"{sum(one or 0 for one in both) / len(row.records):.1f}" if known else "-" for both in (wall, cpu)]
         shared = row.records[0].manifest.get("fit_shared_with") or []
         names = ", ".join(f"`{label}`" for label in shared) if isinstance(shared, list) else ""
-        lines.append([f"`{row.label}`", *seconds, str(len(row.seeds)), names or "-"])
+        lines.append([f"`{row.detector}`", *seconds, str(len(row.seeds)), names or "-"])
     return "\n".join(table_lines(["detector", "wall clock, s", "CPU, s", "seeds", "fit shared with"], lines))
 
 
-def _value(row: Row, metric: str) -> float:
-    summary = row.metrics.get(metric)
-    return float("-inf") if summary is None or summary.mean is None else summary.mean
+def _value(row: Any, metric: str) -> float:
+    value = float(getattr(row, f"{metric}_mean", math.nan))
+    return -math.inf if math.isnan(value) else value

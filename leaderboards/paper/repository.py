@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+from typing import Any
 
-from paper import HERE
+from paper import HERE, summary_of
 
-from tsadbench.api import Row, number, table_lines
+from tsadbench.api import number, table_lines
 
 _METRICS = ("f1", "far", "mar")
 
 
-def repository_page(rows: dict[tuple[str, str], Row]) -> str:
+def repository_page(rows: dict[tuple[str, str], Any]) -> str:
     """Return the page as Markdown: ours under the protocol `skab`, by label and split, including floors.
 
     In ``skab_repository.csv``, ``detector`` is our label, ``name`` theirs; ``f1``, ``far`` and ``mar`` are shares, as
@@ -45,5 +46,5 @@ def repository_page(rows: dict[tuple[str, str], Row]) -> str:
     )
 
 
-def _mean_std(row: Row | None, metric: str) -> str:
-    return "-" if row is None or metric not in row.metrics else row.metrics[metric].text()
+def _mean_std(row: Any, metric: str) -> str:
+    return "-" if row is None else summary_of(row, metric).text()

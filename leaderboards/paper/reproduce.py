@@ -26,7 +26,7 @@ DOCS = HERE.parents[1] / "docs"
 def run(store: Path) -> tuple[tsadbench.Record, ...]:
     """Run the missing trials of all tables, and return the records of every row, floors included."""
     board = tsadbench.run(labels(), "skab", PROTOCOL, seeds=SEEDS, out=store)
-    return tuple({record.trial: record for row in board.rows for record in row.records}.values())
+    return tuple(board.records)
 
 
 def committed(folder: Path) -> tuple[tsadbench.Record, ...]:
@@ -38,7 +38,8 @@ def committed(folder: Path) -> tuple[tsadbench.Record, ...]:
 
 def rows_of(records: tuple[tsadbench.Record, ...]) -> Rows:
     """Return ranked rows by label and split."""
-    return {(row.label, row.split): row for row in tsadbench.Leaderboard.from_records(records).rows}
+    frame = tsadbench.Leaderboard.from_records(records).frame
+    return {(row.detector, row.split): row for row in frame.itertuples()}
 
 
 def write(records: tuple[tsadbench.Record, ...]) -> list[str]:

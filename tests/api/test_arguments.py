@@ -86,7 +86,7 @@ def test_floors_alone_and_beside_detectors(tmp_path):
     assert set(frame["detector"]) == {"distance", "noisy", *floor_labels()}
     assert frame.set_index("detector").loc["distance", "auroc_mean"] > 0.9
     alone = tsadbench.run([], DATA, seeds=2, splits=["overall"], out=tmp_path / "runs")
-    assert {row.label for row in alone.rows} == set(floor_labels())
+    assert {*alone.frame["detector"]} == set(floor_labels())
 
 
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
@@ -94,7 +94,7 @@ def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tsadbench.run("distance", DATA, floors=False, out="~/runs")
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
-    assert tsadbench.load_board("~/runs").rows[0].label == "distance"
+    assert tsadbench.load_board("~/runs").frame["detector"][0] == "distance"
 
 
 def test_what_a_caller_would_try_is_taken():
@@ -112,4 +112,4 @@ def test_what_a_caller_would_try_is_taken():
     frame = board.to_frame().set_index("detector")
     assert dict(frame["seeds"]) == {"distance[power=3]": 1, "noisy[power=3.0]": 2}
     assert set(frame["split"]) == {"f"}
-    assert {row.label: row.seeds for row in board.rows}["noisy[power=3.0]"] == (1, 4)
+    assert board.frame.set_index("detector")["seeds"]["noisy[power=3.0]"] == (1, 4)

@@ -46,7 +46,7 @@ def test_a_store_is_read_as_the_command_reads_it(board, folder, tsadbench):
     done = tsadbench("leaderboard", folder / "runs", "--format", "json", "--split", "f")
     chosen = package.load_board(folder / "runs", splits="f", protocol="strict", dataset="small")
     assert json.loads(chosen.to_json()) == json.loads(done.out)
-    assert {row.split for row in chosen.rows} == {"f"}
+    assert {*chosen.frame["split"]} == {"f"}
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ DATA = make_data()
 
 def records(detectors, **options):
     board = tsadbench.run(detectors, DATA, floors=False, splits="overall", **options)
-    return {(record.label, record.seed): record for row in board.rows for record in row.records}
+    return {(record.label, record.seed): record for record in board.records}
 
 
 def test_an_object_is_cloned_and_has_the_runs_seeds():

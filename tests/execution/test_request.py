@@ -96,10 +96,9 @@ def test_seeds_are_a_number_or_a_list_for_python_command_line_and_file(tsadbench
     # The rows of a list are those of its seeds in any other run, to the bit; a deterministic detector runs once.
     more = package.run("noisy", data, seeds=4, splits="overall", floors=False)
     of_list, of_number = (
-        {record.seed: record.splits for row in one.rows if row.label == "noisy" for record in row.records}
-        for one in (board, more)
+        {record.seed: record.splits for record in one.records if record.label == "noisy"} for one in (board, more)
     )
-    assert {row.label: row.seeds for row in board.rows} == {"noisy": (0, 3), "distance": (0,)}
+    assert board.frame.set_index("detector")["seeds"].to_dict() == {"noisy": (0, 3), "distance": (0,)}
     assert of_list == {seed: of_number[seed] for seed in (0, 3)}
 
     arguments = ("run", "-d", "noisy", "--no-floors", "--dataset", "pumploop", "--format", "json")

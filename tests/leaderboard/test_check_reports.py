@@ -25,6 +25,7 @@ from tsadbench.leaderboard.checks import (
     shipped_reports,
     write_reports,
 )
+from tsadbench.leaderboard.frame import rows, trials
 from tsadbench.testing import all_checks
 from tsadbench.utils.files import LEADERBOARDS
 
@@ -90,8 +91,8 @@ class TestVerdict:
         ],
     )
     def test_of_a_row(self, reports, records, checked, failed):
-        found = CheckReports(reports).verdict(records)
-        assert (found.checked, found.failed) == (checked, failed)
+        row = rows(trials(records, reports=CheckReports(reports))).iloc[0]
+        assert (row["checked"], row["failed_checks"]) == (checked, failed)
 
 
 class TestTables:
@@ -116,7 +117,7 @@ class TestTables:
         assert tmp_path / "tables" / FILE in written
         found = read_reports(tmp_path / "tables" / FILE)
         assert [(one.label, one.failed) for one in found] == [("bad", ("prefix", "state")), ("good", ())]
-        again = board_of(tmp_path / "tables", *(one for row in board.rows for one in row.records))
+        again = board_of(tmp_path / "tables", *board.records)
         assert again.to_csv() == board.to_csv()
         board.write(tmp_path / "tables")
         assert read_reports(tmp_path / "tables" / FILE) == found
@@ -141,7 +142,7 @@ class TestForeignStores:
         assert changed != file.read_text()
         file.write_text(changed)
         assert list(kept(tmp_path)) == []
-        assert [row.verdict.checked for row in board_of(tmp_path, trial()).rows] == ["no"]
+        assert [*board_of(tmp_path, trial()).frame["checked"]] == ["no"]
 
     def test_links_are_not_followed(self, tmp_path):
         elsewhere = keep(report(), tmp_path / "elsewhere")
@@ -188,7 +189,7 @@ class TestCommitted:
         for file in LEADERBOARDS.rglob(RECORDS):
             for one in read_records(file):
                 if newest.get(one.label, code_of(one.manifest)) == code_of(one.manifest):
-                    lacking |= {one.label} if known.verdict([one]).checked == "no" else set()
+                    lacking |= {one.label} if not known.of(one) else set()
         assert not lacking, "run python leaderboards/checks.py, then make tables"
 
     def test_reports_are_whole_and_sorted(self, tmp_path):

@@ -62,8 +62,8 @@ def test_csv_has_the_spread_before_the_costs_in_one_table_and_in_several(made, b
 
 
 def test_a_row_is_compared_with_floors_by_its_means(made):
-    rows = {row.label: row for row in Leaderboard.from_records(made.records, ["overall"]).rows}
-    weaker, better = sorted((DISTANCE, "t2"), key=lambda label: rows[label].metrics["auroc"].mean)
+    means = Leaderboard.from_records(made.records, ["overall"]).frame.set_index("detector")["auroc_mean"]
+    weaker, better = sorted((DISTANCE, "t2"), key=lambda label: means[label])
     records = [replace(one, floor=one.label == better) for one in made.records if one.label in (weaker, better)]
-    judged = {row.label: row.below_floor for row in Leaderboard.from_records(records, ["overall"]).rows}
+    judged = Leaderboard.from_records(records, ["overall"]).frame.set_index("detector")["below_floor"]
     assert "auroc" in judged[weaker]

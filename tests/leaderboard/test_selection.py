@@ -41,7 +41,7 @@ def made(tmp_path_factory):
 
 
 def labels(chosen):
-    return [row.label for row in chosen.rows]
+    return [*chosen.rows["detector"]]
 
 
 def test_the_best_five_and_the_best_floor(made):
@@ -60,7 +60,7 @@ def test_what_is_asked_for_comes_in_that_order(made):
     chosen = select(store.path, detectors=["d6", "cheat", "d6"])
     assert labels(chosen) == ["d6", "cheat"]
     assert chosen.left_out == ()
-    assert [row.label for row in chosen.only(chosen.rows[1]).rows] == ["cheat"]
+    assert labels(chosen.only("cheat")) == ["cheat"]
 
 
 def test_one_seed(made):
@@ -98,4 +98,4 @@ def test_several_data_sets_or_protocols_must_be_told_apart(made, tmp_path):
         select(both.path)
     with pytest.raises(UsageError, match="--protocol"):
         select(both.path, dataset="small")
-    assert select(both.path, dataset="small", protocol="skab").rows[0].protocol == "skab"
+    assert select(both.path, dataset="small", protocol="skab").rows["protocol"].item() == "skab"

@@ -42,15 +42,14 @@ def shipped(leaderboard, monkeypatch) -> Path:
 
 def test_a_new_detector_stands_among_rows_that_nobody_runs_again(small_data, shipped):
     board = tsadbench.run("noisy", small_data, against="strict")
-    rows = {row.label: row for row in board.rows if row.split == board.rows[0].split}
-    assert not rows["noisy"].stored
-    assert {"distance", *floor_labels()} == {label for label, row in rows.items() if row.stored}
-    assert rows["noisy"].below_floor is not None
+    rows = next(iter(board.frames().values())).set_index("detector")
+    assert {"distance", *floor_labels()} == {*rows.index[rows["stored"]]} == {*rows.index} - {"noisy"}
+    assert rows["below_floor"]["noisy"] is not None
 
 
 def test_the_detector_itself_is_run_anew(small_data, shipped):
-    rows = {row.label: row for row in tsadbench.run("distance", small_data, against="strict").rows}
-    assert not rows["distance"].stored
+    frame = tsadbench.run("distance", small_data, against="strict").frame
+    assert not frame.loc[frame["detector"] == "distance", "stored"].any()
 
 
 def test_rows_of_other_data_are_refused(small_data, shipped):

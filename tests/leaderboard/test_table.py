@@ -155,6 +155,16 @@ def test_a_terminal_cuts_no_number_and_keeps_the_metrics_of_the_verdict(many, wi
     assert len([line for line in below if line.strip()]) <= 4
 
 
+def test_a_narrow_terminal_breaks_names_behind_their_punctuation_alone():
+    label = "anomaly-transformer[max_steps=150,top_k=3]"
+    values = [record(label, seed, auprc=0.7 + seed / 50, auroc=0.5 + seed / 50, mcc=0.1 + seed / 50) for seed in (0, 1)]
+    board = Leaderboard.from_records([*values, replace(record("x"), leaky="test rows")])
+    text = render(board.shown(), width=80).partition("remarks")[2]
+    assert [word for word in re.findall(r"[a-z_]+=?\d*[-,\[\]]", text) if word[:-1] in label] == [
+        "anomaly-", "transformer[", "max_steps=150,", "top_k=3]",
+    ]  # fmt: skip
+
+
 def test_one_sees_ones_own_row_its_neighbours_and_the_floors_among_stored_rows(many):
     mine = [record("mine", auprc=0.8505)]
     stored = [one for records in many.frame["records"] for one in records]

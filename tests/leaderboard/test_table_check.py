@@ -70,7 +70,7 @@ def test_missing_renamed_and_repeated_rows_are_found(board, file):
 
 
 def test_fewer_digits_and_fewer_columns_agree_and_other_columns_do_not(board, file, tmp_path):
-    frame = board.alone()["pumploop", board.rows[0].rules, "overall"].to_frame()[["detector", "auprc_mean"]]
+    frame = board.alone()["pumploop", board.frame["rules"][0], "overall"].to_frame()[["detector", "auprc_mean"]]
     short = tmp_path / "pumploop" / "strict" / "overall.csv"
     frame.round(3).to_csv(short, index=False)
     assert check_table(short, board) == ([], len(LABELS))

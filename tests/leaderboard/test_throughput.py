@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import replace
 
@@ -12,9 +11,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard
-from tsadbench.base.protocol import Metric
 from tsadbench.leaderboard.table import compact
-from tsadbench.leaderboard.throughput import front_of, pareto_front
 
 SEEDS = (
     replace(record("x", 0), rows_scored=3_000_000, score_seconds=2.0, fit_seconds=40.0, peak_memory_mib=500.0),
@@ -46,26 +43,3 @@ def test_a_short_number_is_within_five_percent_of_the_number(value):
     text = compact(value)
     size = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1.0)
     assert float(text.rstrip("kMG")) * size == pytest.approx(value, rel=0.0501)
-
-
-@settings(deadline=None)
-@given(st.dictionaries(st.text(max_size=2), st.tuples(*[st.integers(0, 4).map(float)] * 2), max_size=8))
-def test_the_front_is_what_no_other_point_beats(points):
-    def beats(one, other):
-        return one != other and all(a >= b for a, b in zip(one, other, strict=True))
-
-    front = pareto_front(points)
-    assert set(front) == {
-        name for name, point in points.items() if not any(beats(other, point) for other in points.values())
-    }
-    firsts = [points[name][0] for name in front]
-    assert all(a >= b for a, b in itertools.pairwise(firsts))
-
-
-def test_rows_that_are_not_ranked_are_on_no_front():
-    plain, leaky, silent = (record(label, auprc=auprc) for label, auprc in (("a", 0.5), ("b", 0.9), ("c", 0.8)))
-    silent = replace(silent, splits={name: replace(one, coverage=0.9) for name, one in silent.splits.items()})
-    board = Leaderboard.from_records([plain, replace(leaky, leaky="test rows"), silent])
-    assert front_of(board.rows, Metric("auprc", "AUPRC"), "fit_seconds") == ["a"]
-    whole = Leaderboard.from_records([plain, leaky])
-    assert front_of(whole.rows, Metric("auprc", "AUPRC"), "fit_seconds") == ["b"]

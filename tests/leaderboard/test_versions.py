@@ -18,7 +18,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import places
-from tsadbench.leaderboard.rerun import run_again
+from tsadbench.leaderboard.regression import run_again
 from tsadbench.leaderboard.selection import select
 from tsadbench.results.judging import judge_all, judge_outdated
 from tsadbench.results.trial_result import TrialResult
@@ -42,7 +42,7 @@ def mixed() -> Leaderboard:
 
 
 def test_each_version_has_its_table_its_places_and_its_floors(mixed):
-    tables = {key: [row.label for row in rows] for key, rows in mixed.tables().items()}
+    tables = {key: [*table["detector"]] for key, table in mixed.frames().items()}
     # Nobody judged what failed: it stands beside the newest.
     assert tables == {
         ("d", "strict 2", "overall"): ["now", "floor", "broken"],
@@ -51,7 +51,7 @@ def test_each_version_has_its_table_its_places_and_its_floors(mixed):
     new, old = mixed.frames().values()
     assert list(places(old, "auprc", "higher")) == [1, 2]
     assert list(places(new, "auprc", "higher")) == [0, 0, 0]  # one detector is compared with no other
-    assert {row.label: row.below_floor for row in mixed.rows}["then"] is None  # its version has no floor
+    assert mixed.frame.set_index("detector")["below_floor"]["then"] is None  # its version has no floor
     texts = (mixed.to_markdown(), mixed.to_latex(), mixed.to_html())
     assert all("strict 1" in text and "strict 2" in text for text in texts)
     assert len({*re.findall(r"\\label\{(.*?)\}", mixed.to_latex())}) == 2
@@ -101,14 +101,12 @@ class TestOlderStores:
     def test_a_comparison_leaves_the_older_out(self, store, data):
         records, _ = judge_outdated(store.records(), store, lambda _: data)
         chosen = select(store.path, everything=True)
-        assert [row.label for row in chosen.rows] == ["tests.helpers.tiny:Distance"]
+        assert [*chosen.rows["detector"]] == ["tests.helpers.tiny:Distance"]
         with pytest.raises(UsageError, match="max-z"):
             select(store.path, detectors=["max-z"])
         board = with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, ("operational",))
-        assert {row.label: bool(row.diagnostics) for row in board.rows if row.split == "overall"} == {
-            "tests.helpers.tiny:Distance": True,
-            "max-z": False,
-        }
+        found = board.frame[board.frame["split"] == "overall"].set_index("detector")["diagnostic_found_mean"].notna()
+        assert found.to_dict() == {"tests.helpers.tiny:Distance": True, "max-z": False}
 
     def test_scores_are_not_laid_beside_metrics_of_other_rules(self, store, data):
         (made,) = (one for one in store.records() if one.label != "max-z")

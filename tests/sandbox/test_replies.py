@@ -242,4 +242,4 @@ def test_a_run_goes_on_beside_a_detector_that_writes_into_its_channel(tmp_path):
     forged, honest_one = run_plan(plan, Store.create(tmp_path / "runs"))
     assert (forged.status, honest_one.status) == ("error", "ok")
     assert "WritesFrames" in (forged.reason or "")
-    assert len(Leaderboard.from_records([forged, honest_one], ["overall"]).rows) == 2
+    assert len(Leaderboard.from_records([forged, honest_one], ["overall"]).frame) == 2

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING
 
 # Loaded on first use (PEP 562), as in `tsadbench` itself.
 _MODULE_OF = {
-    "Row": "tsadbench.leaderboard.ranking",
-    "Summary": "tsadbench.leaderboard.ranking",
     "fill_blocks": "tsadbench.leaderboard.formatting",
     "load_dataset": "tsadbench.api.loading",
     "load_prior": "tsadbench.api.loading",
+    "mean_std": "tsadbench.leaderboard.formatting",
     "number": "tsadbench.leaderboard.formatting",
     "table_lines": "tsadbench.leaderboard.formatting",
 }
 
-__all__ = ["Row", "Summary", "fill_blocks", "load_dataset", "load_prior", "number", "table_lines"]
+__all__ = ["fill_blocks", "load_dataset", "load_prior", "mean_std", "number", "table_lines"]
 
 if TYPE_CHECKING:
     from tsadbench.api.loading import load_dataset, load_prior
-    from tsadbench.leaderboard.formatting import fill_blocks, number, table_lines
-    from tsadbench.leaderboard.ranking import Row, Summary
+    from tsadbench.leaderboard.formatting import fill_blocks, mean_std, number, table_lines
 
 
 def __getattr__(name: str) -> object:

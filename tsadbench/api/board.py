@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.analysis.significance import PRIMARY, ROPE
+from tsadbench.analysis.stored import Committed
 from tsadbench.api.request import naming_arguments, one_or_several
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset, loader
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import Record
+from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
 from tsadbench.results.judging import judge_outdated
+from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.toml import found_text
 
@@ -247,6 +249,26 @@ def load_board(
             stacklevel=2,
         )
     return Board(board, store=store, load=load, data=own, directory=directory)
+
+
+class _ShownAgainst(Committed):
+    """The shipped tables that a run store was shown against, of the data sets that it has trials of."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(LEADERBOARDS)
+        against = store.about().against
+        known = {record.dataset for record in store.records()} if against else set()
+        self._tables = [table for table in against.items() if table[0] in known]
+
+    def records(self) -> tuple[Record, ...]:
+        return tuple(one for table in self._tables for one in committed_records(LEADERBOARDS, *table))
+
+
+def shown_against(folders: Sequence[Path]) -> list[Path | Store]:
+    """Return run stores and folders of tables, and the shipped tables that the stores were shown against."""
+    stores = [Store.open(folder) for folder in folders if not any(folder.glob(f"*/*/{RECORDS}"))]
+    beside = [_ShownAgainst(store) for store in stores]
+    return [*folders, *(one for one in beside if one.records())]
 
 
 def _datasets(dataset: object) -> tuple[tuple[str, ...], dict[str, LabelledDataset]]:

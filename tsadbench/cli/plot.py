@@ -154,10 +154,9 @@ def _with_graph(selection: Selection, *, named: bool) -> TrialResult:
     from tsadbench.analysis.sensor_graph import offers_sensor_graph
     from tsadbench.results.admission import refusal
 
-    admitted = [row for row in selection.rows if named or not refusal(row.first)]
+    first = [records[0] for records in selection.rows["records"]]
+    admitted = [record for record in first if named or not refusal(record)]
     if not admitted:
-        raise UsageError(
-            f"--detector: name one of {', '.join(row.label for row in selection.rows)}, which runs its code"
-        )
-    best = next((row for row in admitted if offers_sensor_graph(row.first)), admitted[0])
-    return selection.only(best).results(one_each=True)[0]
+        raise UsageError(f"--detector: name one of {', '.join(selection.rows['detector'])}, which runs its code")
+    best = next(filter(offers_sensor_graph, admitted), admitted[0])
+    return selection.only(best.label).results(one_each=True)[0]

@@ -64,13 +64,14 @@ def rank(
     ranks, on how many the best floor is beaten, win rates, with intervals over resamples of the data sets.
     """
     from tsadbench.analysis.significance.rank import rank as rank_stored
+    from tsadbench.api.board import shown_against
 
     if write is not None and detector:
         raise UsageError("--write is for whole tables: leave out --detector")
     _check_outputs(suite or (), write, figure)
     with progress_bar("Resampling") if stability else nullcontext():
         found = rank_stored(
-            runs,
+            shown_against(runs),
             metric=metric,
             stability=stability,
             resamples=resamples,

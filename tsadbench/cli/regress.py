@@ -38,25 +38,22 @@ def regress(
     by three standard errors of the difference between the two means, plus .001. A row that lost its seal is a note.
     """
     from tsadbench.cli.run import run_watched
-    from tsadbench.leaderboard.regression import to_junit, to_markdown
-    from tsadbench.leaderboard.rerun import run_again
+    from tsadbench.leaderboard.regression import run_again, to_junit, to_markdown
     from tsadbench.utils.files import open_text, require_writable, write_file
     from tsadbench.utils.numerics import default_jobs
 
     for file in (junit, summary):
         if file is not None:
             require_writable(file)
-    notes: list[str] = []
-    cells = run_again(
+    cells, notes = run_again(
         baseline,
         run=lambda plan: run_watched([plan], None, jobs=jobs or default_jobs())[0][0],
-        quick=chosen == "quick",
+        cheap=chosen == "quick",
         detectors=detector or (),
         datasets=dataset or (),
         protocols=protocol or (),
         seeds=seeds,
         directory=data,
-        tell=notes.append,
     )
     text = to_markdown(cells, notes)
     sys.stdout.write(text)
@@ -65,5 +62,5 @@ def regress(
     if summary is not None:
         with open_text(summary, "a") as stream:
             stream.write(text)
-    if not all(cell.holds for cell in cells):
+    if not cells["holds"].all():
         raise typer.Exit(1)

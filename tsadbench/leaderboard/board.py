@@ -7,31 +7,19 @@ import math
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from rich.console import Console
 
-from tsadbench.base.replay import Replay
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.checks import FILE, CheckReport, CheckReports, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import (
-    COST_COLUMNS,
-    DIAGNOSTIC,
-    ROW,
-    TABLE,
-    records_of,
-    rows,
-    trial_key,
-    trials,
-)
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, records_of, rows, trial_key, trials
 from tsadbench.leaderboard.notes import Note, notes_on
-from tsadbench.leaderboard.ranking import Row, by_table
 from tsadbench.leaderboard.render import SCHEMA, Form, Table, print_tables, render
 from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, remarks, short_notes, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
@@ -40,6 +28,7 @@ from tsadbench.utils.parameters import JsonValue, nearest, normal_label
 from tsadbench.utils.text import name_fault
 
 _WIDTH = 120  # characters, where nothing says how many a line has
+Sessions = Mapping[str, Mapping[str, int]]
 
 
 class Leaderboard:
@@ -64,7 +53,7 @@ class Leaderboard:
         trials: pd.DataFrame,
         notes: Sequence[Note] = (),
         frame: pd.DataFrame | None = None,
-        sessions: Mapping[str, Mapping[str, int]] | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         self.trials = trials
         self.notes = tuple(notes)
@@ -80,29 +69,20 @@ class Leaderboard:
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
         reports: Iterable[CheckReport] = (),
-        sessions: Mapping[str, Mapping[str, int]] | None = None,
+        sessions: Sessions | None = None,
     ) -> Leaderboard:
-        """Rank records.
+        """Rank records of any data sets and protocols, the newest of each trial.
 
         Parameters
         ----------
-        records
-            Of any data sets and protocols. Of several records of the same trial the newest counts.
         splits
-            The splits to show, in order (default: all).
+            The splits to show, in order (default: all); a UsageError if no record has one of these.
         stored
             Records made earlier to show beside them, marked; those of a label that the others have are left out.
-        checked_in
-            A run store, or a folder of tables, that holds reports of checks besides those that ship.
-        reports
-            More of them.
+        checked_in, reports
+            A run store or a folder of tables that holds reports of checks besides those that ship; more of them.
         sessions
             How many independent sessions a split has, by data set and split.
-
-        Raises
-        ------
-        UsageError
-            If no record has one of these splits.
         """
         found = trials(records, splits, stored=stored, reports=CheckReports.beside(checked_in, reports))
         return cls(found, notes_on(records_of(found)), sessions=sessions)
@@ -111,33 +91,19 @@ class Leaderboard:
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
         """Rank records of a store, beside the shipped rows that they were shown against. A UsageError as above."""
         about, datasets = store.about(), {record.dataset for record in records}
-        stored = [
-            record
-            for dataset, protocol in about.against.items()
-            if dataset in datasets
-            for record in committed_records(LEADERBOARDS, dataset, protocol)
-        ]
-        return cls.from_records(records, splits, stored=stored, checked_in=store.path, sessions=about.sessions)
+        shipped = [committed_records(LEADERBOARDS, *one) for one in about.against.items() if one[0] in datasets]
+        return cls.from_records(
+            records, splits, stored=sum(shipped, ()), checked_in=store.path, sessions=about.sessions
+        )
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
         """Return the tables of several leaderboards as one; of a row that several have, the last counts."""
-        every = pd.concat([board.trials for board in boards], ignore_index=True)
-        origin = pd.Series([place for place, board in enumerate(boards) for _ in range(len(board.trials))], every.index)
-        newest = origin.groupby([every[key] for key in ROW]).transform("max")
-        notes = dict.fromkeys(note for board in boards for note in board.notes)
+        every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
+        newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
         sessions = {key: n for board in boards for key, n in board.sessions.items()}
-        return cls(every[origin == newest].reset_index(drop=True), tuple(notes), sessions=sessions)
-
-    def where(self, kept: pd.Series) -> Leaderboard:
-        """Return the leaderboard with the rows of ``frame`` for which a boolean series is true; ranks stay."""
-        frame = self.frame[kept].reset_index(drop=True)
-        left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = {*notes_on(records_of(self.trials))} - {*notes_on(records_of(left))}
-        return self._of(left, [note for note in self.notes if note not in hidden], frame)
-
-    def _of(self, trials: pd.DataFrame, notes: Sequence[Note], frame: pd.DataFrame) -> Leaderboard:
-        return Leaderboard(trials, notes, frame, self.sessions)
+        notes = dict.fromkeys(note for board in boards for note in board.notes)
+        return cls(every[newest].drop(columns="origin").reset_index(drop=True), tuple(notes), sessions=sessions)
 
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
@@ -148,7 +114,10 @@ class Leaderboard:
                 raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
         floors = self.frame[self.frame["ok"] & self.frame["floor"]]
         best = self.frame.index.isin(floors.drop_duplicates(TABLE).index)
-        return self.where(self.frame["detector"].isin(labels) | best)
+        frame = self.frame[self.frame["detector"].isin(labels) | best].reset_index(drop=True)
+        left = self.trials.merge(frame[ROW], on=ROW)
+        hidden = {*notes_on(self.records)} - {*notes_on(records_of(left))}
+        return Leaderboard(left, [note for note in self.notes if note not in hidden], frame, self.sessions)
 
     def with_diagnostics(
         self, found: Mapping[tuple[str, str], Mapping[str, float | None]], notes: Sequence[Note] = ()
@@ -159,6 +128,11 @@ class Leaderboard:
         joined = self.trials.join(numbers.add_prefix(DIAGNOSTIC))
         return Leaderboard(joined, [*self.notes, *notes], sessions=self.sessions)
 
+    @property
+    def records(self) -> list[Record]:
+        """The records of all trials, each once."""
+        return records_of(self.trials)
+
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
         by = self.frame.groupby(TABLE, sort=False)
@@ -166,20 +140,17 @@ class Leaderboard:
 
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
         """Return each table as a leaderboard of its own, with the notes that concern it."""
-        return {
-            key: self._of(
-                self.trials.merge(table[TABLE].head(1), on=TABLE),
-                [note for note in self.notes if note.concerns(key[0], table["protocol"].iloc[0])],
-                table,
-            )
-            for key, table in self.frames().items()
-        }
+        found = {}
+        for key, table in self.frames().items():
+            notes = [note for note in self.notes if note.concerns(key[0], table["protocol"].iloc[0])]
+            found[key] = Leaderboard(self.trials.merge(table[TABLE].head(1), on=TABLE), notes, table, self.sessions)
+        return found
 
     def shown(self, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> list[Table]:
         """Return the tables as readers see them; parameters as `tsadbench.leaderboard.table.shown` has them."""
         return [
-            shown(table, wide=wide, columns=columns, own=own, sessions=self.sessions.get(key[0], {}).get(key[2]))
-            for key, table in self.frames().items()
+            shown(table, wide=wide, columns=columns, own=own, sessions=self.sessions.get(dataset, {}).get(split))
+            for (dataset, _, split), table in self.frames().items()
         ]
 
     def print(
@@ -189,34 +160,28 @@ class Leaderboard:
         if self.frame.empty:
             console.print("no rows")
             return
-        n_left_out, parts = 0, []
-        for key, whole in self.frames().items():
-            table = whole if wide else in_sight(whole, own)
-            n_left_out += len(whole) - len(table)
-            sessions = self.sessions.get(key[0], {}).get(key[2])
-            parts.append(shown(whole, wide=wide, columns=columns, own=own, sessions=sessions).only([*table.index]))
-        notes = [*self._failures(), *map(str, self.notes)]
-        notes = notes if wide else short_notes(notes, n_left_out)
-        print_tables(console, parts, [*notes, f"Columns and remarks: {PAGE}"])
+        tables = self.shown(wide=wide, columns=columns, own=own)
+        seen = [table.index if wide else in_sight(table, own).index for table in self.frames().values()]
+        n_left_out = len(self.frame) - sum(map(len, seen))
+        notes = self._notes() if wide else short_notes(self._notes()[:-1], n_left_out) + self._notes()[-1:]
+        print_tables(console, [table.only([*places]) for table, places in zip(tables, seen, strict=True)], notes)
 
-    def _failures(self) -> list[str]:
-        """Return a line with the first reason for each detector that failed."""
+    def _notes(self) -> list[str]:
+        """Return the first reason for each detector that failed, the notes, and where columns are explained."""
         failed = self.frame[~self.frame["ok"]].drop_duplicates(["dataset", "rules", "detector"])
         several = len(self.frame.drop_duplicates(["dataset", "rules"])) > 1
-        return [
+        failures = [
             (f"{row['dataset']}, protocol {row['rules']}: " if several else "")
             + f"{row['detector']}: {next(one.reason for one in row['records'] if one.status != 'ok')}"
             for row in lines_of(failed)
         ]
+        return [*failures, *map(str, self.notes), f"Columns and remarks: {PAGE}"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
         """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown, LaTeX or HTML."""
-        if form == "json":
-            return self.to_json()
-        if form == "csv":
-            return self.to_csv()
-        notes = [*self._failures(), *map(str, self.notes), f"Columns and remarks: {PAGE}"]
-        return render(self.shown(wide=wide, columns=columns), notes, form)
+        if form in ("json", "csv"):
+            return self.to_json() if form == "json" else self.to_csv()
+        return render(self.shown(wide=wide, columns=columns), self._notes(), form)
 
     def to_markdown(self) -> str:
         """Return one Markdown table with all columns per data set, protocol and split, with notes below."""
@@ -229,6 +194,8 @@ class Leaderboard:
     def to_html(self) -> str:
         """Return one HTML table with the most important columns per data set, protocol and split."""
         return self.to("html", wide=False)
+
+    _repr_html_ = to_html
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
@@ -269,33 +236,20 @@ class Leaderboard:
         UsageError
             If a file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
         """
-        board = self._joined_with(folder)
-        written = board.write_tables(folder) + [
-            write_file(inside(folder, dataset, protocol, RECORDS), "".join(f"{line}\n" for line in lines))
-            for (dataset, protocol), lines in board.record_lines().items()
-        ]
-        own = [one for one in self._reports() if one not in shipped_reports()]
-        return written + ([write_reports([*read_reports(folder / FILE), *own], folder / FILE)] if own else [])
-
-    def _reports(self) -> list[CheckReport]:
-        return [one for found in self.trials["reports"] for one in found]
-
-    def _joined_with(self, folder: Path) -> Leaderboard:
-        """Return the leaderboard with the trials of a folder that it does not have."""
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
-        own = {trial_key(record): record for record in self.trials["record"]}
-        committed = [
-            record
-            for dataset, protocol in dict.fromkeys(key[:2] for key in own)
-            for record in committed_records(folder, dataset, protocol)
-            if trial_key(record) not in own
-        ]
-        if not committed:
-            return self
+        own = {trial_key(record): record for record in self.records}
+        tables = dict.fromkeys(key[:2] for key in own)
+        every = [*(one for table in tables for one in committed_records(folder, *table)), *own.values()]
+        reports = [one for found in self.trials["reports"] for one in found]
         splits = tuple(dict.fromkeys(self.frame["split"]))
-        every = [*committed, *own.values()]
-        return Leaderboard.from_records(every, splits, checked_in=folder, reports=self._reports())
+        board = Leaderboard.from_records(every, splits, checked_in=folder, reports=reports, sessions=self.sessions)
+        written = board.write_tables(folder) + [
+            write_file(inside(folder, *table, RECORDS), "".join(f"{line}\n" for line in lines))
+            for table, lines in board.record_lines().items()
+        ]
+        new = [one for one in reports if one not in shipped_reports()]
+        return written + ([write_reports([*read_reports(folder / FILE), *new], folder / FILE)] if new else [])
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
@@ -315,9 +269,9 @@ class Leaderboard:
 
     def record_lines(self) -> dict[tuple[str, str], list[str]]:
         """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
-        found = {trial_key(record): record for record in self.trials["record"]}
-        tables = grouped(found, lambda key: key[:2])
-        return {table: [found[key].to_json(indent=None) for key in sorted(keys)] for table, keys in tables.items()}
+        by_trial = sorted(self.records, key=trial_key)
+        tables = grouped(by_trial, lambda one: (one.dataset, one.protocol))
+        return {table: [one.to_json(indent=None) for one in records] for table, records in tables.items()}
 
     def __str__(self) -> str:
         """Return the tables as plain text that fits the terminal."""
@@ -332,27 +286,13 @@ class Leaderboard:
         more = f" and {len(tables) - 3} more tables" if len(tables) > 3 else ""
         return f"<{type(self).__name__}: {len(self.frame)} rows of {'; '.join(tables[:3]) or 'no table'}{more}>"
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """The rows as objects."""
-        return tuple(map(Row.of_frame, lines_of(self.frame)))
-
-    def tables(self) -> dict[tuple[str, str, str], tuple[Row, ...]]:
-        """Return the rows of each (data set, protocol with its version, split)."""
-        return by_table(self.rows)
-
 
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
     names = [str(name) for name in frame]
     spreads = [name for name in names if name.endswith("_entity_std")]
     diagnostics = [name for name in names if name.startswith(DIAGNOSTIC)]
-    pairs = [
-        name.removesuffix("_std") for name in names if name.endswith("_std") and name not in (*spreads, *diagnostics)
-    ]
+    pairs = [name[:-4] for name in names if name.endswith("_std") and name not in (*spreads, *diagnostics)]
     middle = [f"{name}_{what}" for name in pairs for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     smoothing = ["smoothing"] if (frame["smoothing"] > 1).any() else []
@@ -360,81 +300,57 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
     return [*first, *smoothing, "below_floor", *middle, "protocol_version", "seal", "replay", *spreads, *last]
 
 
-_SAME = (
+_JSON = (
     "family", "floor", "dataset", "dataset_version", "protocol", "protocol_version", "split", "status", "look_ahead",
-    "seal", "checked", "leaky", "smoothing", "stored",
+    "seal", "checked", "leaky", "smoothing", "stored", "seeds", "threads", "seal_reasons", "failed_checks",
+    "pretrained_on", "coverage", "rows_per_second", "peak_memory_mib", "below_floor",
 )  # fmt: skip
-_LISTS = ("seeds", "threads", "seal_reasons", "failed_checks", "pretrained_on")
 
 
 def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
     records: Sequence[Record] = row["records"]
-    numbers = {
-        name: {what: _number(row[f"{name}_{what}"]) for what in ("mean", "std")}
-        for name in (
-            one.removesuffix("_std") for one in row if one.endswith("_std") and not one.endswith("_entity_std")
-        )
-        if row["ok"]
-    }
-    diagnostics = {name: one for name, one in numbers.items() if name.startswith(DIAGNOSTIC)}
-    fits = [(one.seed, fit.episode, asdict(fit.threshold)) for one in records for fit in one.thresholds]
-    stated = [(one.seed, fit.episode, fit.facts) for one in records for fit in one.training]
-    failed = [one for one in records if one.status != "ok"]
-    replay: Replay | None = row["replay"]
-    return {
+    spreads = {name.removesuffix("_entity_std"): value for name, value in row.items() if name.endswith("_entity_std")}
+    names = [name[:-4] for name in row if name.endswith("_std") and not name.endswith("_entity_std") and row["ok"]]
+    numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names}
+    entities = [record.splits[row["split"]].entities for record in records] if row["ok"] and row["n_entities"] else []
+    found = {
         "detector": row["name"],
         "label": row["detector"],
         "parameters": dict(records[0].parameters),
-        **{name: row[name] for name in _SAME},
-        **{name: list(row[name]) for name in _LISTS},
-        **{name: _whole(row[name]) for name in ("rank", "n_rows", "n_anomalous")},
-        **{name: _number(row[name]) for name in ("coverage", "rows_per_second", "peak_memory_mib")},
-        "failed": [{name: getattr(one, name) for name in ("seed", "status", "reason")} for one in failed],
-        "below_floor": None if row["below_floor"] is None else list(row["below_floor"]),
-        "metrics": {name: one for name, one in numbers.items() if name not in diagnostics},
-        "diagnostics": {name.removeprefix(DIAGNOSTIC): one for name, one in diagnostics.items()},
-        "threshold": [{"seed": seed, "episode": episode, **values} for seed, episode, values in fits],
-        "training": [{"seed": seed, "episode": episode, **facts} for seed, episode, facts in stated],
-        "seconds": {"fit": _number(row["fit_seconds"]), "score": _number(row["score_seconds"])},
-        "replay": None if replay is None else {**_defined(asdict(replay)), "marks": list(replay.marks)},
-        "remarks": list(words),
-        **(_json_entities(row) if row["ok"] and row["n_entities"] else {}),
+        **{name: row[name] for name in _JSON},
+        **{name: int(row[name]) if row[name] == row[name] else None for name in ("rank", "n_rows", "n_anomalous")},
+        "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
+        "metrics": {name: one for name, one in numbers.items() if not name.startswith(DIAGNOSTIC)},
+        "diagnostics": {n.removeprefix(DIAGNOSTIC): one for n, one in numbers.items() if n.startswith(DIAGNOSTIC)},
+        "threshold": [
+            {"seed": x.seed, "episode": fit.episode, **asdict(fit.threshold)} for x in records for fit in x.thresholds
+        ],
+        "training": [{"seed": x.seed, "episode": fit.episode, **fit.facts} for x in records for fit in x.training],
+        "seconds": {"fit": row["fit_seconds"], "score": row["score_seconds"]},
+        "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
+        "remarks": words,
+        **({"entities": _json_entities(entities), "metrics_spread": spreads} if entities else {}),
     }
+    return {name: _defined(value) for name, value in found.items()}
 
 
-def _json_entities(row: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Return each entity's metrics over seeds, and their deviations over entities."""
-    judged = [record.splits[row["split"]].entities for record in row["records"]]
+def _json_entities(seeds: Sequence[Mapping[str, Mapping[str, float | None]]]) -> dict[str, JsonValue]:
+    """Return each entity's metrics over seeds; one that is undefined for a seed is undefined."""
     found: dict[str, JsonValue] = {}
-    for entity, metrics in judged[0].items():
-        seeds = pd.DataFrame([one.get(entity, {}) for one in judged], columns=[*metrics], dtype=float)
-        mean, std = seeds.mean(skipna=False), seeds.std(skipna=False)
-        found[entity] = {name: {"mean": _number(mean[name]), "std": _number(std[name])} for name in metrics}
-    end = "_entity_std"
-    return {
-        "entities": found,
-        "metrics_spread": {n.removesuffix(end): _number(v) for n, v in row.items() if n.endswith(end)},
-    }
+    for entity, metrics in seeds[0].items():
+        frame = pd.DataFrame([one.get(entity, {}) for one in seeds], columns=[*metrics], dtype=float)
+        mean, std = frame.mean(skipna=False), frame.std(skipna=False)
+        found[entity] = {name: {"mean": float(mean[name]), "std": float(std[name])} for name in metrics}
+    return found
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _whole(value: float) -> int | None:
-    return int(value) if math.isfinite(value) else None
-
-
-def _defined(values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return values without numbers that JSON does not have."""
-    return {
-        str(name): _defined(one)
-        if isinstance(one, dict)
-        else None
-        if isinstance(one, float) and not math.isfinite(one)
-        else one
-        for name, one in values.items()
-    }
+def _defined(value: Any) -> JsonValue:
+    """Return a value with None for numbers that JSON does not have, and lists for tuples."""
+    if isinstance(value, Mapping):
+        return {str(name): _defined(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_defined(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def inside(folder: Path, *names: str) -> Path:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
@@ -104,15 +103,6 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What reports say of a row: "pass" if each of its trials has one without failures, "fail" if one has failures."""
-
-    checked: Literal["pass", "fail", "no"] = "no"
-    failed: tuple[str, ...] = ()
-    reports: tuple[CheckReport, ...] = ()
-
-
 class CheckReports:
     """Reports, to be looked up for rows; those of other versions of the checks than today's count for nothing."""
 
@@ -128,13 +118,6 @@ class CheckReports:
     def of(self, record: Record) -> tuple[CheckReport, ...]:
         """Return the reports on the detector of a trial."""
         return tuple(one for one in self._by_label.get(record.label, ()) if one.vouches_for(record))
-
-    def verdict(self, records: Sequence[Record]) -> Verdict:
-        """Return what the reports say of the trials of one row."""
-        of_each = [self.of(record) for record in records]
-        reports = tuple({one.identity: one for found in of_each for one in found}.values())
-        failed = tuple(dict.fromkeys(check for one in reports for check in one.failed))
-        return Verdict("fail" if failed else "pass" if records and all(of_each) else "no", failed, reports)
 
 
 def keep(report: CheckReport, store: Path) -> Path:

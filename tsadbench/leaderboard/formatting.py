@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -32,10 +33,20 @@ def number(value: float | None, decimals: int = 4, *, signed: bool = False) -> s
     >>> number(0.5, 2), number(-0.5, 2), number(0.5, 1, signed=True), number(12, 1), number(None)
     ('.50', '-.50', '+.5', '12.0', '-')
     """
-    if value is None:
+    if value is None or math.isnan(value):
         return "-"
     text = f"{value:{'+' if signed else ''}.{decimals}f}"
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
+
+
+def mean_std(mean: float | None, std: float | None, decimals: int = 4) -> str:
+    """Return a mean and, if there is one, a standard deviation over seeds as one text.
+
+    >>> mean_std(0.7414, 0.0042), mean_std(0.5, None, 2), mean_std(float("nan"), None)
+    ('.7414(.0042)', '.50', '-')
+    """
+    spread = number(std, decimals)
+    return number(mean, decimals) + ("" if spread == "-" else f"({spread})")
 
 
 def plain(text: str) -> str:
@@ -46,11 +57,6 @@ def plain(text: str) -> str:
     """
     shown = printable(text.replace("\n", " "))
     return _ACTIVE.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), shown)
-
-
-def plain_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table whose cells are plain text."""
-    return table_lines([plain(cell) for cell in header], ([plain(cell) for cell in row] for row in rows))
 
 
 def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -89,19 +95,21 @@ def csv_text(frame: pd.DataFrame) -> str:
     return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
 
 
-def folded(label: str, width: int) -> str:
-    """Return a label on lines of at most ``width`` characters, broken behind commas and brackets where possible.
+def folded(text: str, width: int) -> str:
+    """Return a text on lines of at most ``width`` characters if possible, broken behind ``[``, ``,``, ``-`` or a space.
 
     >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
     dprgm[graph=none,
       node_weights=off]
     """
-    lines = [""]
-    for part in re.split(r"(?<=[,\[])", label):
-        if lines[-1].strip() and len(lines[-1]) + len(part) > width:
-            lines.append("  ")
+    if len(text) <= width:
+        return text
+    lines, indent = [""], "" if " " in text else "  "
+    for part in re.split(r"(?<=[,\[ -])", text):
+        if lines[-1].strip() and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append(indent)
         lines[-1] += part
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def fitting(values: Iterable[T], fits: Callable[[Sequence[T]], bool]) -> Iterator[tuple[T, ...]]:

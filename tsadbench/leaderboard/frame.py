@@ -46,21 +46,9 @@ def trials(
 ) -> pd.DataFrame:
     """Return a row for each trial and split: what tables need of its record, the record, and ``metric_*``.
 
-    Parameters
-    ----------
-    records
-        Of any data sets and protocols. Of several records of the same trial the last counts.
-    splits
-        The splits to show, in order (default: all). A trial that failed has a row for each of them.
-    stored
-        Records made earlier to show beside them; those of a label that the others have are left out.
-    reports
-        Of checks of their detectors.
-
-    Raises
-    ------
-    UsageError
-        If no record has one of these splits.
+    Of several records of a trial the last counts; a trial that failed has a row for each split. ``stored`` records were
+    made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors.
+    A UsageError if no record has one of the ``splits`` (default: all).
     """
     newest = {trial_key(record): record for record in records}
     own = {key[:3] for key in newest}
@@ -75,28 +63,21 @@ def trials(
         # If all trials failed there is still a table to say so.
         shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
         for record in sorted(table, key=lambda record: record.seed):
-            about = _of_record(record, known, stored=trial_key(record) in beside)
+            about = {
+                **{name: getattr(record, name) for name in _OF_RECORD},
+                **{"detector": record.label, "name": record.detector, "stored": trial_key(record) in beside},
+                **{"record": record, "reports": known.of(record), "n_entities": 0},
+            }
             for split in shown:
                 judged = record.splits.get(split)
-                if judged is not None:
-                    lines.append({**about, "split": split, **_of_split(judged)})
-                elif record.status != "ok":
-                    lines.append({**about, "split": split})
-    return _typed(pd.DataFrame(lines))
-
-
-def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame with every column that is needed, numbers as floats."""
+                if judged is not None or record.status != "ok":
+                    lines.append({**about, "split": split, **({} if judged is None else _of_split(judged))})
+    frame = pd.DataFrame(lines)
     numbers = ["coverage", "far", "n_rows", "n_anomalous", *COST_COLUMNS]
     needed = [*ROW, *_OF_RECORD, "name", "stored", "record", "reports", "n_entities", *numbers]
     frame = frame.reindex(columns=list(dict.fromkeys([*needed, *frame])))
-    numbers += [name for name in map(str, frame) if name.startswith((METRIC, DIAGNOSTIC))]
-    return frame.astype(dict.fromkeys(numbers, float))
-
-
-def _of_record(record: Record, known: CheckReports, *, stored: bool) -> dict[str, object]:
-    own = {"detector": record.label, "name": record.detector, "stored": stored, "record": record, "n_entities": 0}
-    return {**{name: getattr(record, name) for name in _OF_RECORD}, **own, "reports": known.of(record)}
+    metrics = [name for name in map(str, frame) if name.startswith(METRIC)]
+    return frame.astype(dict.fromkeys([*numbers, *metrics], float))
 
 
 def _of_split(judged: SplitJudgement) -> dict[str, object]:
@@ -123,39 +104,34 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     survived is another number. The boolean columns are ``ok``, ``complete`` (every row has a score), ``forgets``,
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
-    by = trials.groupby(ROW, sort=False)
-    frame = by[list(_OF_FIRST)].first()
-    frame["seeds"] = by["seed"].agg(tuple)
-    lacking = (trials["coverage"] < 1) & (trials["n_rows"] > 0)
     bad = trials["status"].mask(trials["status"] == "ok")
-    trials = trials.assign(lacking=lacking, bad=bad, guarded=trials["seal"] != "sealed")
-    by = trials.groupby(ROW, sort=False)
-    frame["status"] = by["bad"].first().fillna("ok").astype(str)
-    frame["n_failed"] = by["bad"].count()
-    frame["ok"] = frame["n_failed"] == 0
-    frame["complete"] = ~by["lacking"].any()
-    frame["coverage"] = by["coverage"].min()
+    lacking = (trials["coverage"] < 1) & (trials["n_rows"] > 0)
+    by = trials.assign(bad=bad, lacking=lacking, guarded=trials["seal"] != "sealed").groupby(ROW, sort=False)
+    frame = by[list(_OF_FIRST)].first()
+    frame["status"], frame["n_failed"] = by["bad"].first().fillna("ok").astype(str), by["bad"].count()
+    frame["ok"], frame["complete"] = frame["n_failed"] == 0, ~by["lacking"].any()
     frame["seal"] = by["guarded"].any().map({True: "guarded", False: "sealed"})
-    frame["threads"] = [tuple(sorted(set(found))) for found in by["threads"].agg(list)]
-    for name, how in (("fit_seconds", "mean"), ("score_seconds", "mean"), ("peak_memory_mib", "max")):
-        frame[name] = by[name].agg(how)
-    for name in ("record", "seal_reason", "replay", "reports", "pretrained_on"):
-        frame[name] = by[name].agg(list)
-    frame = frame.rename(columns={"record": "records", "seal_reason": "seal_reasons"})
-    frame["seal_reasons"] = [tuple(dict.fromkeys(filter(None, found))) for found in frame["seal_reasons"]]
-    frame["pretrained_on"] = [tuple(dict.fromkeys(sum(found, ()))) for found in frame["pretrained_on"]]
-    frame["failed_checks"] = [
-        tuple(dict.fromkeys(check for reports in found for one in reports for check in one.failed))
-        for found in frame["reports"]
-    ]
-    checked = [all(found) for found in frame["reports"]]
-    frame["checked"] = np.where(frame["failed_checks"].map(len) > 0, "fail", np.where(checked, "pass", "no"))
-    frame["replay"] = pd.Series([weakest(found) for found in frame["replay"]], frame.index, dtype=object)
+    costs = {"fit_seconds": "mean", "score_seconds": "mean", "peak_memory_mib": "max"}
+    frame = frame.join(by.agg({"coverage": "min", **costs}))
+    lists = {name: by[name].agg(list) for name in ("seed", "threads", "record", "replay", "reports")}
+    frame["seeds"], frame["records"] = lists["seed"].map(tuple), lists["record"]
+    frame["threads"] = [tuple(sorted(set(found))) for found in lists["threads"]]
+    frame["seal_reasons"] = [_each(found) for found in by["seal_reason"].agg(list)]
+    frame["pretrained_on"] = [_each(sum(found, ())) for found in by["pretrained_on"].agg(list)]
+    frame["failed_checks"] = [_each(x for found in of for one in found for x in one.failed) for of in lists["reports"]]
+    checked = np.where(lists["reports"].map(all), "pass", "no")
+    frame["checked"] = np.where(frame["failed_checks"].map(len) > 0, "fail", checked)
+    frame["replay"] = pd.Series([weakest(found) for found in lists["replay"]], frame.index, dtype=object)
     frame["forgets"] = [one is None or one.forgets for one in frame["replay"]]
     frame["calibrated"] = [one is None or one.calibrated for one in frame["replay"]]
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
     frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = np.nan
     return order(frame.join(_over_seeds(trials)).join(_over_entities(trials)).reset_index())
+
+
+def _each(values: Iterable[str]) -> tuple[str, ...]:
+    """Return each value that is not empty once."""
+    return tuple(dict.fromkeys(filter(None, values)))
 
 
 def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
@@ -173,24 +149,18 @@ def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({**pairs, "far": means["far"], "rows_per_second": means["rows_per_second"]}, index=means.index)
 
 
-def entities(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return each entity's metrics over seeds, where each has a model of its own; undefined as in `rows`."""
+def _over_entities(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the deviation (ddof 1) of each metric over the entities for which it is defined, of their means."""
+    ok = trials[(trials["status"] == "ok") & (trials["n_entities"] > 0)]
     lines = [
         {**dict(zip(ROW, key, strict=True)), "entity": entity, **metrics}
-        for *key, record in trials[[*ROW, "record"]].itertuples(index=False)
-        if key[2] in record.splits
+        for *key, record in ok[[*ROW, "record"]].itertuples(index=False)
         for entity, metrics in record.splits[key[2]].entities.items()
     ]
-    frame = pd.DataFrame(lines, columns=None if lines else [*ROW, "entity"])
-    metrics = [name for name in frame if name not in (*ROW, "entity")]
-    by = frame.astype(dict.fromkeys(metrics, float)).groupby([*ROW, "entity"], sort=False)
-    return by.mean().mask(by.count() < by.size().to_numpy()[:, None])
-
-
-def _over_entities(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the deviation (ddof 1) of each metric over the entities for which it is defined."""
-    ok = trials[(trials["status"] == "ok") & (trials["n_entities"] > 0)]
-    return entities(ok).groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
+    frame = pd.DataFrame(lines, columns=None if lines else [*ROW, "entity"]).set_index([*ROW, "entity"]).astype(float)
+    by = frame.groupby(level=[*ROW, "entity"], sort=False)
+    means = by.mean().mask(by.count() < by.size().to_numpy()[:, None])
+    return means.groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
 
 
 def order(frame: pd.DataFrame) -> pd.DataFrame:

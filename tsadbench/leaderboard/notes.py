@@ -15,17 +15,7 @@ from tsadbench.utils.grouping import grouped
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on the tables of a data set; as text it begins with what it is about.
-
-    Parameters
-    ----------
-    dataset
-        Name of the data set.
-    text
-        The remark.
-    protocol
-        The one protocol that it is about; empty: all of the data set's.
-    """
+    """A remark on the tables of a data set, under one protocol or all; as text it begins with these."""
 
     dataset: str
     text: str

@@ -1,23 +1,28 @@
-"""Compares a run with a committed leaderboard: which cells left their tolerance."""
+"""Runs the trials of committed leaderboards again and compares every cell with its tolerance."""
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
+import pandas as pd
+
+from tsadbench.base.dataset import DataOptions
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
+from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import RECORDS, Record, read_records
-from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.formatting import plain, plain_table
-from tsadbench.leaderboard.ranking import UNDEFINED, Row, Summary, by_label
-from tsadbench.leaderboard.throughput import cost_of
+from tsadbench.execution.request import RunRequest
+from tsadbench.leaderboard.frame import rows, trials
+from tsadbench.leaderboard.render import Table, render
+from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import printable
 
+ROW = ["dataset", "protocol", "split", "detector"]
 # Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score. An order that an
 # information criterion chose moved by 1.4e-6 (arima on SKAB), switches whose rows repeat by 1e-5 (t2 on causrca).
 EXACT = 1e-5
@@ -30,176 +35,171 @@ UNFORGOTTEN = 5e-3
 QUICK_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """The trials behind the committed tables of a data set under a protocol.
-
-    Parameters
-    ----------
-    dataset, protocol
-        Names; the protocol's with its parameters.
-    records
-        One per trial, all judged by one version of the protocol.
-    """
-
-    dataset: str
-    protocol: str
-    records: tuple[Record, ...]
-
-    def quick(self) -> Baseline:
-        """Return the baseline of those detectors whose trials are cheap."""
-        trials = by_label(self.records)
-        cheap = {
-            label
-            for label in trials
-            if statistics.mean(sum(cost_of(record)) for record in trials[label]) <= QUICK_SECONDS
-        }
-        return replace(self, records=tuple(record for record in self.records if record.label in cheap))
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One number of a table, beside the baseline's.
-
-    Parameters
-    ----------
-    dataset, protocol, split, label, metric
-        Which number it is.
-    baseline, found
-        Means over seeds; None if undefined.
-    tolerance
-        How far apart they may lie.
-    """
-
-    dataset: str
-    protocol: str
-    split: str
-    label: str
-    metric: str
-    baseline: float | None
-    found: float | None
-    tolerance: float
-
-    @property
-    def row(self) -> tuple[str, str, str, str]:
-        """Data set, protocol, split and label."""
-        return self.dataset, self.protocol, self.split, self.label
-
-    @property
-    def holds(self) -> bool:
-        """Whether it is within its tolerance; undefined equals only undefined."""
-        if self.baseline is None or self.found is None:
-            return self.baseline is self.found
-        return abs(self.found - self.baseline) <= self.tolerance
-
-
-def read_baselines(folder: Path) -> tuple[Baseline, ...]:
-    """Return every baseline below a folder that `tsadbench run --write` or `leaderboard --write` has written.
+def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
+    """Return the records of every table below a folder that `tsadbench run --write` has written.
 
     A UsageError if no table is found. A StoreError if a line is not a record.
     """
-    baselines = tuple(
-        Baseline(records[0].dataset, records[0].protocol, records)
-        for file in sorted(folder.glob(f"*/*/{RECORDS}"))
-        for records in grouped(read_records(file), lambda record: (record.dataset, record.rules)).values()
-    )
-    if not baselines:
+    files = sorted(folder.glob(f"*/*/{RECORDS}"))
+    found = [grouped(read_records(file), lambda record: (record.dataset, record.rules)).values() for file in files]
+    if not any(found):
         raise UsageError(
             f"--baseline {folder}: expected a folder with <data set>/<protocol>/{RECORDS} in it, as "
             f"`tsadbench run --write {folder}` writes it; found none"
         )
-    return baselines
+    return [records for of_file in found for records in of_file]
 
 
-def compared_cells(baseline: Baseline, records: Iterable[Record]) -> tuple[Cell, ...]:
-    """Return every cell of the baseline's tables beside what was found.
+def quick(records: Iterable[Record]) -> list[Record]:
+    """Return the records of those detectors whose trials are cheap."""
+    frame = pd.DataFrame([(one, one.label, _cost(one)) for one in records], columns=["record", "label", "cost"])
+    return frame.loc[frame.groupby("label")["cost"].transform("mean") <= QUICK_SECONDS, "record"].tolist()
 
-    A trial that failed although the baseline's did not has no metrics, so its cells do not hold.
+
+def _cost(record: Record) -> float:
+    fit, score = record.fit_cpu_seconds or record.fit_seconds, record.score_cpu_seconds or record.score_seconds
+    return (fit or 0.0) + (score or 0.0)
+
+
+def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFrame:
+    """Return every cell of a baseline's tables: its row, ``metric``, ``baseline``, ``found``, ``tolerance``, ``holds``.
+
+    Undefined equals only undefined. A trial that failed although the baseline's did not has no metrics, so its cells do
+    not hold.
     """
-    here = {(row.split, row.label): row for row in Leaderboard.from_records(records).rows}
-    there = Leaderboard.from_records(baseline.records).rows
-    return tuple(cell for row in there for cell in _cells(row, here.get((row.split, row.label))))
+    there, here = rows(trials(baseline)), rows(trials(records))
+    there = there[there["ok"]].set_index(ROW)
+    here = here.set_index(ROW).reindex(index=there.index, columns=there.columns)
+    n_here = here["seeds"].map(len, na_action="ignore").fillna(1)
+    errors = np.sqrt(1 / there["seeds"].map(len) + 1 / n_here.astype(float))
+    counted = np.array([one is not None and one.correlation is not None for one in there["replay"]])
+    least = np.where(counted & ~there["forgets"], UNFORGOTTEN, 0.0)
+    cells = []
+    for name in [name[:-4] for name in map(str, there) if name.endswith("_std") and not name.endswith("_entity_std")]:
+        tolerance = np.maximum((SPREADS * there[f"{name}_std"] * errors + SLACK).fillna(EXACT), least)
+        means = {"baseline": there[f"{name}_mean"], "found": here[f"{name}_mean"].astype(float)}
+        cells.append(pd.DataFrame({"metric": name, **means, "tolerance": tolerance}).reset_index())
+    frame = pd.concat(cells).sort_index(kind="stable").reset_index(drop=True)
+    undefined = frame["baseline"].isna() & frame["found"].isna()
+    return frame.assign(holds=undefined | ((frame["found"] - frame["baseline"]).abs() <= frame["tolerance"]))
 
 
-def lost_seals(baseline: Baseline, records: Iterable[Record]) -> tuple[str, ...]:
-    """Return a note on each row that the kernel sealed in the baseline, and that is guarded now; no cell of it breaks.
-
-    Parameters are `compared_cells`'s.
-    """
-    sealed = {label for label, trials in by_label(baseline.records).items() if all(map(_sealed, trials))}
-    rows = by_label(record for record in records if record.label in sealed and not _sealed(record))
-    return tuple(
-        f"{baseline.dataset}, {baseline.protocol}: {label} ran sealed in the baseline, and is guarded here: "
-        f"{'; '.join(dict.fromkeys(record.seal_reason for record in trials)) or 'no reason was recorded'}"
-        for label, trials in rows.items()
-    )
-
-
-def _sealed(record: Record) -> bool:
-    return record.seal == "sealed"
-
-
-def allowed(summary: Summary, n_seeds: int, n_found: int) -> float:
-    """Return how far a mean over ``n_seeds`` may lie from a mean over ``n_found`` seeds."""
-    if summary.std is None:
-        return EXACT
-    return SPREADS * summary.std * math.sqrt(1 / n_seeds + 1 / n_found) + SLACK
-
-
-def _cells(row: Row, found: Row | None) -> Iterator[Cell]:
-    for metric, summary in row.metrics.items():
-        mean = found.metrics.get(metric, UNDEFINED).mean if found is not None else None
-        tolerance = allowed(summary, len(row.seeds), len(found.seeds) if found is not None else 1)
-        if row.replay is not None and row.replay.correlation is not None and not row.forgets:
-            tolerance = max(tolerance, UNFORGOTTEN)
-        yield Cell(row.dataset, row.protocol, row.split, row.label, metric, summary.mean, mean, tolerance)
-
-
-def to_markdown(cells: Sequence[Cell], notes: Sequence[str] = ()) -> str:
-    """Return a summary: what holds and, cell by cell, what does not; then notes."""
-    counts = [
-        (*table, *map(str, (len({cell.row for cell in of_table}), len(of_table), len(_broken(of_table)))))
-        for table, of_table in grouped(cells, lambda cell: (cell.dataset, cell.protocol)).items()
+def lost_seals(baseline: Iterable[Record], records: Iterable[Record]) -> list[str]:
+    """Return a note on each row that ran sealed in the baseline and is guarded now; no cell of it breaks."""
+    there, here = (rows(trials(some)).drop_duplicates("detector") for some in (baseline, records))
+    sealed = there.loc[there["seal"] == "sealed", "detector"]
+    lost = here[here["detector"].isin(sealed) & (here["seal"] != "sealed")]
+    return [
+        f"{dataset}, {protocol}: {detector} ran sealed in the baseline, and is guarded here: "
+        f"{'; '.join(reasons) or 'no reason was recorded'}"
+        for dataset, protocol, detector, reasons in lost[["dataset", "protocol", "detector", "seal_reasons"]].to_numpy()
     ]
-    header = ["data set", "protocol", "rows", "cells", "left their tolerance"]
-    lines = ["# Regression check", "", *plain_table(header, counts)]
-    if broken := _broken(cells):
-        header = ["data set", "protocol", "split", "detector", "metric", "baseline", "found", "tolerance"]
-        numbers = [(_number(cell.baseline), _number(cell.found), f"{cell.tolerance:.2g}") for cell in broken]
-        rows = [(*cell.row, cell.metric, *values) for cell, values in zip(broken, numbers, strict=True)]
-        lines += ["", *plain_table(header, rows)]
-    if notes:
-        lines += ["", *(f"- {plain(note)}" for note in notes)]
-    return "\n".join(lines) + "\n"
 
 
-def to_junit(cells: Sequence[Cell]) -> str:
+def run_again(
+    folder: Path,
+    *,
+    run: Callable[[Plan], Sequence[Record]],
+    cheap: bool = False,
+    detectors: Sequence[str] = (),
+    datasets: Sequence[str] = (),
+    protocols: Sequence[str] = (),
+    seeds: int | None = None,
+    directory: Path | None = None,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Run baselines again; return every cell of theirs as `compared` does, and notes.
+
+    A UsageError if nothing fits the restrictions, or another version of a protocol judged a baseline.
+    """
+    cards = {card: load_dataset(card)(DataOptions()).dataset.name for card in datasets if card.endswith(CARD_ENDING)}
+    names = [cards.get(name, name) for name in datasets]
+    cells: list[pd.DataFrame] = []
+    notes: list[str] = []
+    for records in read_baselines(folder):
+        first = records[0]
+        if (names and first.dataset not in names) or (protocols and first.protocol not in protocols):
+            continue
+        named = [one for one in records if not detectors or {one.label, one.detector} & {*detectors}]
+        if chosen := quick(named) if cheap else named:
+            dataset = next((card for card, name in cards.items() if name == first.dataset), first.dataset)
+            found = _records(chosen, dataset, run, seeds, directory)
+            cells.append(compared(chosen, found))
+            notes += lost_seals(chosen, found)
+    if not cells:
+        raise UsageError(f"--baseline {folder}: nothing there fits --set, --detector, --dataset and --protocol")
+    return pd.concat(cells, ignore_index=True), notes
+
+
+def _records(
+    baseline: Sequence[Record],
+    dataset: str,
+    run: Callable[[Plan], Sequence[Record]],
+    seeds: int | None,
+    directory: Path | None,
+) -> list[Record]:
+    first = baseline[0]
+    if first.protocol_version != (version := protocol_of(first).version):
+        raise UsageError(
+            f"--baseline: the tables of {first.dataset} are of protocol {first.rules}, and version {version} is "
+            "installed: make them again (`tsadbench run --write`), or choose others by --dataset and --protocol"
+        )
+    protocol = parse_label(first.protocol)
+    records: list[Record] = []
+    # Rows of one table may have run with different numbers of threads and seeds; the mean of more seeds differs.
+    of_row = grouped(baseline, lambda record: (record.label, record.threads))
+    n_seeds = {row: 1 + max(record.seed for record in some) for row, some in of_row.items()}
+    for (threads, n_of_rows), alike in sorted(grouped(of_row, lambda row: (row[1], n_seeds[row])).items()):
+        request = RunRequest(
+            detectors=[label for label, _ in alike],
+            datasets=[dataset],
+            protocols=[protocol.target],
+            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
+            seeds=min(seeds or n_of_rows, n_of_rows),
+            threads=threads,
+            floors=False,
+            data=directory,
+            contributions=False,
+        )
+        plan = make_plan(request)
+        if plan.data.dataset.version != first.dataset_version:
+            raise UsageError(
+                f"--baseline: the tables of {first.dataset} are of version {first.dataset_version} of the data, and "
+                f"version {plan.data.dataset.version} is installed: make them again"
+            )
+        records += run(plan)
+    return records
+
+
+def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """Return a summary: what holds and, cell by cell, what does not; then notes."""
+    by = cells.assign(row=cells["split"] + cells["detector"]).groupby(["dataset", "protocol"], sort=False)
+    counts = by.agg(rows=("row", "nunique"), cells=("row", "size"), left=("holds", lambda holds: (~holds).sum()))
+    tables = [Table("Regression check", counts.rename(columns={"left": "left their tolerance"}).reset_index())]
+    if not cells["holds"].all():
+        broken = cells[~cells["holds"]].drop(columns="holds")
+        tables.append(Table("Cells that left their tolerance", broken, {"baseline": 7, "found": 7, "tolerance": 7}))
+    return render(tables, notes, "markdown")
+
+
+def to_junit(cells: pd.DataFrame) -> str:
     """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold.
 
     XML has no characters that cannot be printed, not even as references.
     """
     top = ElementTree.Element("testsuites", name="tsadbench regress")
-    for suite, of_table in grouped(cells, lambda cell: printable(f"{cell.dataset}.{cell.protocol}")).items():
-        cases = grouped(of_table, lambda cell: printable(f"{cell.split}: {cell.label}"))
-        failing = sum(bool(_broken(row)) for row in cases.values())
-        attributes = {"name": suite, "tests": str(len(cases)), "failures": str(failing)}
-        element = ElementTree.SubElement(top, "testsuite", attributes)
-        for name, row in cases.items():
-            case = ElementTree.SubElement(element, "testcase", classname=suite, name=name)
-            if broken := _broken(row):
+    for (dataset, protocol), table in cells.groupby(["dataset", "protocol"], sort=False):
+        cases = table.groupby(["split", "detector"], sort=False)
+        counts = {"tests": str(cases.ngroups), "failures": str(int((~cases["holds"].all()).sum()))}
+        suite = ElementTree.SubElement(top, "testsuite", {"name": printable(f"{dataset}.{protocol}"), **counts})
+        for (split, detector), row in cases:
+            about = {"classname": suite.attrib["name"], "name": printable(f"{split}: {detector}")}
+            case = ElementTree.SubElement(suite, "testcase", about)
+            broken = [
+                f"{one.metric}: baseline {one.baseline:.7f}, found {one.found:.7f}, tolerance {one.tolerance:.2g}"
+                for one in row[~row["holds"]].itertuples()
+            ]
+            if broken:
                 failure = ElementTree.SubElement(case, "failure", message=f"{len(broken)} cells left their tolerance")
-                failure.text = "\n".join(
-                    f"{cell.metric}: baseline {_number(cell.baseline)}, found {_number(cell.found)}, "
-                    f"tolerance {cell.tolerance:.2g}"
-                    for cell in broken
-                )
+                failure.text = "\n".join(broken)
     ElementTree.indent(top)
     return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _broken(cells: Iterable[Cell]) -> list[Cell]:
-    return [cell for cell in cells if not cell.holds]
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.7f}"

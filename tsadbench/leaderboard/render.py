@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape as html_escape
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 import pandas as pd
@@ -17,14 +18,19 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tsadbench.leaderboard.formatting import csv_text, fitting, number, plain, table_lines
-from tsadbench.leaderboard.latex import PREAMBLE, escape, tabular
+from tsadbench.leaderboard.formatting import csv_text, fitting, folded, number, plain, table_lines
 from tsadbench.utils.text import printable
 
 Form: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
 SCHEMA = 2
-# Longer names and remarks are folded before a terminal leaves columns out.
-_TEXT_WIDTH = 24
+# Of names and of other texts on a terminal: remarks are folded first, then columns left out, then names folded.
+_WIDTHS = ((999, 999), (999, 24), (24, 24), (16, 16))
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
+        ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", **{one: f"\\{one}" for one in "{}$&#%_"},
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,18 +81,17 @@ class Table:
     def only(self, places: Sequence[int]) -> Table:
         """Return the table with the rows at some places."""
         at = {place: new for new, place in enumerate(places)}
-        return replace(
-            self,
-            frame=self.frame.iloc[list(places)].reset_index(drop=True),
-            cell_styles={(at[row], name): one for (row, name), one in self.cell_styles.items() if row in at},
-            row_styles=[self.row_styles[place] for place in places] if self.row_styles else (),
-        )
+        styles = {(at[row], name): one for (row, name), one in self.cell_styles.items() if row in at}
+        of_rows = [self.row_styles[place] for place in places] if self.row_styles else ()
+        frame = self.frame.iloc[list(places)].reset_index(drop=True)
+        return replace(self, frame=frame, cell_styles=styles, row_styles=of_rows)
 
-    def styled(self, text: Mapping[str, str], plain: Callable[[str], str]) -> list[list[str]]:
-        """Return the cells in a markup language: ``text`` has what bold and underlined texts look like in it."""
+    def styled(self, bold: str, underline: str, plain: Callable[[str], str]) -> list[list[str]]:
+        """Return the cells in a markup language: what bold and underlined texts look like in it, and any text."""
+        forms = {"": "{}", "bold": bold, "underline": underline}
         return [
             [
-                text.get(self.cell_styles.get((place, name), ""), "{}").format(plain(one.strip()))
+                forms[self.cell_styles.get((place, name), "")].format(plain(one.strip()))
                 for name, one in zip(self.header, row, strict=True)
             ]
             for place, row in enumerate(self.cells())
@@ -132,7 +137,8 @@ def render(
     if form == "html":
         return "".join([*map(_html, tables), *(f"<p>{html_escape(note)}</p>" for note in notes)])
     if form == "latex":
-        return "\n\n".join([PREAMBLE, *map(_latex, tables), *(escape(note) for note in notes)]) + "\n"
+        first = r"% In the preamble: \usepackage{booktabs}"
+        return "\n\n".join([first, *map(_latex, tables), *map(_latex_text, notes)]) + "\n"
     if form == "markdown":
         parts = [*map(_markdown, tables), "\n".join(f"- {plain(note)}" for note in notes)]
         return "\n\n".join(parts).rstrip() + "\n"
@@ -148,59 +154,60 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
         console.print(Text(printable(table.title), style="bold"))
         if table.lead:
             console.print(Text(printable(table.lead)))
-        for part in _fitting(table, console.width):
-            console.print(rich_table(replace(part, title="")))
+        for part in _fitting(replace(table, title=""), console.width):
+            console.print(part)
     for note in notes:
         console.print(Text(printable(note), style="dim"))
 
 
-def _fits(table: Table, width: int) -> bool:
-    return Console(width=10_000).measure(rich_table(table, _TEXT_WIDTH)).maximum <= width
-
-
-def _fitting(table: Table, width: int) -> Iterator[Table]:
+def _fitting(table: Table, width: int) -> Iterator[RichTable]:
     """Yield a table without its expendable columns, or in parts that each begin with the texts that name its rows."""
-    for name in table.expendable:
-        if _fits(table, width):
-            break
-        table = replace(table, frame=table.frame.drop(columns=name))
+
+    def fits(shown: RichTable) -> bool:
+        return Console(width=10_000).measure(shown).maximum <= width
+
+    def without(table: Table, name: str) -> Table:
+        return replace(table, frame=table.frame.drop(columns=name))
+
+    # Built only until one fits: a table may have thousands of rows.
+    narrower = [*accumulate(table.expendable, without, initial=table)]
+    tried = [(table, _WIDTHS[0]), *((one, _WIDTHS[1]) for one in narrower), *((narrower[-1], w) for w in _WIDTHS[2:])]
+    for one, widths in tried:
+        if fits(shown := rich_table(one, *widths)):
+            yield shown
+            return
+    table = narrower[-1]
     is_number = [*map(table.is_numeric, table.header), True]
     names = range(is_number.index(True, 0 if all(is_number) else is_number.index(False)))
 
-    def part(columns: Sequence[int]) -> Table:
-        return replace(table, frame=table.frame.iloc[:, [*names, *columns]])
+    def part(columns: Sequence[int]) -> RichTable:
+        return rich_table(replace(table, frame=table.frame.iloc[:, [*names, *columns]]), *_WIDTHS[-1])
 
-    for columns in fitting(range(len(names), len(table.header)), lambda some: _fits(part(some), width)):
+    for columns in fitting(range(len(names), len(table.header)), lambda some: fits(part(some))):
         yield part(columns)
 
 
-def rich_table(table: Table, text_width: int | None = None) -> RichTable:
-    """Return a table for a terminal: numbers to the right; texts are folded where it is narrow, numbers never."""
-    shown = RichTable(
-        title=Text(printable(table.title), style="table.title") if table.title else None,
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        pad_edge=False,
-    )
-    for name in table.header:
-        numeric = table.is_numeric(name)
-        shown.add_column(
-            Text(name),
-            justify="right" if numeric else "left",
-            no_wrap=numeric,
-            max_width=None if numeric else text_width,
-            overflow="ellipsis" if numeric else "fold",
-        )
+def rich_table(table: Table, name_width: int = 999, text_width: int = 999) -> RichTable:
+    """Return a table for a terminal: numbers to the right, names and other texts folded where a word ends."""
+    title = Text(printable(table.title), style="table.title") if table.title else None
+    shown = RichTable(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    numeric = [*map(table.is_numeric, table.header)]
+    widths = [999 if one else text_width for one in numeric]
+    if False in numeric:
+        widths[numeric.index(False)] = name_width
+    for name, is_number in zip(table.header, numeric, strict=True):
+        shown.add_column(Text(name), justify="right" if is_number else "left", no_wrap=True)
     for place, row in enumerate(table.cells()):
         texts = [
-            Text(one, table.cell_styles.get((place, name), "")) for name, one in zip(table.header, row, strict=True)
+            Text(folded(one, width), table.cell_styles.get((place, name), ""))
+            for name, one, width in zip(table.header, row, widths, strict=True)
         ]
         shown.add_row(*texts, style=table.row_styles[place] if table.row_styles else None)
     return shown
 
 
 def _html(table: Table) -> str:
-    rows = table.styled({"bold": "<b>{}</b>", "underline": "<u>{}</u>"}, html_escape)
+    rows = table.styled("<b>{}</b>", "<u>{}</u>", html_escape)
     head = "".join(f"<th>{html_escape(name)}</th>" for name in table.header)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     lead = f"<p>{html_escape(table.lead)}</p>" if table.lead else ""
@@ -209,24 +216,33 @@ def _html(table: Table) -> str:
 
 
 def _markdown(table: Table) -> str:
-    rows = table.styled({"bold": "**{}**", "underline": "<u>{}</u>"}, plain)
     lead = [plain(table.lead), ""] if table.lead else []
-    lines = table_lines([*map(plain, table.header)], rows)
+    lines = table_lines([*map(plain, table.header)], table.styled("**{}**", "<u>{}</u>", plain))
     return "\n".join([f"### {plain(table.title)}", "", *lead, *lines])
 
 
 def _latex(table: Table) -> str:
-    rows = table.styled({"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"}, _latex_cell)
+    rows = table.styled(r"\textbf{{{}}}", r"\underline{{{}}}", _latex_cell)
     layout = "".join("r" if table.is_numeric(name) else "l" for name in table.header)
     slug = re.sub(r"[^a-z0-9]+", "-", table.title.partition(":")[0].lower()).strip("-")
-    caption = [r"\begin{table*}", r"\centering", rf"\caption{{{escape(table.title)}}}", rf"\label{{tab:{slug}}}"]
-    small = [r"\scriptsize", r"\setlength{\tabcolsep}{3pt}"]
-    lines = [" & ".join(row) + r" \\" for row in rows]
-    return "\n".join([*caption, *small, *tabular(layout, table.header, [lines]), r"\end{table*}"])
+    header = " & ".join(map(_latex_text, table.header)) + r" \\"
+    return "\n".join(
+        [
+            *(r"\begin{table*}", r"\centering", rf"\caption{{{_latex_text(table.title)}}}", rf"\label{{tab:{slug}}}"),
+            *(r"\scriptsize", r"\setlength{\tabcolsep}{3pt}", rf"\begin{{tabular}}{{{layout}}}", r"\toprule", header),
+            *(r"\midrule", *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}"),
+            r"\end{table*}",
+        ]
+    )
+
+
+def _latex_text(text: str) -> str:
+    """Return text as LaTeX sets it literally, in one pass, so that no replacement is replaced again."""
+    return printable(text.replace("\n", " ")).translate(_LATEX)
 
 
 def _latex_cell(text: str) -> str:
-    return "--" if text == "-" else re.sub(r"(?<![0-9A-Za-z])-(?=[.0-9])", r"$-$", escape(text))
+    return "--" if text == "-" else re.sub(r"(?<![0-9A-Za-z])-(?=[.0-9])", r"$-$", _latex_text(text))
 
 
 def _plain_row(row: Mapping[Hashable, object]) -> dict[str, object]:

@@ -1,18 +1,20 @@
-"""The trials of a store that figures, explanations and comparisons read: of one data set and one protocol."""
+"""The trials of a store that figures and explanations read: of one data set and one protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+
+import pandas as pd
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.ranking import Row, by_label, check_split, failed, ranked_rows, splits_of
+from tsadbench.leaderboard.frame import check_split, rows, trials
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.parameters import nearest, normal_label
 
@@ -24,56 +26,40 @@ SHOWN = 5
 class Selection:
     """Detectors of one data set, protocol and split.
 
-    Parameters
-    ----------
-    store
-        The store that holds them.
-    source
-        The name of the data set, or the data themselves.
-    directory
-        Folder with the data sets' files; None searches as the documentation says.
-    split
-        The split that ranks them.
-    rows
-        The chosen ones, in the order they were named, else by rank.
-    left_out
-        Which detectors were not chosen, and why: they failed, or are of an older version of the protocol or the data.
+    ``rows`` has a line for each (`tsadbench.leaderboard.frame.rows`), in the order they were named, else by rank.
+    ``left_out`` says which were not chosen, and why: they failed, or are of an older version of protocol or data.
     """
 
     store: Store
     source: str | LabelledDataset
     directory: Path | None
     split: str
-    rows: tuple[Row, ...]
+    rows: pd.DataFrame
     left_out: tuple[str, ...]
 
-    def only(self, row: Row) -> Selection:
-        """Return the selection of one of its rows."""
-        return replace(self, rows=(row,))
-
-    def load(self) -> LabelledDataset:
-        """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
-        return load_source(self.source, self.directory)
+    def only(self, label: str) -> Selection:
+        """Return the selection of one of its detectors."""
+        return replace(self, rows=self.rows[self.rows["detector"] == label])
 
     def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
         """Return the trials with status "ok" beside the data.
 
-        A UsageError if all are broken. A DataError or a StoreError as `TrialResult` does.
+        A UsageError if all are broken. A DataError or a StoreError as `TrialResult` and `load_source` do.
         """
-        loaded = self.load() if data is None else data
-        episodes = tuple(protocol_of(self.rows[0].first).episodes(loaded.dataset))
+        loaded = load_source(self.source, self.directory) if data is None else data
+        episodes = tuple(protocol_of(self.rows["records"].iloc[0][0]).episodes(loaded.dataset))
         found: list[TrialResult] = []
-        for row in self.rows:
-            read = (readable_result(record, self.store, loaded, episodes) for record in _ok(row))
-            of_row = list(islice(filter(None, read), 1 if one_each else None))
-            found += of_row
+        for records in self.rows["records"]:
+            ok = (record for record in records if record.status == "ok")
+            read = (readable_result(record, self.store, loaded, episodes) for record in ok)
+            found += islice(filter(None, read), 1 if one_each else None)
         if not found:
-            raise UsageError(f"no trial of {', '.join(row.label for row in self.rows)} can be read: run them again")
+            raise UsageError(f"no trial of {', '.join(self.rows['detector'])} can be read: run them again")
         return found
 
 
 def load_source(source: str | LabelledDataset, directory: Path | None) -> LabelledDataset:
-    """Return a data set by its name, or the one that is given. A UsageError or a DataError as of `Selection.load`."""
+    """Return a data set by its name, or the one that is given; an error if it is not registered, or not here."""
     if isinstance(source, LabelledDataset):
         return source
     try:
@@ -94,11 +80,10 @@ def select(
     data: str | Path | None = None,
     everything: bool = False,
 ) -> Selection:
-    """Choose trials of a run store; of several of the same label and seed the newest counts.
+    """Choose trials of a run store: of the newest versions of the data set and the protocol, the last of each seed.
 
-    If they are of two versions of the data set, or two versions of the protocol judged them, those of the older one are
-    left out. A UsageError if there is no store, data set, protocol, split, label or seed of this name, an older
-    version of the protocol judged the trials of a label, or no trial has status "ok".
+    Without ``detectors`` the best five and the best floor, or ``everything``. A UsageError if there is no store, data
+    set, protocol, split, label or seed of this name, or no trial of a label has status "ok".
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     directory = None if data is None else Path(data)
@@ -106,40 +91,59 @@ def select(
         dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
     name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
     every = records_of_one(store, dataset=name, protocol=protocol)
-    trials = by_label(_of_newest_versions(every))
-    older = {record.label: _version(record, every) for record in every if record.label not in trials}
-    known = {record.label for record in every}
-    labels = tuple(dict.fromkeys(normal_label(one, known) for one in detectors))
+    newest_data = max(record.dataset_version for record in every)
+    current = [record for record in every if record.dataset_version == newest_data]
+    newest = max((record.protocol_version for record in current if record.status == "ok"), default=0)
+    current = [record for record in current if record.protocol_version == newest or record.status != "ok"]
+    held = {record.label for record in current}
+    older = {one.label: f"{one.rules} on version {one.dataset_version} of the data" for one in every}
+    older = {label: version for label, version in older.items() if label not in held}
+    labels = list(dict.fromkeys(normal_label(one, {*held, *older}) for one in detectors))
     for label in labels:
-        if label not in trials:
+        if label in older:
             raise UsageError(
-                f"{label} was {older[label]}, other trials of {store.path} by a newer version: "
-                f"`tsadbench judge {store.path}` judges its scores again; if they are gone, or the data are others, "
-                "run it again"
-                if label in older
-                else f"there is no detector {label!r} among these trials{nearest(label, trials)}"
+                f"{label} is of {older[label]}, other trials of {store.path} of a newer version: `tsadbench judge "
+                f"{store.path}` judges its scores again; if they are gone, or the data are others, run it again"
             )
-    if seed is not None:
-        trials = _of_seed(trials, seed, labels)
-    records = [record for of_label in trials.values() for record in of_label]
-    shown = _split(split, records)
-    ranked = ranked_rows(records, shown)
-    chosen = _chosen(ranked, labels, everything)
-    return Selection(
-        store=store,
-        source=records[0].dataset if dataset is None else dataset,
-        directory=directory,
-        split=shown,
-        rows=_with_ok_trials(chosen, strictly=bool(labels)),
-        left_out=(
-            *(
-                f"{row.label}: {row.failure_count} trials"
-                for row in ranked
-                if not row.ok and (not labels or row.label in labels)
-            ),
-            *(f"{label}: it was {version}" for label, version in older.items() if not labels),
-        ),
-    )
+        if label not in held:
+            raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, held)}")
+    if split is not None:
+        check_split(split, current)
+    frame = trials(current)
+    known = list(frame["split"].unique())
+    split = split or ("overall" if "overall" in known else known[0])
+    frame = frame[(frame["split"] == split) & (frame["detector"].isin(labels) | (not labels))]
+    table = rows(frame if seed is None else _of_seed(frame, seed, labels))
+    ok = table["ok"]
+    some_ok = [any(record.status == "ok" for record in records) for records in table["records"]]
+    if labels:
+        for label, records in table.loc[[not one for one in some_ok], ["detector", "records"]].to_numpy():
+            raise UsageError(f"no trial of {label} came out ok: {records[0].status}, {records[0].reason}")
+        chosen = table.set_index("detector", drop=False).loc[[one for one in labels if one in {*table["detector"]}]]
+    elif everything:
+        chosen = table[ok].sort_values("floor", kind="stable")
+    else:
+        fit = ok & ~table["floor"] & (table["leaky"] == "") & table["forgets"]
+        chosen = pd.concat([table[fit].head(SHOWN), table[ok & table["floor"]].head(1)])
+    if chosen.empty:
+        raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
+    failed = table.loc[~ok, ["detector", "status", "n_failed", "records"]].to_numpy()
+    left_out = [f"{label}: {status} in {n} of {len(records)} trials" for label, status, n, records in failed]
+    left_out += [] if labels else [f"{label}: it is of {version}" for label, version in older.items()]
+    source = every[0].dataset if dataset is None else dataset
+    return Selection(store, source, directory, split, chosen.reset_index(drop=True), tuple(left_out))
+
+
+def _of_seed(frame: pd.DataFrame, seed: int, labels: Sequence[str]) -> pd.DataFrame:
+    """Return each detector's trial of a seed, or its only trial; a UsageError if none, or not a named one, has it."""
+    known = ", ".join(map(str, sorted(frame["seed"].unique())))
+    found = frame[(frame["seed"] == seed) | (frame.groupby("detector")["seed"].transform("size") == 1)]
+    lacking = [label for label in labels if label not in {*found["detector"]}]
+    if lacking or not (frame["seed"] == seed).any():
+        raise UsageError(
+            f"no trial{' of ' * bool(lacking)}{', '.join(lacking)} has the seed {seed}; there are: {known}"
+        )
+    return found
 
 
 def all_records(store: Store) -> Sequence[Record]:
@@ -166,76 +170,3 @@ def records_of_one(store: Store, *, dataset: str | None, protocol: str | None) -
             raise UsageError(f"{store.path} holds no trial of the {what} {name!r}{nearest(name, names)}")
         records = [record for record in records if name in (None, getattr(record, attribute))]
     return tuple(records)
-
-
-def _of_newest_versions(records: Sequence[Record]) -> tuple[Record, ...]:
-    """Return the newest record of each label and seed, without older versions of the data set and of the protocol."""
-    on_newest = [record for record in records if record.dataset_version == _newest_data(records)]
-    newest = max((record.protocol_version for record in on_newest if record.status == "ok"), default=0)
-    kept = [record for record in on_newest if record.protocol_version == newest or record.status != "ok"]
-    return tuple({(record.label, record.seed): record for record in kept}.values())
-
-
-def _newest_data(records: Sequence[Record]) -> int:
-    return max(record.dataset_version for record in records)
-
-
-def _version(record: Record, records: Sequence[Record]) -> str:
-    """Return by what a record is older than the others."""
-    if record.dataset_version < _newest_data(records):
-        return f"run on version {record.dataset_version} of the data set"
-    return f"judged by {record.rules}"
-
-
-def _of_seed(
-    trials: Mapping[str, tuple[Record, ...]], seed: int, labels: Sequence[str]
-) -> dict[str, tuple[Record, ...]]:
-    """Return each label's trial of a seed, or its only trial; a UsageError if no label, or not a named one, has it."""
-    candidates = {label: of_label for label, of_label in trials.items() if not labels or label in labels}
-    seeds = sorted({record.seed for of_label in candidates.values() for record in of_label})
-    if seed not in seeds:
-        raise UsageError(f"no trial has the seed {seed}; there are: {', '.join(map(str, seeds))}")
-    chosen = {}
-    for label, of_label in candidates.items():
-        of_seed = tuple(record for record in of_label if record.seed == seed or len(of_label) == 1)
-        if of_seed:
-            chosen[label] = of_seed
-        elif label in labels:
-            available = ", ".join(str(record.seed) for record in of_label)
-            raise UsageError(f"{label} has no trial of seed {seed}; there are: {available}")
-    return chosen
-
-
-def _split(requested: str | None, records: Sequence[Record]) -> str:
-    if requested is not None:
-        check_split(requested, records)
-        return requested
-    splits = splits_of(records)
-    return "overall" if "overall" in splits or not splits else splits[0]
-
-
-def _chosen(rows: Sequence[Row], labels: Sequence[str], everything: bool) -> tuple[Row, ...]:
-    if labels:
-        named = {row.label: row for row in rows}
-        return tuple(named[label] for label in labels if label in named)
-    ok = [row for row in rows if row.ok]
-    if everything:
-        return tuple(ok)
-    detectors = [row for row in ok if not row.floor and row.comparable]
-    return (*detectors[:SHOWN], *[row for row in ok if row.floor][:1])
-
-
-def _with_ok_trials(rows: Sequence[Row], *, strictly: bool) -> tuple[Row, ...]:
-    """Return the rows with a trial of status "ok"; if they were named (``strictly``), each must have one."""
-    for row in rows if strictly else ():
-        if not _ok(row):
-            first = failed(row.records)[0]
-            raise UsageError(f"no trial of {row.label} came out ok: {first.status}, {first.reason}")
-    ok = tuple(row for row in rows if _ok(row))
-    if not ok:
-        raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
-    return ok
-
-
-def _ok(row: Row) -> list[Record]:
-    return [record for record in row.records if record.status == "ok"]

@@ -126,6 +126,16 @@ def write_values(file: Path, results: Iterable[TrialResult], data: LabelledDatas
     return write_file(file, "".join(f"{text}\n" for text in texts))
 
 
+def session_counts(folder: Path, dataset: str) -> dict[str, int]:
+    """Return how many sessions the split ``overall`` of a data set has, if its metrics by recording lie in a folder."""
+    for file in sorted((folder / dataset).glob(f"*/{RECORDINGS}")):
+        with file.open(encoding="utf-8") as lines:
+            units = [frozenset(one["recordings"]) for one in json.loads(lines.readline())["units"]]
+        # Other units are parts of sessions.
+        return {"overall": sum(not any(unit < other for other in units) for unit in units)}
+    return {}
+
+
 def rounded(judged: SplitJudgement) -> SplitJudgement:
     """Return a judgement with metrics of `DECIMALS` decimals, as they ship."""
     metrics = {name: None if value is None else round(value, DECIMALS) for name, value in judged.metrics.items()}

@@ -42,20 +42,10 @@ def shown(
     own: Collection[str] = (),
     sessions: int | None = None,
 ) -> Table:
-    """Return the rows of one data set, protocol and split as a table.
+    """Return the rows of one data set, protocol and split, as `tsadbench.leaderboard.frame.rows` has them, as a table.
 
-    Parameters
-    ----------
-    table
-        As `tsadbench.leaderboard.frame.rows` returns them.
-    wide
-        Every column instead of the most important ones.
-    columns
-        Names of the columns to show behind the detectors', in order.
-    own
-        Labels of rows to mark.
-    sessions
-        How many independent sessions the split has, if that is known.
+    It has the most important columns, all if ``wide``, or the detectors and ``columns``. Rows of the labels in ``own``
+    are marked. ``sessions`` is how many independent sessions the split has, if that is known.
     """
     table = table.reset_index(drop=True)
     metrics = metrics_of(table)
@@ -64,36 +54,27 @@ def shown(
     if "f1" in cells:  # the protocol's own, beside the usual one
         titles["prac_f1"] = "Prac-F1"
     for one in DIAGNOSTICS:
-        key = f"{DIAGNOSTIC}{one.chance}_mean"
-        level = table[key].max() if key in table else math.nan
-        titles[f"{DIAGNOSTIC}{one.name}"] = (
-            one.title if math.isnan(level) else f"{one.title} (chance {number(level, 2)})"
-        )
-    last = ["remarks"] if any(cells["remarks"]) else []
+        level = table.get(f"{DIAGNOSTIC}{one.chance}_mean", pd.Series(dtype=float)).max()
+        titles[f"{DIAGNOSTIC}{one.name}"] = one.title + ("" if pd.isna(level) else f" (chance {number(level, 2)})")
     everything = [name for name in cells if name != "remarks"]
     main = [name for name in everything if name in _MAIN or name.startswith(DIAGNOSTIC)]
     main.sort(key=lambda name: _MAIN.index(name) if name in _MAIN else len(_MAIN))
-    chosen = _keys(columns, titles, cells) or [*(everything if wide else main), *last]
-    cells["rank"] = [
-        f"▶ {text}" if label in own else text for text, label in zip(cells["rank"], table["detector"], strict=True)
-    ]
-    frame = pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object)
-    styles = {
-        (row, titles[metric.name]): style
-        for metric in metrics
-        if metric.name in chosen
-        for row, place in enumerate(places(table, metric.name, metric.better))
-        if (style := ("", "bold", "underline")[place])
-    }
+    chosen = _keys(columns, titles, cells) or [*(everything if wide else main), *["remarks"] * any(cells["remarks"])]
+    labels = table["detector"]
+    cells["rank"] = [f"{'▶ ' * (label in own)}{text}" for text, label in zip(cells["rank"], labels, strict=True)]
     return Table(
         title=title(table),
-        frame=frame,
+        frame=pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object),
         lead=sentence(table, sessions),
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
-        cell_styles=styles,
-        row_styles=[
-            "red" if not ok else "dim" if floor else "" for ok, floor in zip(table["ok"], table["floor"], strict=True)
-        ],
+        cell_styles={
+            (row, titles[metric.name]): ("", "bold", "underline")[place]
+            for metric in metrics
+            if metric.name in chosen
+            for row, place in enumerate(places(table, metric.name, metric.better))
+            if place
+        },
+        row_styles=[*table["floor"].map({True: "dim", False: ""}).where(table["ok"], "red")],
         expendable=[titles[name] for name in _EXPENDABLE if name in chosen],
     )
 
@@ -114,43 +95,34 @@ def _plain(text: str) -> str:
 
 def _cells(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Sequence[str]]:
     """Return the texts of every column that the table can show, in the order of the wide one."""
-    found: dict[str, Sequence[str]] = {
-        "rank": ["-" if math.isnan(rank) else f"{rank:.0f}" for rank in table["rank"]],
-        "detector": list(table["detector"]),
-    }
+    found: dict[str, Sequence[str]] = {"rank": _texts(table["rank"], "{:.0f}"), "detector": list(table["detector"])}
     names = [metric.name for metric in metrics]
     for name in (*(one for one in _MAIN if one in names), *(one for one in names if one not in _MAIN)):
         found[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
         if name == "auprc" and table["to_floor"].notna().any():
             decimals = _decimals(table["auprc_std"])
-            found["to_floor"] = [number(_known(value), decimals, signed=True) for value in table["to_floor"]]
+            found["to_floor"] = [number(value, decimals, signed=True) for value in table["to_floor"]]
     if table["far"].notna().any() and "far" not in names:
-        found["far"] = ["-" if math.isnan(value) else _percent(value) for value in table["far"]]
+        found["far"] = [_percent(value) for value in table["far"]]
     if "auprc_entity_std" in table and table["auprc_entity_std"].notna().any():
         found["entities"] = [f"± {number(value, 2)}" if value == value else "-" for value in table["auprc_entity_std"]]
-    found["look_ahead"] = [str(value) for value in table["look_ahead"]]
-    found["coverage"] = ["-" if math.isnan(value) else f"{value:.1%}" for value in table["coverage"]]
-    found["seeds"] = [str(len(seeds)) for seeds in table["seeds"]]
+    found["look_ahead"] = _texts(table["look_ahead"], "{}")
+    found["coverage"] = _texts(table["coverage"], "{:.1%}")
+    found["seeds"] = _texts(table["seeds"].map(len), "{}")
     found["fit_seconds"] = [_seconds(value) for value in table["fit_seconds"].where(table["ok"])]
     found["rows_per_second"] = [compact(value) for value in table["rows_per_second"].where(table["ok"])]
-    found["peak_memory_mib"] = [
-        "-" if math.isnan(value) else f"{value:,.0f}" for value in table["peak_memory_mib"].where(table["ok"])
-    ]
-    defined = {
-        one.name
-        for one in DIAGNOSTICS
-        if f"{DIAGNOSTIC}{one.name}_mean" in table and table[f"{DIAGNOSTIC}{one.name}_mean"].notna().any()
-    }
-    for one in DIAGNOSTICS:
-        if one.title and one.name in defined and one.instead_of not in defined:
+    found["peak_memory_mib"] = _texts(table["peak_memory_mib"].where(table["ok"]), "{:,.0f}")
+    defined = [one for one in DIAGNOSTICS if table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series()).notna().any()]
+    for one in defined:
+        if one.title and one.instead_of not in [other.name for other in defined]:
             key = f"{DIAGNOSTIC}{one.name}"
             found[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
     found["remarks"] = [", ".join(words) for words in remarks(table)]
     return found
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def _texts(values: pd.Series, form: str) -> list[str]:
+    return ["-" if pd.isna(value) else form.format(value) for value in values]
 
 
 def _decimals(spreads: pd.Series) -> int:
@@ -163,19 +135,17 @@ def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) 
     n = _decimals(spreads) if decimals is None else decimals
     tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
     width = max(map(len, tails), default=0)
-    return [f"{number(_known(mean), n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
+    return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
+    return "-" if math.isnan(value) else f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
 
 
 def _seconds(value: float) -> str:
     if math.isnan(value):
         return "-"
-    if value >= 9.95:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 0.05 else "<0.1"
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "<0.1"
 
 
 def compact(value: float) -> str:
@@ -187,10 +157,8 @@ def compact(value: float) -> str:
     if math.isnan(value):
         return "-"
     rounded = float(f"{value:.2g}")
-    for letter, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if rounded >= size:
-            return f"{rounded / size:g}{letter}"
-    return f"{rounded:g}"
+    size, letter = next(one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")) if rounded >= one[0])
+    return f"{rounded / (size or 1):g}{letter}"
 
 
 def remarks(table: pd.DataFrame) -> list[list[str]]:
@@ -201,19 +169,14 @@ def remarks(table: pd.DataFrame) -> list[list[str]]:
     some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
     found = []
     for row in lines_of(table):
-        below, why = row["below_floor"] or (), list[str]()
-        if row["leaky"]:
-            why.append("leaky")
-        if not row["complete"]:
-            why.append("rows without a score")
-        if not row["forgets"]:
-            why.append("depends on the recording's start")
+        ok, below = row["ok"], row["below_floor"] or ()
+        why = {"leaky": row["leaky"], "rows without a score": not row["complete"]}
+        why["depends on the recording's start"] = not row["forgets"]
         above = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
-        ok = row["ok"]
         words = {
             f"{row['n_failed']} of {len(row['seeds'])} seeds failed: {row['status']}": not ok,
             "best floor" if row["detector"] in best_floor else "floor": row["floor"],
-            f"unranked: {', '.join(why)}": bool(why),
+            f"unranked: {', '.join(text for text, applies in why.items() if applies)}": any(why.values()),
             f"beats the floors in {above}": ok and 0 < len(below) < len(FLOOR_METRICS),
             "uncalibrated": not row["calibrated"],
             "guarded": ok and differs["seal"] and row["seal"] == "guarded",
@@ -230,14 +193,11 @@ def remarks(table: pd.DataFrame) -> list[list[str]]:
 
 def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
     """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
-    detectors = table[table["sound"] & ~table["floor"] & table["auprc_mean"].notna()]
-    floors = table[table["ok"] & table["floor"] & table["auprc_mean"].notna()]
+    scored = table[table["auprc_mean"].notna()]
+    detectors, floors = scored[scored["sound"] & ~scored["floor"]], scored[scored["ok"] & scored["floor"]]
     if detectors.empty:
-        return (
-            "" if floors.empty else "No detector has a rank; the rows are floors." if len(table) > len(floors) else ""
-        )
-    best, n = detectors.iloc[0], len(detectors)
-    decimals = _decimals(table["auprc_std"])
+        return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
+    best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
     found = f"{best['detector']} has {'an' if n == 1 else 'the best'} AUPRC of {number(best['auprc_mean'], decimals)}"
     found += "" if n == 1 else f", of {n} detectors"
     if not floors.empty:
@@ -249,9 +209,9 @@ def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
             said = "No detector beats" if not n_above else "All beat" if n_above == n else f"{n_above} of {n} beat"
             found += f". {said} the best floor, {floor}, in AUPRC"
     if sessions is not None and n + len(floors) > 1:
-        few = sessions < LEAST_FOR_TESTS
-        said = f"are too few to test differences (at least {LEAST_FOR_TESTS})" if few else "suffice to test differences"
-        found += f". {counted(sessions, 'session')} {said}{'' if few else ': `tsadbench compare`'}"
+        few = f"are too few to test differences (at least {LEAST_FOR_TESTS})"
+        enough = "suffice to test differences (tsadbench compare)"
+        found += f". {counted(sessions, 'session')} {few if sessions < LEAST_FOR_TESTS else enough}"
     return f"{found}."
 
 
@@ -265,17 +225,15 @@ def title(table: pd.DataFrame) -> str:
     found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
     if row["n_rows"] > 0:
         found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
-    if row["n_entities"]:
-        found += (
-            f", mean over {row['n_entities']} entities, one model each" if row["n_entities"] > 1 else ", one entity"
-        )
+    if n := row["n_entities"]:
+        found += f", mean over {n} entities, one model each" if n > 1 else ", one entity"
     return f"{found}; best AUPRC first" if ran["auprc_mean"].notna().any() else found
 
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
     """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
-    ends = [str(name).removesuffix("_mean") for name in table if str(name).endswith("_mean")]
-    names = [name for name in ends if not name.startswith(DIAGNOSTIC) and table[f"{name}_mean"].notna().any()]
+    means = [str(name) for name in table if str(name).endswith("_mean") and not str(name).startswith(DIAGNOSTIC)]
+    names = [name.removesuffix("_mean") for name in means if table[name].notna().any()]
     protocol = _protocol(table.iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
     return [known.get(name, Metric(name, name, better=None)) for name in names if f"{name}_std" in table]
@@ -288,25 +246,21 @@ def _protocol(row: pd.Series) -> type[Protocol] | None:
         return None
 
 
-def in_sight(table: pd.DataFrame, own: Collection[str], *, most: int | None = ROWS) -> pd.DataFrame:
+def in_sight(table: pd.DataFrame, own: Collection[str]) -> pd.DataFrame:
     """Return the rows that a terminal shows: the best; among stored rows one's own, their neighbours, the floors."""
     mine = table["detector"].isin(list(own))
     if table["stored"].any() and mine.any():
         near = {place + step for place in table.index[mine] for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)}
         return table[mine | table["floor"] | table.index.isin(list(near))]
-    return table if most is None else table[(pd.RangeIndex(len(table)) < most) | mine]
+    return table[(pd.RangeIndex(len(table)) < ROWS) | mine]
 
 
 def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
-    """Return at most three lines to stand below tables, the weightiest notes first, and how much is left out."""
-    rows_left = [f"{n_left_out} more rows"] if n_left_out else []
-    if len(notes) + len(rows_left) <= 2:
-        return [*notes, *(f"{text}: --wide" for text in rows_left)]
-    shown = notes[:1]
-    return [
-        *shown,
-        f"{' and '.join([*rows_left, f'{len(notes) - 1} more notes'] if len(notes) > 1 else rows_left)}: --wide",
-    ]
+    """Return at most two lines to stand below tables, the weightiest note first, and how much is left out."""
+    left = [f"{n_left_out} more rows"] if n_left_out else []
+    if len(notes) + len(left) > 2:
+        notes, left = notes[:1], [*left, f"{len(notes) - 1} more notes"] if len(notes) > 1 else left
+    return [*notes, *([f"{' and '.join(left)}: --wide"] if left else [])]
 
 
 def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import pandas as pd
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.board import Leaderboard
 
+_TABLE = ["dataset", "protocol", "split"]
 _ROW = ["table", "detector", "copy"]
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _MARKDOWN: Any = {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
@@ -28,7 +29,7 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
         raise UsageError(f"--table {file}: expected a CSV or Markdown table: {error}") from error
     tables = found.index.unique("table")
     if not any(tables):
-        alone = {f"{key[0]}/{one.rows[0].protocol}/{key[2]}": one for key, one in board.alone().items()}
+        alone = {"/".join(one.frame[_TABLE].iloc[0]): one for one in board.alone().values()}
         places = "/".join([*file.parts[-3:-1], file.stem]), f"/{file.stem}"
         named = [[one for name, one in alone.items() if name.endswith(place)] for place in places]
         board = next((of_place[0] for of_place in named if len(of_place) == 1), board)
@@ -53,7 +54,7 @@ def _cells(text: str, form: str) -> Any:
     """Return the cells of a file, indexed by table, detector, how often that row came before, and column."""
     if form == ".csv":
         frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-        keys = [name for name in ("dataset", "protocol", "split") if name in frame]
+        keys = [name for name in _TABLE if name in frame]
         frame = frame.assign(table=[", ".join(key) for key in frame[keys].to_numpy()]).drop(columns=keys)
     else:
         _, *parts = re.split(r"^### (.*)\n", text, flags=re.MULTILINE)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import statistics
 
+import pandas as pd
 import pytest
 
 from tests.helpers.flags import ANOMALOUS, make_dataset
@@ -30,39 +32,40 @@ def board(add, store, data):
 
 
 def test_they_are_means_and_deviations_over_seeds(board, store, data):
-    row = next(row for row in board.rows if row.split == "a")
-    each = [of_result(TrialResult(record, store, data), "a", GROUPS) for record in row.records]
+    row = next(row for _, row in board.frame.iterrows() if row["split"] == "a")
+    each = [of_result(TrialResult(record, store, data), "a", GROUPS) for record in row["records"]]
     for name in (one.name for one in DIAGNOSTICS):
         values = [one[name] for one in each]
         if name in ROOT_CAUSE:  # the events' sensors are not known
             assert values == [None, None]
-            assert name not in row.diagnostics
+            assert math.isnan(row[f"diagnostic_{name}_mean"])
             continue
-        assert row.diagnostics[name].mean == pytest.approx(statistics.fmean(values))
-        assert row.diagnostics[name].std == pytest.approx(statistics.stdev(values))
-    assert row.diagnostics["delay_rows"].mean == (3 + 2) / 2
-    assert row.diagnostics["false_alarms_per_hour"].mean == pytest.approx((3 / 7 * 60 + 0) / 2)
+        assert row[f"diagnostic_{name}_mean"] == pytest.approx(statistics.fmean(values))
+        assert row[f"diagnostic_{name}_std"] == pytest.approx(statistics.stdev(values))
+    assert row["diagnostic_delay_rows_mean"] == (3 + 2) / 2
+    assert row["diagnostic_false_alarms_per_hour_mean"] == pytest.approx((3 / 7 * 60 + 0) / 2)
 
 
 def test_metrics_and_order_stay_as_they_are_and_failures_have_none(board):
-    plain = Leaderboard.from_records([record for row in board.rows for record in row.records])
-    assert [(row.split, row.label, row.metrics) for row in board.rows] == [
-        (row.split, row.label, row.metrics) for row in plain.rows
-    ]
-    assert not any(row.diagnostics for row in board.rows if not row.ok)
-    assert not any(row.diagnostics for row in plain.rows)
-    assert "†" not in plain.to_markdown()
+    plain = Leaderboard.from_records(board.records)
+    shared = ["split", "detector", *(name for name in plain.frame if name.endswith(("_mean", "_std")))]
+    pd.testing.assert_frame_equal(board.frame[shared], plain.frame[shared])
+    of_failed = board.frame.loc[~board.frame["ok"], [name for name in board.frame if name.startswith("diagnostic_")]]
+    assert of_failed.isna().all(axis=None)
 
 
 def test_rows_that_ship_with_the_package_have_none(add, store, data):
     here, elsewhere = add(data), add(data, label="shipped")
     store.remove([elsewhere.trial])
     found = with_diagnostics(Leaderboard.from_records([here], stored=[elsewhere]), store, lambda _: data, GROUPS)
-    assert {row.label: bool(row.diagnostics) for row in found.rows} == {"mine": True, "shipped": False}
+    assert found.frame.set_index("detector")["diagnostic_found_mean"].notna().to_dict() == {
+        "mine": True,
+        "shipped": False,
+    }
 
 
 def test_csv_has_them_after_all_other_columns(board):
-    plain = Leaderboard.from_records([record for row in board.rows for record in row.records])
+    plain = Leaderboard.from_records(board.records)
     for line, shorter in zip(board.to_csv().splitlines(), plain.to_csv().splitlines(), strict=True):
         assert line.startswith(f"{shorter},")
     columns = board.to_csv().splitlines()[0].split(",")
