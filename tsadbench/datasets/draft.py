@@ -126,8 +126,8 @@ class _Drafter:
             self._tell("left out", str(issue).partition(": ")[2], issue.file)
         looks = []
         for name, arrays in tables.items():
-            widest = max((table.frame.shape[1] for table in arrays.values()), default=0)
-            wide = {array: table.frame for array, table in arrays.items() if table.frame.shape[1] == widest}
+            widest = max((table.shape[1] for table in arrays.values()), default=0)
+            wide = {array: table.reset_index(drop=True) for array, table in arrays.items() if table.shape[1] == widest}
             frame = next(iter(wide.values()), pd.DataFrame())
             if isinstance(frame.columns, pd.RangeIndex):
                 frame = frame.set_axis([f"x{number}" for number in range(1, widest + 1)], axis=1)

@@ -143,10 +143,10 @@ FILE = {
         CARD.replace('["r.csv"]', '["r*.csv"]\njoin = "(r)\\\\d"'), {"r.csv": "", "r1.csv": RUN, "r2.csv": RUN}, "r"
     ),
     "more training rows than rows": (
-        HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = 9\n' + COLUMNS, {}, "r.csv", "9"
+        HEAD + '[train]\nfiles = ["r.csv"]\nrows = 9\n[test]\nfiles = ["r.csv"]\n' + COLUMNS, {}, "r.csv", "9"
     ),
     "no number in the file's name": (
-        HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = "tr_([0-9]+)"\n' + COLUMNS, {}, "r.csv"
+        HEAD + '[train]\nfiles = ["r.csv"]\nrows = "tr_([0-9]+)"\n' + COLUMNS, {}, "r.csv"
     ),
     "a prior of other sensors": (
         CARD.replace("[train]", 'prior = "p.json"\n[train]'), {"p.json": '[{"source": "a", "target": "x"}]'}, "x"
@@ -218,7 +218,7 @@ IN_CARD = {
     "a value of both kinds": (CARD.replace("[columns]", "normal = [1]\n[columns]"), None, "1"),
     "a split that always is": (CARD + '[splits]\noverall = ["r"]\n', None, "overall"),
     "a split of nobody": (CARD + '[splits]\nlate = ["x"]\n', None, "'late'"),
-    "two ways to divide": (CARD.replace("[test]", "[single]\ntrain_rows = 1"), None, "[single]"),
+    "no training files": (CARD.replace('[train]\nfiles = ["n.csv"]\n', ""), None, "train"),
     "an event without labels": (
         HEAD + PARTS.replace("[test]", 'rows = "before first event"\n[test]') + UNLABELLED, None, "labels"
     ),
