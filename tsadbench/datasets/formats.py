@@ -47,7 +47,7 @@ def placed(frame: pd.DataFrame, name: str, first: int = 0) -> pd.DataFrame:
     return frame
 
 
-def row_issues(places: pd.MultiIndex, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
+def row_issues(places: pd.Index, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
     """Yield what is wrong with the first rows, the last of which stands for all others; each may have its own text."""
     for number, row in enumerate(rows[:SHOWN].tolist()):
         (file, line), count = places[row], 1 if number < SHOWN - 1 else len(rows) - SHOWN + 1
@@ -235,13 +235,6 @@ def numbers_of(
     codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna()
     absent = absent | np.isin(numbers, codes)  # -999 and -999.0 alike
     return np.where(absent, np.nan, numbers), ~np.isfinite(numbers) & ~absent
-
-
-def number_fault(cell: object, states: Mapping[str, float] | None = None) -> str:
-    """Return the message for a cell that holds no finite number."""
-    declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
-    advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
-    return f"expected a finite number{declared}, found {str(cell).strip()[:40]!r}; {advice}"
 
 
 def header_fault(names: Sequence[str], needed: Mapping[str, str]) -> str:

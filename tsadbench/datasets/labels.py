@@ -104,7 +104,7 @@ def label_rows(
         starts = np.searchsorted(time + step, starts, side="right" if step else "left")
         stops = np.searchsorted(time, ends, side="right")
     inside = (starts < stops) & (stops <= n_rows)
-    events.iloc[places[inside], events.columns.get_loc("used")] = True
+    events["used"] |= np.isin(np.arange(len(events)), places[inside])
     rows, causes = np.zeros(n_rows, dtype=np.bool_), list[Cause]()
     for start, stop, place in zip(starts[inside], stops[inside], places[inside], strict=True):
         rows[start:stop] = True

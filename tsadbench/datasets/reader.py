@@ -24,7 +24,7 @@ from tsadbench.utils.files import read_text
 from tsadbench.utils.issues import SHOWN, Issue, raise_if_any
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
-from tsadbench.utils.text import printable
+from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import line_of
 
 # What columns with labels are called.
@@ -340,8 +340,11 @@ class CardReader:
             numbers, wrong = formats.numbers_of(cells, form, states)
             if wrong.any():
                 bad, numbers = np.flatnonzero(wrong), np.where(wrong, 0.0, numbers)
-                faults = [formats.number_fault(cell, states) for cell in cells.iloc[bad[:SHOWN]]]
-                self.issues += row_issues(cells.index, bad, [f"column {sensor!r}: {fault}" for fault in faults])
+                declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
+                advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
+                found = [f"found {str(cell).strip()[:40]!r}; {advice}" for cell in cells.iloc[bad[:SHOWN]]]
+                text = f"column {sensor!r}: expected a finite number{declared}, "
+                self.issues += row_issues(cells.index, bad, [text + one for one in found])
             if bins is not None:
                 laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
                 numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
@@ -349,7 +352,7 @@ class CardReader:
             if absent.any() and not isinstance(gaps, cards.CutGaps):
                 advice = "set gaps.policy"
                 if isinstance(gaps, cards.FillGaps):
-                    numbers = pd.Series(numbers).ffill(limit=gaps.at_most).to_numpy()
+                    numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
                     advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
                     self._n_filled += int(absent.sum())
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
@@ -384,29 +387,25 @@ class CardReader:
 
     def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
-        whole, gaps = list[Run](), self._card.gaps
+        whole, parts, at_least = list[Run](), list[Run](), getattr(self._card.gaps, "at_least", 1)
         for run in runs:
             border, both = self._border(run), len(run.roles) > 1
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):
                 if start < stop and (role == "train" or not run.trains):
                     whole.append(run.cut(start, stop, f"{run.id}/{role}" if both else run.id, role))
-        parts = whole if not isinstance(gaps, cards.CutGaps) else []
-        for part in whole if isinstance(gaps, cards.CutGaps) else ():
-            missing = np.isnan(part.values).any(axis=1)
-            pieces = [(start, stop) for start, stop in mask_runs(~missing) if stop - start >= gaps.at_least]
+        for part in whole:  # the rows that lack a value cut it into pieces
+            complete = np.asarray(~np.isnan(part.values).any(axis=1))
+            pieces = [rows for rows in mask_runs(complete) if rows[1] - rows[0] >= at_least]
             cut = [part.cut(*rows, f"{part.id}/{number}", *part.roles) for number, rows in enumerate(pieces, start=1)]
-            parts += cut if missing.any() else [part]
-        (n_rows, anomalous), (n_kept, kept) = (
-            (
-                sum(len(part.values) for part in some),
-                sum(int(part.labels.sum()) for part in some if part.labels is not None),
-            )
-            for some in (whole, parts)
+            parts += [part] if complete.all() else cut
+        n_rows, n_kept = (sum(len(part.values) for part in some) for some in (whole, parts))
+        anomalous, kept = (
+            sum(int(part.labels.sum()) for part in some if part.labels is not None) for some in (whole, parts)
         )
         if n_kept < n_rows:
             self._notes.append(
                 f"{n_rows - n_kept} rows ({1 - n_kept / n_rows:.2%}) with missing values, or in pieces of fewer than "
-                f"{gaps.at_least} rows, are left out, as its card says; {anomalous - kept} of them are anomalous"
+                f"{at_least} rows, are left out, as its card says; {anomalous - kept} of them are anomalous"
             )
         for part in parts:
             if part.trains and part.labels is not None:

@@ -66,7 +66,7 @@ def time_fault(cell: object, forms: Sequence[str]) -> str:
 
 def iso_time(seconds: float) -> str:
     """Return a time for people: ISO 8601 in UTC; "NaT" beyond the years 1677 to 2262."""
-    return str(pd.to_datetime(seconds, unit="s", errors="coerce").round("us").isoformat())
+    return str(pd.to_datetime([seconds], unit="s", errors="coerce").round("us")[0]).replace(" ", "T")
 
 
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
