@@ -18,12 +18,11 @@ from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import NAME
 from tsadbench.datasets.formats import PARQUET, read_files
 from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed
-from tsadbench.datasets.reader import LABEL, as_counted, try_card
+from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.files import digest
-from tsadbench.utils.issues import Issue
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
@@ -53,7 +52,7 @@ class Draft:
     """A drafted card."""
 
     text: str  # its comments say which files are for what, and what a person must decide
-    problems: list[Issue]  # what is wrong with the card's files
+    problems: str  # what is wrong with the card's files
     rows: list[str]  # the first rows, as the card's reader reads them
     judged: bool  # whether detectors can be compared on it: it has test recordings with labels
 
@@ -69,15 +68,16 @@ def draft_card(folder: Path) -> Draft:
     with tempfile.TemporaryDirectory() as elsewhere:
         card = Path(elsewhere) / "card.toml"
         card.write_text(text, encoding="utf-8")
-        loaded, problems = try_card(card, folder)
-    if loaded is None:
-        return Draft(text, problems, [], judged=False)
+        try:
+            loaded = load_card(card, folder)
+        except DataError as error:
+            return Draft(text, str(error), [], judged=False)
     first = loaded.dataset.train[0]
     rows = [f"{first.id}: {'' if first.time is None else 'time, '}{first_of(first.sensors, _SHOWN_SENSORS)}"]
     for row, values in enumerate(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS]):
         time = [] if first.time is None else [iso_time(float(first.time[row]))]
         rows.append("  ".join([*time, *(f"{value:g}" for value in values)]))
-    return Draft(text, problems, rows, judged=not loaded.missing)
+    return Draft(text, "", rows, judged=not loaded.missing)
 
 
 class _Drafter:

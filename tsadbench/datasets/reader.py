@@ -37,21 +37,13 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
     A DataError if anything is wrong with the card or its files; the message lists all of it.
     """
-    loaded, issues = try_card(path, path.parent if folder is None else folder)
+    card, text, issues = cards.read_card(path)
+    reader = CardReader(card, text, path, folder or path.parent) if card else None
+    loaded = reader.read() if reader else None
+    issues += reader.issues if reader else []
     raise_if_any(f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}", issues)
     assert loaded is not None
     return loaded
-
-
-def try_card(path: Path, folder: Path) -> tuple[LabelledDataset | None, list[Issue]]:
-    """Return the data set of a card whose files lie in a folder, None if anything is wrong; and what is wrong."""
-    card, text, issues = cards.read_card(path)
-    if card is None:
-        return None, issues
-    reader = CardReader(card, text, path, folder)
-    loaded = reader.read()
-    issues += reader.issues
-    return (None if issues else loaded), issues
 
 
 @dataclass(slots=True, eq=False)
@@ -452,10 +444,10 @@ class CardReader:
 
     def _described(self) -> tuple[str, Prior | None]:
         """Return the description and the prior, which are files below the card's folder."""
-        description, prior = "", None
+        description, prior, beside = "", None, self._path.parent
         for key, name in self._card.model_dump(include={"description", "prior"}, exclude_none=True).items():
             try:
-                path = self._beside(name, self._path.parent) or self._path.parent / "no such file"
+                path = self._beside(name, beside) or beside / "no such file"
                 if key == "description":
                     description = read_text(path, _LONGEST_DESCRIPTION)
                 else:
@@ -467,12 +459,6 @@ class CardReader:
 
 
 def as_counted(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a key that sorts "2" before "10".
-
-    Examples
-    --------
-    >>> sorted(["d10.csv", "d2.csv"], key=as_counted)
-    ['d2.csv', 'd10.csv']
-    """
+    """Return a key that sorts "d2.csv" before "d10.csv"."""
     parts = re.findall(r"\d+|\D+", text)
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
