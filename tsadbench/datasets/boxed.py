@@ -25,7 +25,7 @@ from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
 from tsadbench.utils.text import one_line
 
-ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy")
+ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy", ".dat")
 _LIBRARIES = {".mat": "scipy.io", ".rda": "rdata", ".rdata": "rdata"}
 _MOST_BYTES, _MOST_MEMORY = 2**31, 2**33
 # Of processor time, for each file and each MiB of it.
@@ -98,6 +98,8 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
                 yield f"{name}{_OF}{column}", table[column].astype(object).to_numpy(**kind)
             if not isinstance(table, pd.DataFrame):
                 yield name + _OF, np.asarray(table)
+    elif suffix == ".dat":  # numbers between spaces
+        yield _OF, np.loadtxt(file)
     else:
         content = np.load(file, allow_pickle=False) if suffix == ".npy" else _Unpickler(file, encoding="latin1").load()
         yield _OF, np.asarray(content)

@@ -62,7 +62,7 @@ class Part(WrittenAs):
     """The files of one part, training or test."""
 
     files: Texts  # names or patterns, relative to the card's folder
-    ids: Literal["path", "file name"] = "path"  # what a recording is called: its file's path, or the name alone
+    ids: str = "{path}"  # what a recording is called; "{path}" is its file's path, "{name}" the name alone
     variables: Texts | None = None  # the arrays of a file that are recordings, called by the array's name
     join: re.Pattern[str] | None = None  # files with the same text in this group are one recording, called by that text
 
@@ -83,7 +83,6 @@ class Columns(CardTable):
     time_format: str | Texts = "ISO8601"  # as in `FileFormat.time_formats`
     period: Positive | None = None  # seconds from row to row if no column holds times
     names: str | Texts | None = None  # of the columns of arrays that have none: a list, or a text with "{number}"
-    extra_columns: Literal["error", "ignore"] = "error"  # whether an array may have more columns than names
 
 
 class LabelValues(WrittenAs):

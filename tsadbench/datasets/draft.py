@@ -163,7 +163,7 @@ class _Drafter:
         if look is file or not called or len(values) != len(look.frame) or look.frame.shape[1] < 2:
             return False
         look.labels = values
-        self._ids = "" if called == id_ else "file name"
+        self._ids = "" if called == id_ else "{name}"
         self._labels = {"kind": "file", "file": "{id}".join(file.name.rsplit(called, 1))}
         return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -202,7 +202,7 @@ class CardReader:
         return files
 
     def _picked(
-        self, role: str, part: cards.Part, name: str, arrays: Mapping[str, pd.DataFrame]
+        self, role: str, part: cards.Part, name: str, arrays: dict[str, pd.DataFrame]
     ) -> Iterator[tuple[tuple[str, ...], str, pd.DataFrame]]:
         """Yield the tables of a file that a part takes, each with the key and the id of its recording."""
         columns, path = self._card.columns, PurePosixPath(name)
@@ -217,16 +217,17 @@ class CardReader:
             self._report(f"{role}.join: its first group is not found in {name!r}; correct either")
             return
         for array in picked:
-            frame = arrays[array]
+            frame, given = arrays[array], columns.names or []
             if isinstance(frame.columns, pd.RangeIndex):  # an array without names
-                found, given = frame.shape[1], columns.names or []
+                if not isinstance(given, str) and len(given) == len(frame) != frame.shape[1]:  # a sensor a row
+                    frame = arrays[array] = formats.placed(pd.DataFrame(frame.to_numpy().T), frame.attrs["name"])
+                found = frame.shape[1]
                 if isinstance(given, str):
                     given = [given.replace(cards.NUMBER, str(number)) for number in range(1, found + 1)]
-                if len(given) > found or (len(given) < found and columns.extra_columns == "error"):
+                if len(given) != found:
                     self._report(f"expected {len(given)} columns (columns.names), found {found}", frame.attrs["name"])
-                    given = []
-                frame.columns = [*given, *[""] * (found - len(given))]
-            id_ = path.stem if part.ids == "file name" else str(path.with_suffix(""))
+                frame.columns = given if len(given) == found else [""] * found
+            id_ = part.ids.replace("{path}", str(path.with_suffix(""))).replace("{name}", path.stem)
             id_ = joined or (array if part.variables and array else id_)
             yield (id_,) if joined else (name, array), id_, frame
 

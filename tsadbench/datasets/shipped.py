@@ -19,7 +19,7 @@ from tsadbench.errors import DataError
 _HERE = Path(__file__).parent
 
 
-def load_published(name: str, options: DataOptions, read: Callable[[Path], LabelledDataset]) -> LabelledDataset:
+def _load_published(name: str, options: DataOptions, read: Callable[[Path], LabelledDataset]) -> LabelledDataset:
     """Read the published files of a data set from the folder that holds them, downloading them if necessary.
 
     A DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is
@@ -46,13 +46,14 @@ def _loader(name: str, about: str) -> Loader:
     def load(options: DataOptions) -> LabelledDataset:
         if name in BY_REQUEST:
             return read(find(name, options.directory))
-        return load_published(name, options, read)
+        return _load_published(name, options, read)
 
     load.__doc__ = about  # what `tsadbench info` prints
     return load
 
 
 _ABOUT = tomllib.loads((_HERE / "shipped.about.toml").read_text(encoding="utf-8"))
-load_skab, load_cranfield, load_gecco2018, load_asd, load_smd, load_causrca, load_swat, load_wadi = (
-    _loader(name, _ABOUT[name]) for name in ("skab", "cranfield", "gecco2018", "asd", "smd", "causrca", "swat", "wadi")
+load_skab, load_tep, load_cranfield, load_gecco2018, load_asd, load_smd, load_causrca, load_swat, load_wadi = (
+    _loader(name, _ABOUT[name])
+    for name in ("skab", "tep", "cranfield", "gecco2018", "asd", "smd", "causrca", "swat", "wadi")
 )

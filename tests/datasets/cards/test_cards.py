@@ -316,7 +316,8 @@ CASES = {
         causes={"r": (Cause(1, 2, ("a",)), Cause(2, 3, ("b",)))},
     ),
     "intervals of a test part": Case(
-        '[train]\nfiles = ["s.csv"]\nrows = 2\n[test]\nfiles = ["s.csv"]\n[columns]\nignore = ["y"]\ntime = "t"\ntime_format = "seconds"\n'
+        '[train]\nfiles = ["s.csv"]\nrows = 2\n[test]\nfiles = ["s.csv"]\n'
+        '[columns]\nignore = ["y"]\ntime = "t"\ntime_format = "seconds"\n'
         '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {"s.csv": SINGLE, "events.csv": "recording,start,end,sensors\ns,3,3,b\n"},
         **DIVIDED,
@@ -352,7 +353,7 @@ CASES = {
         entities={"n1": "pump", "n2": "motor", "r9": "pump", "r10": "motor"},
     ),
     "folders, called by path in one part and by file name in the other": Case(
-        '[train]\nfiles = ["**/n.csv"]\nids = "file name"\n[test]\nfiles = ["runs/*.csv"]\n' + COLUMNS,
+        '[train]\nfiles = ["**/n.csv"]\nids = "{name}"\n[test]\nfiles = ["runs/*.csv"]\n' + COLUMNS,
         {"deep/er/n.csv": NORMAL, "runs/[1] Süd.csv": RUN},
         test={"runs/[1] Süd": TEST["r"]},
         labels={"runs/[1] Süd": "010"},
@@ -372,10 +373,10 @@ CASES = {
     ),
     "MATLAB": Case(
         '[train]\nfiles = ["*.mat"]\nvariables = ["n"]\n[test]\nfiles = ["*.mat"]\nvariables = ["r?"]\n'
-        '[columns]\nnames = ["a", "b"]\nextra_columns = "ignore"\nperiod = 2\n'
+        '[columns]\nnames = ["a", "b", "c"]\nignore = ["c"]\nperiod = 2\n'
         '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {
-            "x.mat": matlab(n=np.c_[N, [7, 7]], r1=R.astype("f4"), size=np.zeros((4, 1))),
+            "x.mat": matlab(n=np.c_[N, [7, 7]], r1=np.c_[R, R[:, 0]].T.astype("f4"), size=np.zeros((4, 1))),
             "events.csv": "recording,start,end\nr1,1,1\n",
         },
         start=0.0,
