@@ -6,9 +6,7 @@ Each card says where its files come from, which rows train and why, and what was
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
@@ -19,34 +17,29 @@ from tsadbench.errors import DataError
 _HERE = Path(__file__).parent
 
 
-def _load_published(name: str, options: DataOptions, read: Callable[[Path], LabelledDataset]) -> LabelledDataset:
-    """Read the published files of a data set from the folder that holds them, downloading them if necessary.
-
-    A DataNotFoundError if the files are not on this machine and cannot be downloaded. A DataError if a file is
-    malformed, or well-formed but different from the published one.
-    """
-    source = Source.load(name)
-    folder = find_or_download(source, options.directory)
-    changed, note = source.changed(folder), ""
-    if changed:
-        differ = f"{'differs' if len(changed) == 1 else 'differ'} from the published ones: {', '.join(changed)}."
-        note = f"{len(changed)} of {name.upper()}'s {len(source.sha256)} files {differ}"
-    try:
-        dataset, labels = read(folder)
-    except DataError as error:
-        raise DataError(f"{error}\n{note}".rstrip()) from error
-    if changed and not options.allow_changed:
-        raise DataError(f"{folder}: {note} Continue with --allow-changed-data, or {how_to_get(name, folder)}")
-    return LabelledDataset(replace(dataset, notes=(*([note] if note else []), *dataset.notes)), labels)
-
-
 def _loader(name: str, about: str) -> Loader:
-    read = partial(load_card, _HERE / "cards" / f"{name}.toml")
+    """Return the loader of a data set whose files are published, or sent to those who ask.
+
+    It downloads missing files if it may. A DataNotFoundError if there are none. A DataError if a file is malformed, or
+    well-formed but different from the published one.
+    """
+    card = _HERE / "cards" / f"{name}.toml"
 
     def load(options: DataOptions) -> LabelledDataset:
         if name in BY_REQUEST:
-            return read(find(name, options.directory))
-        return _load_published(name, options, read)
+            return load_card(card, find(name, options.directory))
+        source, note = Source.load(name), ""
+        folder = find_or_download(source, options.directory)
+        if changed := source.changed(folder):
+            differ = f"{'differs' if len(changed) == 1 else 'differ'} from the published ones: {', '.join(changed)}."
+            note = f"{len(changed)} of {name.upper()}'s {len(source.sha256)} files {differ}"
+        try:
+            dataset, labels = load_card(card, folder)
+        except DataError as error:
+            raise DataError(f"{error}\n{note}".rstrip()) from error
+        if changed and not options.allow_changed:
+            raise DataError(f"{folder}: {note} Continue with --allow-changed-data, or {how_to_get(name, folder)}")
+        return LabelledDataset(replace(dataset, notes=(*([note] if note else []), *dataset.notes)), labels)
 
     load.__doc__ = about  # what `tsadbench info` prints
     return load

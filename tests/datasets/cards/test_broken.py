@@ -42,7 +42,6 @@ CELLS = {
     "a label that is not declared": ("8.5,1", "8.5,2", 3, "y"),
     "no label": ("8.5,1", "8.5,", 3, "y"),
     "no time": ("2024-05-01 12:00:01", "noon", 3, "t"),
-    "a day that does not exist": ("2024-05-01 12:00:01", "2024-02-30 12:00:01", 3, "t"),
     "a time before that of the row above": ("2024-05-01 12:00:01", "2024-05-01 11:00:01", 3, "t"),
     "a NUL": ("7,8.5", "7,8\0.5", 3, ""),
     "a column twice": ("t,a,b,y", "t,b,b,y", 1, "b"),
