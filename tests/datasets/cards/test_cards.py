@@ -376,7 +376,7 @@ CASES = {
         '[columns]\nnames = ["a", "b", "c"]\nignore = ["c"]\nperiod = 2\n'
         '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {
-            "x.mat": matlab(n=np.c_[N, [7, 7]], r1=np.c_[R, R[:, 0]].T.astype("f4"), size=np.zeros((4, 1))),
+            "x.mat": matlab(n=np.c_[N, [7, 7]].T, r1=np.c_[R, R[:, 0]].astype("f4"), size=np.zeros((4, 1))),
             "events.csv": "recording,start,end\nr1,1,1\n",
         },
         start=0.0,
