@@ -11,9 +11,9 @@ import pytest
 
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue
 from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets import fetch, tep
+from tsadbench.datasets import fetch
 from tsadbench.datasets.fetch import Source, download, published
-from tsadbench.datasets.shipped import load_skab
+from tsadbench.datasets.shipped import load_skab, load_tep
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.progress import listening
 
@@ -181,7 +181,7 @@ class TestChanged:
         shutil.copytree(skab_directory / "tep", tmp_path / "tep")
         (tmp_path / "tep/d11_te.dat").write_text(content)
         with pytest.raises(DataError, match=r"d11_te\.dat"):
-            tep.load(DataOptions(directory=tmp_path, allow_changed=True))
+            load_tep(DataOptions(directory=tmp_path, allow_changed=True))
 
 
 def test_only_data_sets_with_published_files_have_a_source():

@@ -98,7 +98,6 @@ def new(
 
     from tsadbench.datasets.draft import draft_card
     from tsadbench.utils.files import write_file
-    from tsadbench.utils.issues import listed
 
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml":
@@ -117,7 +116,7 @@ def new(
     if draft.rows:
         typer.echo("\n  ".join(["The first rows, as they are read with this card:", *draft.rows]))
     if draft.problems:
-        raise DataError(listed(f"{card} is written, but does not fit its files yet", draft.problems))
+        raise DataError(f"{card} is written, but does not fit its files yet; {draft.problems}")
     typer.echo("Read it, correct it, then:")
     typer.echo(f"  tsadbench data validate {quote(str(card))}")
     typer.echo(f"  tsadbench {_next(quote(str(card)), judged=draft.judged)}")

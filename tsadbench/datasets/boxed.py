@@ -8,13 +8,13 @@ import io
 import os
 import pickle
 import resource
-import struct
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,11 @@ from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
 from tsadbench.utils.text import one_line
 
-ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy")
+ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy", ".dat")
 _LIBRARIES = {".mat": "scipy.io", ".rda": "rdata", ".rdata": "rdata"}
 _MOST_BYTES, _MOST_MEMORY = 2**31, 2**33
 # Of processor time, for each file and each MiB of it.
 _SECONDS = 10, 0.5
-_SIZE = struct.Struct("<Q")
 _FAULT = "fault"  # the key of a text that says why there are no arrays
 # Between the names of an array and of its column.
 _OF = "\n"
@@ -53,24 +52,22 @@ def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | s
             except OSError as error:
                 found[path] = one_line(str(error), 200)
         if files:
-            command = [sys.executable, "-P", "-m", __name__]
+            ours, theirs = Pipe(duplex=False)
+            passed, none = [theirs.fileno(), *files.values()], subprocess.DEVNULL
+            command = [sys.executable, "-P", "-m", __name__, str(theirs.fileno())]
             command += [f"{number}{path.suffix.lower()}" for path, number in files.items()]
-            none = subprocess.DEVNULL
-            child = subprocess.Popen(
-                command, stdin=none, stdout=subprocess.PIPE, stderr=none, pass_fds=[*files.values()]
-            )
-            stream = opened.enter_context(child).stdout
-            assert stream is not None
-            found |= {path: _answer(stream) for path in files}
+            opened.enter_context(subprocess.Popen(command, stdin=none, stdout=none, stderr=none, pass_fds=passed))
+            theirs.close()
+            with ours:
+                found |= {path: _answer(ours) for path in files}
     return found
 
 
-def _answer(stream: IO[bytes]) -> dict[str, pd.DataFrame] | str:
+def _answer(sent: Connection) -> dict[str, pd.DataFrame] | str:
     """Return what the process sends of one file; nothing of it is unpickled."""
     tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
     try:
-        (size,) = _SIZE.unpack(stream.read(_SIZE.size))
-        with np.load(io.BytesIO(stream.read(min(size, _MOST_MEMORY))), allow_pickle=False) as stored:
+        with np.load(io.BytesIO(sent.recv_bytes(_MOST_MEMORY)), allow_pickle=False) as stored:
             if _FAULT in stored:
                 return one_line(str(stored[_FAULT]), 200)
             for number, name in enumerate(map(str, stored["names"])):
@@ -101,6 +98,8 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
                 yield f"{name}{_OF}{column}", table[column].astype(object).to_numpy(**kind)
             if not isinstance(table, pd.DataFrame):
                 yield name + _OF, np.asarray(table)
+    elif suffix == ".dat":  # numbers between spaces
+        yield _OF, np.loadtxt(file)
     else:
         content = np.load(file, allow_pickle=False) if suffix == ".npy" else _Unpickler(file, encoding="latin1").load()
         yield _OF, np.asarray(content)
@@ -172,12 +171,13 @@ def _seal(sizes: Sequence[int]) -> None:
         filter_calls()
 
 
-def _main(arguments: Sequence[str]) -> None:
-    files = [(int(number), f".{suffix}") for number, _, suffix in (one.partition(".") for one in arguments)]
+def _main(output: str, *inputs: str) -> None:
+    files = [(int(number), f".{suffix}") for number, _, suffix in (one.partition(".") for one in inputs)]
     for _, suffix in files:
         importlib.import_module(_LIBRARIES.get(suffix, "numpy"))
     _seal([os.fstat(number).st_size for number, _ in files])
     warnings.simplefilter("ignore")
+    sent = Connection(int(output), readable=False)
     for number, suffix in files:
         content = io.BytesIO()
         try:
@@ -186,10 +186,8 @@ def _main(arguments: Sequence[str]) -> None:
         except Exception as error:  # a damaged file ends in nearly every exception that there is
             content = io.BytesIO()
             np.savez(content, allow_pickle=False, **{_FAULT: np.array(f"{type(error).__name__}: {error}"[:2000])})
-        sys.stdout.buffer.write(_SIZE.pack(len(content.getbuffer())))
-        sys.stdout.buffer.write(content.getbuffer())
-        sys.stdout.buffer.flush()
+        sent.send_bytes(content.getbuffer())
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1:])
+    _main(*sys.argv[1:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -63,26 +62,16 @@ class Part(WrittenAs):
     """The files of one part, training or test."""
 
     files: Texts  # names or patterns, relative to the card's folder
-    ids: Literal["path", "file name"] = "path"  # what a recording is called: its file's path, or the name alone
+    ids: str = "{path}"  # what a recording is called; "{path}" is its file's path, "{name}" the name alone
     variables: Texts | None = None  # the arrays of a file that are recordings, called by the array's name
     join: re.Pattern[str] | None = None  # files with the same text in this group are one recording, called by that text
 
-    @property
-    def before_event(self) -> bool:
-        """Whether the rows before a recording's first event train."""
-        return BEFORE_FIRST_EVENT in (getattr(self, "rows", ""), getattr(self, "train_rows", ""))
-
 
 class Train(Part):
-    """The training files; if ``rows`` train before the first event, ``[test]`` may name them too, for the others."""
+    """The training files. Unless all rows train, ``[test]`` may name the same files, for the rows after these."""
 
-    rows: Literal["all", "before first event"] = "all"
-
-
-class Single(Part):
-    """Files that hold training rows first and test rows after them."""
-
-    train_rows: Rows | Literal["before first event"] | re.Pattern[str]  # the group finds the number in the file's name
+    # The first so many rows, or as many as the expression's group finds in the file's name.
+    rows: Literal["all", "before first event"] | Rows | re.Pattern[str] = "all"
 
 
 class Columns(CardTable):
@@ -94,7 +83,6 @@ class Columns(CardTable):
     time_format: str | Texts = "ISO8601"  # as in `FileFormat.time_formats`
     period: Positive | None = None  # seconds from row to row if no column holds times
     names: str | Texts | None = None  # of the columns of arrays that have none: a list, or a text with "{number}"
-    extra_columns: Literal["error", "ignore"] = "error"  # whether an array may have more columns than names
 
 
 class LabelValues(WrittenAs):
@@ -177,9 +165,8 @@ class Card(CardTable):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
     files: WrittenAs = WrittenAs()  # of all parts, unless a part says otherwise
-    train: Train | None = None
+    train: Train
     test: Part | None = None  # without it, detectors can be fitted, not compared
-    single: Single | None = None  # in place of the two
     columns: Columns = Columns()
     gaps: Annotated[GapsAreErrors | FillGaps | CutGaps, Field(discriminator="policy")] = GapsAreErrors(policy="error")
     labels: Annotated[LabelColumn | LabelFile | LabelIntervals | None, Field(discriminator="kind")] = None
@@ -203,14 +190,12 @@ class Card(CardTable):
         timed = bool(columns.time) or columns.period is not None
         unit = labels.unit if isinstance(labels, LabelIntervals) else ""
         values = [*labels.anomalous, *labels.normal] if isinstance(labels, LabelValues) else []
-        one_way = (self.train is None) != (self.single is None) and (self.single is None or self.test is None)
         rules = (
-            (one_way, "give [train], and [test] if there are test files, or [single] alone for files with both"),
             (columns.time is None or columns.period is None, "columns: give time or period, not both"),
             (not isinstance(columns.names, str) or NUMBER in columns.names, f"columns.names: expected {NUMBER} in it"),
             (len(set(map(canonical, values))) == len(values), f"labels: a value stands twice among {values}"),
             ("overall" not in self.splits, "splits: overall always holds all test recordings; leave it out"),
-            (labels or not any(part.before_event for _, part in self.parts), f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
+            (labels or self.train.rows != BEFORE_FIRST_EVENT, f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
             (self.long is None or (grid and columns.time), "[long] needs columns.time and [resample]"),
             (grid is None or timed, "[resample] needs columns.time or columns.period"),
             (grid is None or unit != "rows", '[resample] makes other rows: labels.unit must be "time" or "seconds"'),
@@ -218,7 +203,7 @@ class Card(CardTable):
         )
         broken = [text for holds, text in rules if not holds]
         try:
-            for written in (self.files, labels, *(part for _, part in self.parts)):
+            for written in (self.files, labels, *self.parts.values()):
                 self.file_format(written)
         except UsageError as error:
             broken.append(str(error))
@@ -227,16 +212,13 @@ class Card(CardTable):
         return self
 
     @property
-    def parts(self) -> Iterator[tuple[Literal["train", "test", "single"], Part]]:
+    def parts(self) -> dict[str, Part]:
         """The parts that the card has, by name."""
-        for name in ("train", "test", "single"):
-            part: Part | None = getattr(self, name)
-            if part is not None:
-                yield name, part
+        return {"train": self.train} | ({} if self.test is None else {"test": self.test})
 
     def file_format(self, part: WrittenAs | None = None) -> FileFormat:
         """Return the format of a part's files: its own keys, else those of ``[files]``, else the defaults."""
-        part, columns, gaps = part or self.test or self.single or self.train or self.files, self.columns, self.gaps
+        part, columns, gaps = part or self.test or self.train, self.columns, self.gaps
         written = {**self.files.model_dump(exclude_none=True), **part.model_dump(exclude_none=True)}
         label = [self.labels.column] if isinstance(self.labels, LabelColumn) else []
         return FileFormat(

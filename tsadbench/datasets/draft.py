@@ -5,9 +5,7 @@ from __future__ import annotations
 import glob
 import re
 import tempfile
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -20,30 +18,29 @@ from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import NAME
 from tsadbench.datasets.formats import PARQUET, read_files
 from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed
-from tsadbench.datasets.reader import LABEL, as_counted, try_card
+from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
+from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.files import digest
-from tsadbench.utils.issues import Issue
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
 _TEXTS = (".csv", ".txt", ".tsv")
 _ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
 _FEWEST_TEST_ROWS = 31  # the default protocol evaluates a test recording's rows after its first 30
-_TRAINING = re.compile(r"train|normal|healthy|baseline|nominal|good", re.IGNORECASE)
+_TRAINING = re.compile(r"(?i)train|normal|healthy|baseline|nominal|good")
 _TEST = re.compile(
-    r"test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler|defe[ck]t"
-    r"|(not?|non)[-_ ]?(normal|good|healthy|nominal)",
-    re.IGNORECASE,
+    r"(?i)test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"
+    r"|defe[ck]t|(not?|non)[-_ ]?(normal|good|healthy|nominal)"
 )
-_FAULT_FREE = re.compile(r"(fault|fail(ure)?|anomal(y|ies)|attack|error|leak)s?[-_ ]?free", re.IGNORECASE)
+_FAULT_FREE = re.compile(r"(?i)(fault|fail(ure)?|anomal(y|ies)|attack|error|leak)s?[-_ ]?free")
 _NORMAL = ("0", "normal", "ok", "none", "healthy", "good", "benign", "false", "no")
 _USUAL_LABELS = ("anomaly", "label", "is_anomaly", "attack", "fault")
-_START = re.compile(r"(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
-_END = re.compile(r"(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?", re.IGNORECASE)
+_START = re.compile(r"(?i)(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?")
+_END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?")
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
-_MOST_NAMED, _LEAST_REPEATED, _MOST_STATES, _SHOWN_ROWS, _SHOWN_SENSORS = 100, 5, 10, 3, 8
+_LEAST_REPEATED, _SHOWN_ROWS, _SHOWN_SENSORS = 5, 3, 8
 _UNSURE = "nothing speaks against it"
 _TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
 _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
@@ -55,7 +52,7 @@ class Draft:
     """A drafted card."""
 
     text: str  # its comments say which files are for what, and what a person must decide
-    problems: list[Issue]  # what is wrong with the card's files
+    problems: str  # what is wrong with the card's files
     rows: list[str]  # the first rows, as the card's reader reads them
     judged: bool  # whether detectors can be compared on it: it has test recordings with labels
 
@@ -65,41 +62,40 @@ def draft_card(folder: Path) -> Draft:
 
     A UsageError if there is no such folder, or no such file in it. A DataError if no file is a table of numbers.
     """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
     text = _Drafter(folder).card()
     with tempfile.TemporaryDirectory() as elsewhere:
         card = Path(elsewhere) / "card.toml"
         card.write_text(text, encoding="utf-8")
-        loaded, problems = try_card(card, folder)
-    if loaded is None:
-        return Draft(text, problems, [], judged=False)
+        try:
+            loaded = load_card(card, folder)
+        except DataError as error:
+            return Draft(text, str(error), [], judged=False)
     first = loaded.dataset.train[0]
     rows = [f"{first.id}: {'' if first.time is None else 'time, '}{first_of(first.sensors, _SHOWN_SENSORS)}"]
     for row, values in enumerate(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS]):
         time = [] if first.time is None else [iso_time(float(first.time[row]))]
         rows.append("  ".join([*time, *(f"{value:g}" for value in values)]))
-    return Draft(text, problems, rows, judged=not loaded.missing)
+    return Draft(text, "", rows, judged=not loaded.missing)
 
 
 class _Drafter:
     """Sorts the files of a folder by their names and contents: training, test, labels and leftovers."""
 
     def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
         self._folder = folder
         self._told: dict[tuple[str, str], list[str]] = {}  # names of files by what they are for, and why
         self._labels: dict[str, object] = {}  # the keys of [labels]
         self._ids = ""  # how test recordings are called, if files of labels are called so
-        self._looks = self._of_one_kind(self._labelled(self._read()))
+        self._looks = self._of_one_kind(self._labelled([*self._read()]))
         if not self._looks:
             raise DataError("\n  ".join([f"{folder}: no file is a table of numbers with a header", *self._reasons()]))
         values = {value: None for look in self._looks if look.labels is not None for value in look.labels.dropna()}
-        usual = [value for name in _NORMAL for value in values if value.lower() == name]
-        self._normal = next(iter([*usual, *values]), None)
+        normal = min(values, key=lambda one: [*_NORMAL, one.lower()].index(one.lower()), default=None)
         if len(values) > 1 and self._labels["kind"] != "intervals":
-            self._labels["anomalous"] = [value for value in values if value != self._normal]
-            self._labels["normal"] = [self._normal]
-        self._sort()
+            self._labels |= {"anomalous": [value for value in values if value != normal], "normal": [normal]}
+        self._sort({look.name: look.anomalous(normal) for look in self._looks})
 
     def _tell(self, role: str, reason: str, name: str) -> None:
         self._told.setdefault((role, reason), []).append(name)
@@ -107,16 +103,16 @@ class _Drafter:
     def _reasons(self) -> list[str]:
         return [f"{role:<8} {first_of(names, 5)}: {reason}" for (role, reason), names in self._told.items()]
 
-    def _read(self) -> list[Look]:
-        """Return a look at each file that can be read as a table."""
-        paths = {path.relative_to(self._folder).as_posix(): path for path in self._folder.rglob("*")}
+    def _read(self) -> Iterator[Look]:
+        """Yield a look at each file that can be read as a table."""
+        paths = {path.relative_to(self._folder).as_posix(): path for path in self._folder.rglob("*") if path.is_file()}
         forms = {}
         for name in sorted(paths, key=as_counted):
-            path, ending = paths[name], paths[name].suffix.lower()
-            if path.is_dir() or re.search(r"(^|/)\.|\.toml$", name):
+            ending = paths[name].suffix.lower()
+            if re.search(r"(^|/)\.|\.toml$", name):
                 continue
-            if ending in _ENDINGS and printable(name) == name and path.is_file():
-                forms[name] = sniffed(path) if ending in _TEXTS else FileFormat()
+            if ending in _ENDINGS and printable(name) == name:
+                forms[name] = sniffed(paths[name]) if ending in _TEXTS else FileFormat()
             else:
                 self._tell("left out", "no tables; save workbooks as CSV, unpack archives", name)
         if not forms:
@@ -124,25 +120,22 @@ class _Drafter:
         tables, issues = read_files({name: paths[name] for name in forms}, forms.__getitem__)
         for issue in {issue.file: issue for issue in reversed(issues)}.values():
             self._tell("left out", str(issue).partition(": ")[2], issue.file)
-        looks = []
         for name, arrays in tables.items():
-            widest = max((table.frame.shape[1] for table in arrays.values()), default=0)
-            wide = {array: table.frame for array, table in arrays.items() if table.frame.shape[1] == widest}
-            frame = next(iter(wide.values()), pd.DataFrame())
+            widest = max(table.shape[1] for table in arrays.values())
+            wide = {array: table for array, table in arrays.items() if table.shape[1] == widest}
+            frame = next(iter(wide.values())).reset_index(drop=True)
             if isinstance(frame.columns, pd.RangeIndex):
-                frame = frame.set_axis([f"x{number}" for number in range(1, widest + 1)], axis=1)
+                frame.columns = [f"x{number}" for number in range(1, widest + 1)]
             if frame.columns.has_duplicates:
                 self._tell("left out", "two of its columns have the same name", name)
             else:
-                looks.append(Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ()))
-        return looks
+                yield Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ())
 
     def _labelled(self, looks: list[Look]) -> list[Look]:
         """Give files the labels that a column, a list of intervals or other files hold; return them without these."""
         columns = [name for look in looks if look.those("sensor") for name in look.those("label")]
         if columns:
-            usual = {name: number for number, name in enumerate(_USUAL_LABELS)}
-            column = min(columns, key=lambda name: usual.get(name.lower(), len(usual)))
+            column = min(columns, key=lambda name: [*_USUAL_LABELS, name.lower()].index(name.lower()))
             self._labels = {"kind": "column", "column": column}
             for look in looks:
                 look.labels = label_texts(look.frame[column]) if column in look.frame else None
@@ -170,8 +163,7 @@ class _Drafter:
         if look is file or not called or len(values) != len(look.frame) or look.frame.shape[1] < 2:
             return False
         look.labels = values
-        # Not "{name}" in the file: two recordings of one name would share labels; as ids, the reader refuses them.
-        self._ids = "" if called == id_ else "file name"
+        self._ids = "" if called == id_ else "{name}"
         self._labels = {"kind": "file", "file": "{id}".join(file.name.rsplit(called, 1))}
         return True
 
@@ -201,7 +193,6 @@ class _Drafter:
 
     def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
         """Return the files with numbers that have all columns that most rows have, and of equal files the first."""
-        rows: Counter[frozenset[str]] = Counter()
         kept: dict[str, Look] = {}
         for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
             if not look.those("sensor") or len(look.frame) < 2:
@@ -209,19 +200,20 @@ class _Drafter:
                 self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
             elif (first := kept.setdefault(digest(look.path.read_bytes()), look)) is not look:
                 self._tell("left out", f"the same bytes as {first.name}", look.name)
-            else:
-                rows[frozenset(look.those("sensor", "time"))] += len(look.frame)
+        kinds = {look.name: frozenset(look.those("sensor", "time")) for look in kept.values()}
         # Of kinds whose columns others have as well, the one that lets most rows in.
-        fitting = {kind: sum(n for other, n in rows.items() if kind <= other) for kind in rows}
-        columns = max(fitting, key=lambda kind: (fitting[kind], len(kind)), default=frozenset[str]())
+        fitting = {
+            kind: (sum(len(look.frame) for look in kept.values() if kind <= kinds[look.name]), len(kind))
+            for kind in kinds.values()
+        }
+        columns = max(fitting, key=fitting.__getitem__, default=frozenset[str]())
         for look in kept.values():
             if lacking := sorted(columns.difference(look.frame)):
                 self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", look.name)
         return [look for look in looks if look in kept.values() and columns.issubset(look.frame)]
 
-    def _sort(self) -> None:
+    def _sort(self, anomalous: dict[str, BoolArray]) -> None:
         """Sort the files into training and test; one whose name says test never trains as a whole."""
-        anomalous = {look.name: look.anomalous(self._normal) for look in self._looks}
         for look in self._looks:
             plain = _FAULT_FREE.sub("normal", look.name)
             if _TEST.search(plain):
@@ -249,14 +241,9 @@ class _Drafter:
         roles = {name: role for look in looks for name, role in look.roles.items() if role not in ("sensor", "time")}
         ignored = {name: role for name, role in roles.items() if name and name != label}
         shared = set.intersection(*(set(look.frame) for look in looks))
-        sensors = [name for name in first.those("sensor") if name in shared and name not in ignored]
-        texts: dict[str, dict[str, None]] = {}
-        for name, own in ((name, own) for look in looks for name, own in look.texts.items()):
-            texts.setdefault(name, {}).update(dict.fromkeys(own))
         forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
         missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
-        plain = unicodedata.normalize("NFKD", self._folder.resolve().name).encode("ascii", "ignore").decode()
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._folder.resolve().name).strip("-._")
         return _ENVIRONMENT.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
             looks=looks,
             told=self._reasons(),
@@ -269,7 +256,7 @@ class _Drafter:
             ids=self._ids,
             unlabelled=all(look.labels is None for look in looks),
             unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
-            sensors=sensors if len(sensors) <= _MOST_NAMED else ["*"],
+            sensors=[name for name in first.those("sensor") if name in shared and name not in ignored],
             ignored=ignored,
             lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
             labels=self._labels,
@@ -277,8 +264,6 @@ class _Drafter:
             n_missing=sum(missing),
             cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
             fewest=_FEWEST_TEST_ROWS,
-            texts=texts,
-            most_states=_MOST_STATES,
         )
 
     def _long(self) -> tuple[str, str, str] | None:

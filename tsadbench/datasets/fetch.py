@@ -109,13 +109,14 @@ def find_or_download(source: Source, directory: Path | None) -> Path:
     A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded.
     """
     name, folder = source.name, place(source.name, directory)
-    if directory is None and not os.environ.get(VARIABLE) and source.missing(folder):
+    missing = source.missing(folder)
+    if missing and directory is None and not os.environ.get(VARIABLE):
         try:
             download(source, folder)
         except DataError as error:
             above = f"--data DIR or {VARIABLE}=DIR names a folder that holds {name}/"
             raise DataNotFoundError(f"{name}: {error}; {above}") from error
-    if missing := source.missing(find(name, directory)):
+    elif missing and find(name, directory):
         found = f"{len(missing)} of {len(source.sha256)} files are missing in {folder}: {first_of(missing)}"
         raise DataNotFoundError(f"{name}: {found}; {how_to_get(name, folder)}")
     return folder

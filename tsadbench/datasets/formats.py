@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 from pathlib import Path
@@ -30,7 +29,6 @@ MISSING = frozenset(
         "NULL", "NaN", "None", "n/a", "nan", "null",
     )
 )  # fmt: skip
-BLANK_LINE = "the line is empty, but others follow; remove it"
 SEARCHED_LINES = 10
 _MOST_ISSUES = 1_000  # of one file
 # Numbers are read to the last bit: what pandas does by itself from version 3.1 on, where this option is deprecated.
@@ -38,33 +36,24 @@ _EXACTLY: Literal["round_trip"] | None = "round_trip" if Version(pd.__version__)
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
-@dataclass(slots=True, eq=False)
-class Table:
-    """The columns of a file, or of one array in it."""
+def placed(frame: pd.DataFrame, name: str, first: int = 0) -> pd.DataFrame:
+    """Return a frame whose index says where messages find its rows: the file, and the line, counted from 1.
 
-    name: str  # what messages call it
-    frame: pd.DataFrame  # with names of columns, unless the array has none (`RangeIndex`)
-    # The lines of the columns' names and of the first row, counted from 1; None if the file has no lines.
-    header_line: int | None = None
-    first_line: int | None = None
-
-    @property
-    def places(self) -> pd.MultiIndex:
-        """Where messages find each row: the file and the line, or the row, counted from 0, of a file without lines."""
-        first = self.first_line or 0
-        numbers = range(first, first + len(self.frame))
-        return pd.MultiIndex.from_product([[self.name], numbers], names=[None, "line" if first else "row"])
+    In a file without lines (``first`` is 0) they are found by the row, counted from 0.
+    """
+    numbers = range(first, first + len(frame))
+    frame.index = pd.MultiIndex.from_product([[name], numbers], names=[None, "line" if first else "row"])
+    frame.attrs = {"name": name}  # "header": the line with the columns' names
+    return frame
 
 
-def row_issues(places: pd.MultiIndex, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
+def row_issues(places: pd.Index, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
     """Yield what is wrong with the first rows, the last of which stands for all others; each may have its own text."""
     for number, row in enumerate(rows[:SHOWN].tolist()):
         (file, line), count = places[row], 1 if number < SHOWN - 1 else len(rows) - SHOWN + 1
-        fault = text if isinstance(text, str) else text[number]
-        if places.names[1] == "line":
-            yield Issue(str(file), fault, int(str(line)), None, count)
-        else:
-            yield Issue(str(file), f"{fault} (row {line}, counted from 0)", None, None, count)
+        fault, is_line = text if isinstance(text, str) else text[number], places.names[1] == "line"
+        fault += "" if is_line else f" (row {line}, counted from 0)"
+        yield Issue(str(file), fault, int(str(line)) if is_line else None, None, count)
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -80,31 +69,34 @@ def states_of(form: FileFormat, sensor: str) -> dict[str, float]:
 
 def read_files(
     files: Mapping[str, Path], form: Callable[[str], FileFormat], **wanted: Sequence[str]
-) -> tuple[dict[str, dict[str, Table]], list[Issue]]:
+) -> tuple[dict[str, dict[str, pd.DataFrame]], list[Issue]]:
     """Read files, given by the names that messages call them; ``form`` returns the format of each.
 
     Returns the tables of each file that can be read, by the names of its arrays ("" for a file that is one table), and
-    what is wrong with the others. ``wanted`` are arguments of `_read_csv`.
+    what is wrong with the others. Their index is that of `placed`; the columns of arrays without names are a
+    `RangeIndex`. ``wanted`` are arguments of `_read_csv`.
     """
-    tables, issues = dict[str, dict[str, Table]](), list[Issue]()
+    tables, issues = dict[str, dict[str, pd.DataFrame]](), list[Issue]()
     arrays = read_arrays([path for path in files.values() if path.suffix.lower() in ARRAYS])
     for name, path in files.items():
-        found = arrays.get(path)
+        found = arrays.get(path, {})
         try:
             if isinstance(found, str):
-                issues.append(Issue(name, f"cannot be read: {found}"))
-            elif found is not None:
-                called = {array: f"{name}, variable {array}" if len(found) > 1 else name for array in found}
-                tables[name] = {array: Table(called[array], frame) for array, frame in found.items()}
-            elif path.suffix.lower() in PARQUET:
+                raise ValueError(found)
+            if path.suffix.lower() in PARQUET:
                 with extra("reading Parquet files", "parquet"):
                     import pyarrow.parquet
-                frame = pyarrow.parquet.read_table(path, use_threads=False).to_pandas()
-                tables[name] = {"": Table(name, frame.set_axis(names_of(map(str, frame.columns), form(name)), axis=1))}
-            elif table := _read_csv(path, name, form(name), issues, **wanted):
-                tables[name] = {"": table}
+                table = pyarrow.parquet.read_table(path, use_threads=False).to_pandas()
+                table.columns = names_of(map(str, table.columns), form(name))
+                found = {"": table}
+            elif path not in arrays and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:
+                tables[name] = {"": lines}
         except (OSError, ValueError) as error:
             issues.append(Issue(name, f"cannot be read: {one_line(str(error), 200)}"))
+            continue
+        if found:
+            called = {array: f"{name}, variable {array}" if len(found) > 1 else name for array in found}
+            tables[name] = {array: placed(frame, called[array]) for array, frame in found.items()}
     return tables, issues
 
 
@@ -118,47 +110,56 @@ def _read_csv(
     sensors: Sequence[str] = (),
     values: Sequence[str] = (),
     texts: Sequence[str] = (),
-) -> Table | None:
+) -> pd.DataFrame | None:
     """Return the table in a CSV file; None after an issue if its lines are no table.
 
     A header is searched for by the ``needed`` columns and the patterns ``sensors``. If the first line holds nothing but
     ``values``, the file has no header. Columns ``texts`` hold texts even where they look like numbers. Columns that the
     format calls unused are left out, unless they are needed or texts.
     """
-    before, separator = len(issues), form.separator
-    with path.open(encoding=codec(form.encoding), errors="surrogateescape", newline=None) as file:
-        lines = _decoded(file, name, form, issues)
+    before, separator, encoding = len(issues), form.separator, codec(form.encoding)
+    # All lines are counted and checked, because pandas silently pads truncated lines.
+    with path.open(encoding=encoding, errors="surrogateescape", newline=None) as file:
+        lines = enumerate(file, start=1)
         head = list(islice(lines, SEARCHED_LINES if form.header_line == "search" else form.header_line))
         named = [(number, names_of(split(line.rstrip("\n"), separator), form)) for number, line in head]
         header, names = next((one for one in named if is_header(*one, form, needed, sensors)), (0, []))
         if values and named and set(named[0][1]) <= set(values):
             header, names = 0, [""] * len(named[0][1])
-        elif fault := other_separator(names, form) if names else f"no names of columns; set header_line ({len(head)})":
-            issues.append(Issue(name, fault, header or 1))
+        elif not names:
+            issues.append(Issue(name, f"no names of columns; set header_line ({len(head)})", 1))
+        elif len(names) == 1 and re.search(r"[,;\t|]", names[0]):
+            fault = f"expected cells separated by {separator!r}, found {names[0][:80]!r}; set separator"
+            issues.append(Issue(name, fault, header))
         first = header + 1 + (form.units_line and header > 0)
         last = first - 1
-        # All lines are counted and checked, because pandas silently pads truncated lines.
-        for number, line in islice(chain(head, lines), last, None) if len(issues) == before else ():
-            if is_blank(line, separator):  # at the end, empty lines are no fault
+        for number, line in chain(head, lines) if len(issues) == before else ():
+            if not line.isascii() and (byte := _UNDECODED.search(line)):
+                fault = f"not {form.encoding}: found the byte 0x{ord(byte[0]) - 0xDC00:02x}"
+                issues.append(Issue(name, f"{fault}; set encoding (often cp1252), or convert the file", number))
+                break
+            if number < first or not line.strip(f"{separator} \t\r\n"):  # at the end, empty lines are no fault
                 continue
-            issues += [Issue(name, BLANK_LINE, empty, kind="empty") for empty in range(last + 1, number)]
+            if number > last + 1:
+                fault = "the line is empty, but others follow; remove it"
+                issues.append(Issue(name, fault, last + 1, count=number - last - 1))
             cells = line.count(separator) + 1 if '"' not in line else len(split(line.rstrip("\n"), separator))
             if cells != len(names):
-                issues.append(Issue(name, cells_fault(len(names), cells, separator), number, kind="cells"))
+                fault = f"expected {len(names)} cells separated by {separator!r}, found {cells}; correct the line"
+                issues.append(Issue(name, fault, number, kind="cells"))
             if len(issues) > before + _MOST_ISSUES:  # a long file of another form must not fill the memory
                 break
             last = number
     if len(issues) > before:
         return None
-    used = {*needed, *texts}
-    kept = {i: text for i, text in enumerate(names) if text in used or not matches(text, form.unused)}
-    as_texts = {column for column, text in kept.items() if text in texts or _holds_texts(form, text)}
-    absent: dict[Any, list[str]] = {one: [*MISSING, *form.missing] for one in kept if one not in as_texts}
+    kept = {i: one for i, one in enumerate(names) if one in (*needed, *texts) or not matches(one, form.unused)}
+    as_texts = [i for i, one in kept.items() if one in texts or _holds_texts(form, one)]
+    absent: dict[Any, list[str]] = {i: [*MISSING, *form.missing] for i in kept if i not in as_texts}
     frame: pd.DataFrame = pd.read_csv(
         path,
         sep=separator,
         decimal=form.decimal,
-        encoding=codec(form.encoding),
+        encoding=encoding,
         header=None,
         names=range(len(names)),
         usecols=list(kept),
@@ -172,16 +173,10 @@ def _read_csv(
         skiprows=first - 1,
         nrows=last - first + 1,
     )
-    return Table(name, frame.set_axis(list(kept.values()), axis=1), header, first)
-
-
-def _decoded(file: Iterable[str], name: str, form: FileFormat, issues: list[Issue]) -> Iterator[tuple[int, str]]:
-    """Yield numbered lines, up to one that is not written in the encoding."""
-    for number, line in enumerate(file, start=1):
-        if not line.isascii() and (byte := _UNDECODED.search(line)):
-            issues.append(Issue(name, encoding_fault(form.encoding, ord(byte[0]) - 0xDC00), number))
-            return
-        yield number, line
+    frame.columns = list(kept.values())
+    frame = placed(frame, name, first)
+    frame.attrs["header"] = header
+    return frame
 
 
 def _holds_texts(form: FileFormat, column: str) -> bool:
@@ -201,23 +196,6 @@ def is_header(
     return set(needed) <= set(names) and all(any(matches(one, [pattern]) for one in names) for pattern in sensors)
 
 
-def is_blank(line: str, separator: str) -> bool:
-    """Whether a line has no cell with content."""
-    return not line.strip(f"{separator} \t\r\n")
-
-
-def other_separator(names: Sequence[str], form: FileFormat) -> str:
-    """Return the message for a header whose only name holds other separators; else an empty text."""
-    if len(names) > 1 or not re.search(r"[,;\t|]", "".join(names)):
-        return ""
-    return f"expected cells separated by {form.separator!r}, found {names[0][:80]!r}; set separator"
-
-
-def cells_fault(expected: int, found: int, separator: str) -> str:
-    """Return the message for a line with too few or too many cells."""
-    return f"expected {expected} cells separated by {separator!r}, found {found}; correct the line"
-
-
 def split(line: str, separator: str) -> list[str]:
     """Return a line's cells; a quoted cell may hold the separator."""
     try:
@@ -234,11 +212,6 @@ def names_of(cells: Iterable[str], form: FileFormat) -> list[str]:
 def codec(encoding: str) -> str:
     """Return the codec of an encoding; for UTF-8, the one that drops the byte order mark that spreadsheets write."""
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-
-
-def encoding_fault(encoding: str, byte: int) -> str:
-    """Return the message for a byte that the encoding does not allow."""
-    return f"not {encoding}: found the byte 0x{byte:02x}; set encoding (often cp1252), or convert the file"
 
 
 def numbers_of(
@@ -262,13 +235,6 @@ def numbers_of(
     codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna()
     absent = absent | np.isin(numbers, codes)  # -999 and -999.0 alike
     return np.where(absent, np.nan, numbers), ~np.isfinite(numbers) & ~absent
-
-
-def number_fault(cell: object, states: Mapping[str, float] | None = None) -> str:
-    """Return the message for a cell that holds no finite number."""
-    declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
-    advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
-    return f"expected a finite number{declared}, found {str(cell).strip()[:40]!r}; {advice}"
 
 
 def header_fault(names: Sequence[str], needed: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -16,15 +16,15 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.datasets import card as cards
 from tsadbench.datasets import formats, times
-from tsadbench.datasets.formats import Table, matches, row_issues
-from tsadbench.datasets.labels import Intervals, labels_of_cells, read_labels
+from tsadbench.datasets.formats import matches, row_issues
+from tsadbench.datasets.labels import label_rows, labels_of_cells, read_events, read_labels, unused_events
 from tsadbench.errors import DataError, UsageError
-from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
+from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
 from tsadbench.utils.files import read_text
 from tsadbench.utils.issues import SHOWN, Issue, raise_if_any
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
-from tsadbench.utils.text import printable
+from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import line_of
 
 # What columns with labels are called.
@@ -37,21 +37,13 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
     A DataError if anything is wrong with the card or its files; the message lists all of it.
     """
-    loaded, issues = try_card(path, path.parent if folder is None else folder)
+    card, text, issues = cards.read_card(path)
+    reader = CardReader(card, text, path, folder or path.parent) if card else None
+    loaded = reader.read() if reader else None
+    issues += reader.issues if reader else []
     raise_if_any(f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}", issues)
     assert loaded is not None
     return loaded
-
-
-def try_card(path: Path, folder: Path) -> tuple[LabelledDataset | None, list[Issue]]:
-    """Return the data set of a card whose files lie in a folder, None if anything is wrong; and what is wrong."""
-    card, text, issues = cards.read_card(path)
-    if card is None:
-        return None, issues
-    reader = CardReader(card, text, path, folder)
-    loaded = reader.read()
-    issues += reader.issues
-    return (None if issues else loaded), issues
 
 
 @dataclass(slots=True, eq=False)
@@ -60,10 +52,10 @@ class Run:
 
     id: str
     part: cards.Part  # the last of those that name it
-    tables: Sequence[Table]  # hold its rows until `values` does
+    frames: Sequence[pd.DataFrame]  # hold its rows until `values` does
     roles: dict[str, int] = field(default_factory=dict)  # the parts that name it, each with its place there
     names: tuple[str, ...] = ()  # what patterns may call it
-    places: pd.MultiIndex = field(default_factory=lambda: pd.MultiIndex.from_arrays([[], []]))  # of its rows in files
+    places: pd.Index = field(default_factory=lambda: pd.Index([]))  # of its rows, as in `formats.placed`
     values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # [n_rows, n_sensors], NaN if missing
     time: FloatArray | None = None
     labels: BoolArray | None = None
@@ -73,11 +65,6 @@ class Run:
     def trains(self) -> bool:
         """Whether training alone takes rows of it."""
         return [*self.roles] == ["train"]
-
-    @property
-    def before_event(self) -> bool:
-        """Whether the rows before its first event train."""
-        return len(self.roles) > 1 or self.part.before_event
 
     def is_called(self, *patterns: str) -> bool:
         """Whether one of its names fits one of the patterns."""
@@ -110,31 +97,38 @@ class CardReader:
         self._card, self._text, self._path, self._folder = card, text, path, folder
         self._sensors: tuple[str, ...] = ()
         self._notes: list[str] = []
+        self._n_filled = 0  # missing values
         self._read: list[Path] = []  # files of the data folder
 
     def read(self) -> LabelledDataset | None:
         """Return the data set, or None after an issue."""
         card, runs = self._card, self._runs()
-        self._choose_sensors(runs)
+        self._choose_sensors([frame for run in runs for frame in run.frames])
         if not self._sensors:
             return None
-        intervals = self._intervals()
+        labels, events = card.labels, None
+        if isinstance(labels, cards.LabelIntervals):
+            own, theirs = (self._beside(labels.file, folder) for folder in (self._path.parent, self._folder))
+            self._read += [theirs] if theirs else []
+            if file := own or theirs:
+                events = read_events(card, labels, file, self._sensors, self.issues)
+            else:
+                self._report("there is no such file beside the card, or in the data folder", labels.file)
         for done, run in enumerate(runs):
             progress(done, len(runs), run.id)
-            self._read_rows(run, intervals)
-        if intervals is not None:
-            if not self.issues:
-                self._notes += filter(None, [intervals.note([run.id for run in runs])])
-            self.issues += intervals.issues
-        runs = [run for run in runs if len(run.values)]
-        self._fill_gaps(runs)
-        runs = self._divided(runs)
+            self._read_rows(run, events)
+        if events is not None and not self.issues:
+            self._notes += unused_events(events, [run.id for run in runs], self.issues)
+        if self._n_filled and not self.issues:
+            share = self._n_filled / sum(run.values.size for run in runs)
+            self._notes.append(f"{self._n_filled} missing values ({share:.2%}) are filled with the sensor's last value")
+        runs = self._divided([run for run in runs if len(run.values)])
         description, prior = self._described()
         if self.issues:
             return None
         sessions, entities = (self._groups(table, runs) for table in ("sessions", "entities"))
         test = [run for run in runs if not run.trains]
-        splits = {"overall": tuple(run.id for run in test)} if card.test or card.single else {}
+        splits = {"overall": tuple(run.id for run in test)} if card.test else {}
         splits |= {name: tuple(run.id for run in test if run.is_called(*of)) for name, of in card.splits.items()}
         recordings = {False: list[Recording](), True: list[Recording]()}
         for run in runs:
@@ -166,9 +160,9 @@ class CardReader:
 
     def _runs(self) -> list[Run]:
         """Return the recordings of all parts, those of training first."""
-        card, runs = self._card, dict[tuple[int, ...], Run]()
-        names = {role: self._find(part.files) for role, part in card.parts}
-        forms = {name: card.file_format(part) for role, part in card.parts for name in names[role]}
+        card, runs = self._card, dict[tuple[str, ...], Run]()
+        names = {role: self._find(part.files) for role, part in card.parts.items()}
+        forms = {name: card.file_format(part) for role, part in card.parts.items() for name in names[role]}
         self._read += [self._folder / name for name in forms]
         tables, issues = formats.read_files(
             {name: self._folder / name for name in forms},
@@ -178,15 +172,15 @@ class CardReader:
             texts=[card.labels.column] if isinstance(card.labels, cards.LabelColumn) else [],
         )
         self.issues += issues
-        for role, part in card.parts:
-            found: dict[tuple[str, ...], tuple[str, list[Table]]] = {}
+        for role, part in card.parts.items():
+            found: dict[tuple[str, ...], tuple[str, list[pd.DataFrame]]] = {}
             for name in names[role]:
-                for key, id_, table in self._picked(role, part, name, tables.get(name, {})):
-                    found.setdefault(key, (id_, []))[1].append(table)
+                for key, id_, frame in self._picked(role, part, name, tables.get(name, {})):
+                    found.setdefault(key, (id_, []))[1].append(frame)
             for place, (id_, own) in enumerate(found.values()):
-                run = runs.setdefault(tuple(map(id, own)), Run(id_, part, own))
-                if run.roles and not run.before_event:
-                    self._report("it is a training file and a test file; take it out of one of them", own[0].name)
+                run = runs.setdefault(tuple(frame.attrs["name"] for frame in own), Run(id_, part, own))
+                if run.roles and card.train.rows == "all":
+                    self._report("it is a training file and a test file; keep it in one", own[0].attrs["name"])
                 run.roles[role], run.id, run.part = place, id_, part
         return list(runs.values())
 
@@ -208,8 +202,8 @@ class CardReader:
         return files
 
     def _picked(
-        self, role: str, part: cards.Part, name: str, arrays: Mapping[str, Table]
-    ) -> Iterator[tuple[tuple[str, ...], str, Table]]:
+        self, role: str, part: cards.Part, name: str, arrays: dict[str, pd.DataFrame]
+    ) -> Iterator[tuple[tuple[str, ...], str, pd.DataFrame]]:
         """Yield the tables of a file that a part takes, each with the key and the id of its recording."""
         columns, path = self._card.columns, PurePosixPath(name)
         picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
@@ -222,29 +216,31 @@ class CardReader:
         if part.join and not joined:
             self._report(f"{role}.join: its first group is not found in {name!r}; correct either")
             return
-        for array, table in ((array, arrays[array]) for array in picked):
-            n_columns = table.frame.shape[1]
-            if isinstance(table.frame.columns, pd.RangeIndex):  # an array without names
-                called = [columns.names] * n_columns if isinstance(columns.names, str) else columns.names or []
-                given = [one.replace(cards.NUMBER, str(number)) for number, one in enumerate(called, start=1)]
-                if len(given) > n_columns or (len(given) < n_columns and columns.extra_columns == "error"):
-                    self._report(f"expected {len(given)} columns (columns.names), found {n_columns}", table.name)
-                    given = []
-                table.frame = table.frame.iloc[:, : len(given)].set_axis(given, axis=1)
-            id_ = path.stem if part.ids == "file name" else str(path.with_suffix(""))
+        for array in picked:
+            frame, given = arrays[array], columns.names or []
+            if isinstance(frame.columns, pd.RangeIndex):  # an array without names
+                if not isinstance(given, str) and len(given) == len(frame) != frame.shape[1]:  # a sensor a row
+                    frame = arrays[array] = formats.placed(pd.DataFrame(frame.to_numpy().T), frame.attrs["name"])
+                found = frame.shape[1]
+                if isinstance(given, str):
+                    given = [given.replace(cards.NUMBER, str(number)) for number in range(1, found + 1)]
+                if len(given) != found:
+                    self._report(f"expected {len(given)} columns (columns.names), found {found}", frame.attrs["name"])
+                frame.columns = given if len(given) == found else [""] * found
+            id_ = part.ids.replace("{path}", str(path.with_suffix(""))).replace("{name}", path.stem)
             id_ = joined or (array if part.variables and array else id_)
-            yield (id_,) if joined else (name, array), id_, table
+            yield (id_,) if joined else (name, array), id_, frame
 
-    def _choose_sensors(self, runs: Sequence[Run]) -> None:
+    def _choose_sensors(self, frames: Sequence[pd.DataFrame]) -> None:
         """Choose the sensors from the columns' names; the first file's header decides, and its order."""
         columns, labels, long = self._card.columns, self._card.labels, self._card.long
-        headers = [[*table.frame.columns] for run in runs for table in run.tables]
+        headers = [[*frame.columns] for frame in frames]
         if long is not None:  # of a long table, the sensors' names
-            named = [table.frame.get(long.name, pd.Series()) for run in runs for table in run.tables]
+            named = [frame.get(long.name, pd.Series(dtype=object)) for frame in frames]
             headers = [[*names.astype(str).str.strip().unique()] for names in named]
         if not headers:
             return
-        everywhere, first = dict.fromkeys(name for header in headers for name in header), runs[0].tables[0].name
+        everywhere, first = dict.fromkeys(name for header in headers for name in header), frames[0].attrs["name"]
         used = ["", *cards.listed(columns.time), *([labels.column] if isinstance(labels, cards.LabelColumn) else [])]
         free = [name for name in headers[0] if name not in used and not matches(name, columns.ignore)]
         free += [name for name in columns.sensors if name in everywhere and name not in used]
@@ -260,31 +256,29 @@ class CardReader:
                 text = f"columns.sensors: no column is called {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
                 self._report(text, line=line_of(self._text, ("columns", "sensors")))
 
-    def _read_rows(self, run: Run, intervals: Intervals | None) -> None:
+    def _read_rows(self, run: Run, events: pd.DataFrame | None) -> None:
         """Read the rows of a recording; it has none if its columns or times are wrong."""
         columns, labels, long, grid = self._card.columns, self._card.labels, self._card.long, self._card.resample
         label = labels.column if isinstance(labels, cards.LabelColumn) else ""
         needed = dict.fromkeys(cards.listed(columns.time), "time column")
         needed |= dict.fromkeys(long.model_dump().values() if long else self._sensors, "column")
-        if label and (not run.trains or run.before_event or label in run.tables[0].frame):
+        if label and (self._needs_labels(run) or label in run.frames[0]):
             needed[label] = "label column"
-        faults = [formats.header_fault(list(table.frame.columns), needed) for table in run.tables]
-        if not any(faults) and not any(len(table.frame) for table in run.tables):
-            faults = ["it has no rows"]
-        for table, fault in zip(run.tables, faults, strict=False):
-            if fault:
-                self._report(fault, table.name, table.header_line)
-        if any(faults):
+        before = len(self.issues)
+        for frame in run.frames:
+            if fault := formats.header_fault([*frame.columns], needed):
+                self._report(fault, frame.attrs["name"], frame.attrs.get("header"))
+        if len(self.issues) == before and not any(map(len, run.frames)):
+            self._report("it has no rows", run.frames[0].attrs["name"])
+        if len(self.issues) > before:
             return
-        first, *others = run.tables
-        frame = pd.concat([table.frame for table in run.tables], ignore_index=True) if others else first.frame
-        places = run.places = first.places.append([table.places for table in others])
-        run.tables = ()  # so that its rows are in memory once
-        time = self._times(frame, places)
+        frame = pd.concat(run.frames) if run.frames[1:] else run.frames[0]
+        run.frames, run.places = (), frame.index  # so that its rows are in memory once
+        time = self._times(frame)
         if time is None and columns.time:
             return
         if isinstance(labels, cards.LabelColumn) and label in needed:
-            run.labels = labels_of_cells(frame[label], labels, places, self.issues)
+            run.labels = labels_of_cells(frame[label], labels, self.issues)
         elif isinstance(labels, cards.LabelFile):
             self._read_label_file(run, labels, len(frame))
         bins = None
@@ -292,56 +286,70 @@ class CardReader:
             try:
                 bins = times.grid_rows(time, grid.every, held=long is not None and grid.by == "last")
             except ValueError as error:
-                self.issues += row_issues(places, np.array([np.argmax(np.diff(time)) + 1]), str(error))
+                self.issues += row_issues(frame.index, np.array([np.argmax(np.diff(time)) + 1]), str(error))
                 return
             rows = np.arange(bins[-1] + 1)
-            time, run.places = time[0] + rows * grid.every, places[np.searchsorted(bins, rows)]
+            time, run.places = time[0] + rows * grid.every, frame.index[np.searchsorted(bins, rows)]
             if run.labels is not None:  # a row is anomalous if any of its rows is; without any, as the last one before
                 groups = pd.Series(run.labels.astype(float)).groupby(bins)
                 held = groups.last().reindex(range(len(rows))).ffill()
                 run.labels = groups.max().reindex(held.index).fillna(held).to_numpy() > 0
-        run.time, run.values = time, self._values(run, frame, places, bins)
-        if intervals is not None:
-            run.labels, run.causes = intervals.label(run.id, len(run.values), time, grid.every if grid else 0.0)
+        run.time, run.values = time, self._values(run, frame, bins)
+        if events is not None and isinstance(labels, cards.LabelIntervals):
+            step = grid.every if grid else 0.0
+            run.labels, run.causes = label_rows(events, labels.unit, run.id, len(run.values), time, step)
 
-    def _times(self, frame: pd.DataFrame, places: pd.MultiIndex) -> FloatArray | None:
-        """Return the times by the first format that fits them all, None if there is none, or they run backwards."""
-        columns, failed = self._card.columns, -1
+    def _times(self, frame: pd.DataFrame) -> FloatArray | None:
+        """Return the times of the rows, None if there are none, or if one is wrong or runs backwards."""
+        columns = self._card.columns
         names, forms = cards.listed(columns.time), cards.listed(columns.time_format)
         if not names:
             return None if columns.period is None else np.arange(len(frame), dtype=np.float64) * columns.period
-        cells, text = times.joined([frame[name] for name in names]), f"column {', '.join(names)!r}: "
-        for form in forms:
-            time = times.time_in_seconds(cells, form)
-            wrong = np.flatnonzero(~np.isfinite(time))
-            if not len(wrong):
-                back = np.flatnonzero(np.diff(time) < 0) + 1
-                self.issues += row_issues(places, back, text + times.BACKWARDS)
-                return None if len(back) else time
-            failed = max(failed, int(wrong[0]))
-        self.issues += row_issues(places, np.array([failed]), text + times.time_fault(cells.iloc[failed], forms))
-        return None
+        cells, text, before = (
+            times.joined([frame[name] for name in names]),
+            f"column {', '.join(names)!r}: ",
+            len(self.issues),
+        )
+        time, _ = times.fitting_times(cells, forms)
+        wrong = np.flatnonzero(~np.isfinite(time))
+        texts = [text + times.time_fault(cell, forms) for cell in cells.iloc[wrong[:SHOWN]]]
+        self.issues += row_issues(frame.index, wrong, texts)
+        text += "the time lies before that of the row above; sort the rows by time (if a clock was set back, in UTC)"
+        self.issues += row_issues(frame.index, np.flatnonzero(np.diff(time) < 0) + 1, text)
+        return time if len(self.issues) == before else None
 
-    def _values(self, run: Run, frame: pd.DataFrame, places: pd.MultiIndex, bins: IntArray | None) -> FloatArray:
-        """Return the sensors' values [n_rows, n_sensors], on the grid if there is one."""
-        long, form = self._card.long, self._card.file_format(run.part)
+    def _values(self, run: Run, frame: pd.DataFrame, bins: IntArray | None) -> FloatArray:
+        """Return the sensors' values [n_rows, n_sensors], on the grid if there is one, with gaps filled if allowed."""
+        long, gaps, form = self._card.long, self._card.gaps, self._card.file_format(run.part)
         values = np.empty((len(run.places), len(self._sensors)))
         if long is not None:
-            names = frame[long.name].astype(str).str.strip()
+            names = frame[long.name].astype(str).str.strip().reset_index(drop=True)
             rows_of = names.groupby(names).indices
             fault = f"column {long.name!r}: expected a sensor's name, found none"
-            self.issues += row_issues(places, np.flatnonzero(names == ""), fault)
+            self.issues += row_issues(frame.index, np.flatnonzero(names == ""), fault)
         for i, sensor in enumerate(self._sensors):
             rows = np.asarray(rows_of.get(sensor, []), dtype=np.int64) if long else slice(None)
             cells, states = frame[long.value if long else sensor].iloc[rows], formats.states_of(form, sensor)
             numbers, wrong = formats.numbers_of(cells, form, states)
             if wrong.any():
                 bad, numbers = np.flatnonzero(wrong), np.where(wrong, 0.0, numbers)
-                faults = [formats.number_fault(cell, states) for cell in cells.iloc[bad[:SHOWN]]]
-                self.issues += row_issues(places[rows], bad, [f"column {sensor!r}: {fault}" for fault in faults])
+                declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
+                advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
+                found = [f"found {str(cell).strip()[:40]!r}; {advice}" for cell in cells.iloc[bad[:SHOWN]]]
+                text = f"column {sensor!r}: expected a finite number{declared}, "
+                self.issues += row_issues(cells.index, bad, [text + one for one in found])
             if bins is not None:
                 laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
                 numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
+            absent = np.isnan(numbers)
+            if absent.any() and not isinstance(gaps, cards.CutGaps):
+                advice = "set gaps.policy"
+                if isinstance(gaps, cards.FillGaps):
+                    numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
+                    advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
+                    self._n_filled += int(absent.sum())
+                text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
+                self.issues += row_issues(run.places, np.flatnonzero(np.isnan(numbers)), text)
             values[:, i] = numbers
         return values
 
@@ -349,32 +357,20 @@ class CardReader:
         name = labels.file.replace("{id}", run.id)
         path = self._beside(name, self._folder)
         if path is None:
-            if not run.trains or run.before_event:
+            if self._needs_labels(run):
                 self._report(f"there is no such file in {self._folder}; it holds the labels of {run.id!r}", name)
             return
         self._read.append(path)
-        table, _ = read_labels(self._card, labels, name, path, self.issues)
-        if table is None:
+        frame, _ = read_labels(self._card, labels, path, name, self.issues)
+        if frame is None:
             return
-        columns = [*map(str, table.frame.columns)]
-        column = labels.column or (columns[0] if len(columns) == 1 else "labels.column")
-        fault = formats.header_fault(columns, {column: "label column"})
-        if fault or len(table.frame) != n_rows:
-            self._report(fault or f"expected {n_rows} labels, one for each row, found {len(table.frame)}", name)
+        frame.columns = [*map(str, frame.columns)]
+        column = labels.column or (frame.columns[0] if frame.shape[1] == 1 else "labels.column")
+        fault = formats.header_fault([*frame.columns], {column: "label column"})
+        if fault or len(frame) != n_rows:
+            self._report(fault or f"expected {n_rows} labels, one for each row, found {len(frame)}", name)
         else:
-            cells = table.frame.iloc[:, columns.index(column)]
-            run.labels = labels_of_cells(cells, labels, table.places, self.issues)
-
-    def _intervals(self) -> Intervals | None:
-        labels = self._card.labels
-        if not isinstance(labels, cards.LabelIntervals):
-            return None
-        own, theirs = (self._beside(labels.file, folder) for folder in (self._path.parent, self._folder))
-        self._read += [theirs] if theirs else []
-        if path := own or theirs:
-            return Intervals(self._card, labels, path, self._sensors)
-        self._report("there is no such file beside the card, or in the data folder", labels.file)
-        return None
+            run.labels = labels_of_cells(frame[column], labels, self.issues)
 
     def _beside(self, name: str, folder: Path) -> Path | None:
         """Return a file that a card names, None if there is no such file below the folder."""
@@ -382,72 +378,53 @@ class CardReader:
         inside = ".." not in PurePosixPath(name).parts and path.resolve().is_relative_to(folder.resolve())
         return path if inside and path.is_file() else None
 
-    def _fill_gaps(self, runs: Sequence[Run]) -> None:
-        """Fill missing values or report them, as the card says."""
-        gaps, advice, filled = self._card.gaps, "set gaps.policy", 0
-        if isinstance(gaps, cards.FillGaps):
-            advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
-        for run in runs if not isinstance(gaps, cards.CutGaps) else ():
-            for sensor, values in zip(self._sensors, run.values.T, strict=True):
-                if not (n_missing := int(np.isnan(values).sum())):
-                    continue
-                if isinstance(gaps, cards.FillGaps):
-                    filled += n_missing
-                    values[:] = pd.Series(values).ffill(limit=gaps.at_most)
-                text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
-                self.issues += row_issues(run.places, np.flatnonzero(np.isnan(values)), text)
-        if filled:
-            share = filled / sum(run.values.size for run in runs)
-            self._notes.append(f"{filled} missing values ({share:.2%}) are filled with the sensor's last value")
-
     def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
-        parts = list[Run]()
+        whole, parts, at_least = list[Run](), list[Run](), getattr(self._card.gaps, "at_least", 1)
         for run in runs:
-            border, both = self._border(run), len(run.roles) > 1 or isinstance(run.part, cards.Single)
+            border, both = self._border(run), len(run.roles) > 1
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):
                 if start < stop and (role == "train" or not run.trains):
-                    parts.append(run.cut(start, stop, f"{run.id}/{role}" if both else run.id, role))
-        if isinstance(self._card.gaps, cards.CutGaps):
-            parts = self._without_gaps(parts, self._card.gaps.at_least)
+                    whole.append(run.cut(start, stop, f"{run.id}/{role}" if both else run.id, role))
+        for part in whole:  # the rows that lack a value cut it into pieces
+            complete = np.asarray(~np.isnan(part.values).any(axis=1))
+            pieces = [rows for rows in mask_runs(complete) if rows[1] - rows[0] >= at_least]
+            cut = [part.cut(*rows, f"{part.id}/{number}", *part.roles) for number, rows in enumerate(pieces, start=1)]
+            parts += [part] if complete.all() else cut
+        n_rows, n_kept = (sum(len(part.values) for part in some) for some in (whole, parts))
+        anomalous, kept = (
+            sum(int(part.labels.sum()) for part in some if part.labels is not None) for some in (whole, parts)
+        )
+        if n_kept < n_rows:
+            self._notes.append(
+                f"{n_rows - n_kept} rows ({1 - n_kept / n_rows:.2%}) with missing values, or in pieces of fewer than "
+                f"{at_least} rows, are left out, as its card says; {anomalous - kept} of them are anomalous"
+            )
         for part in parts:
             if part.trains and part.labels is not None:
                 text = f'this row of {part.id!r} trains, but is labelled anomalous; set rows = "before first event"'
                 self.issues += row_issues(part.places, np.flatnonzero(part.labels), text)
         return sorted(parts, key=lambda part: (not part.trains, part.roles.get("test", 0)))
 
+    def _needs_labels(self, run: Run) -> bool:
+        return not run.trains or self._card.train.rows == cards.BEFORE_FIRST_EVENT
+
     def _border(self, run: Run) -> int:
         """Return how many rows of a recording are for training."""
-        n_rows, part, name = len(run.values), run.part, str(run.places[0][0])
-        if run.before_event:
-            return int(np.argmax(run.labels)) if run.labels is not None and run.labels.any() else n_rows
-        if not isinstance(part, cards.Single):
+        n_rows, rows, name = len(run.values), self._card.train.rows, str(run.places[0][0])
+        if "train" not in run.roles or rows == "all":
             return n_rows if run.trains else 0
-        found = part.train_rows.search(name) if isinstance(part.train_rows, re.Pattern) else None
-        number = "".join(found.groups("")) if found else str(part.train_rows)
-        rows = int(number) if number.isdecimal() else 0
-        if not 0 < rows < n_rows:
-            self._report(f"train_rows: {number!r} makes {rows} training rows, but it has {n_rows}", name)
-        return min(rows, n_rows)
-
-    def _without_gaps(self, parts: Sequence[Run], at_least: int) -> list[Run]:
-        """Return what missing values leave of recordings: those without any, and their long stretches."""
-        kept = list[Run]()
-        for part in parts:
-            missing = np.isnan(part.values).any(axis=1)
-            ends = np.flatnonzero(np.diff(missing, prepend=True, append=True)).reshape(-1, 2).tolist()
-            long = [(start, stop) for start, stop in ends if stop - start >= at_least]
-            pieces = (part.cut(*one, f"{part.id}/{number}", *part.roles) for number, one in enumerate(long, start=1))
-            kept += pieces if missing.any() else [part]
-        n_rows, n_kept = (sum(len(part.values) for part in some) for some in (parts, kept))
-        labels = ([part.labels for part in some if part.labels is not None] for some in (parts, kept))
-        anomalous, left = (sum(int(rows.sum()) for rows in some) for some in labels)
-        if n_kept < n_rows:
-            self._notes.append(
-                f"{n_rows - n_kept} rows ({1 - n_kept / n_rows:.2%}) with missing values, or in pieces of fewer than "
-                f"{at_least} rows, are left out, as its card says; {anomalous - left} of them are anomalous"
-            )
-        return kept
+        if rows == cards.BEFORE_FIRST_EVENT:
+            if run.labels is not None and run.labels.any():
+                return int(np.argmax(run.labels))
+            self._notes.append(f"no event is found in {run.id!r}: all of its rows train")
+            return n_rows
+        found = rows.search(name) if isinstance(rows, re.Pattern) else None
+        number = "".join(found.groups("")) if found else str(rows)
+        border = int(number) if number.isdecimal() else 0
+        if not 0 < border < n_rows:
+            self._report(f"train.rows: {number!r} makes {border} training rows, but it has {n_rows}", name)
+        return min(border, n_rows)
 
     def _groups(self, table: str, runs: Sequence[Run]) -> dict[str, str]:
         """Return the session or entity that each recording belongs to."""
@@ -468,10 +445,10 @@ class CardReader:
 
     def _described(self) -> tuple[str, Prior | None]:
         """Return the description and the prior, which are files below the card's folder."""
-        description, prior = "", None
+        description, prior, beside = "", None, self._path.parent
         for key, name in self._card.model_dump(include={"description", "prior"}, exclude_none=True).items():
             try:
-                path = self._beside(name, self._path.parent) or self._path.parent / "no such file"
+                path = self._beside(name, beside) or beside / "no such file"
                 if key == "description":
                     description = read_text(path, _LONGEST_DESCRIPTION)
                 else:
@@ -483,12 +460,6 @@ class CardReader:
 
 
 def as_counted(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a key that sorts "2" before "10".
-
-    Examples
-    --------
-    >>> sorted(["d10.csv", "d2.csv"], key=as_counted)
-    ['d2.csv', 'd10.csv']
-    """
+    """Return a key that sorts "d2.csv" before "d10.csv"."""
     parts = re.findall(r"\d+|\D+", text)
     return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
 
 from tsadbench.utils.arrays import FloatArray, IntArray
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Nanoseconds since 1970 in 64 bits reach from 1677 to 2262; "-2" is a year to ISO 8601.
 _COUNTED = pd.Timestamp.min.tz_localize("UTC"), pd.Timestamp.max.tz_localize("UTC")
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
 # More rows than this, and so many times more than the file has, are a wrong time.
 _MOST_ROWS, _MOST_TIMES_MORE = 1_000_000, 1_000
-
-BACKWARDS = (
-    "the time lies before that of the row above; sort the rows by time (if a clock was set back, write times in UTC)"
-)
 
 
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
@@ -53,23 +47,26 @@ def joined(columns: Sequence[pd.Series]) -> pd.Series:
     return texts
 
 
+def fitting_times(cells: pd.Series, forms: Sequence[str]) -> tuple[FloatArray, str]:
+    """Return times [n_rows] in the format that fits most cells, with this format; errors as `time_in_seconds`."""
+    best, most = (np.empty(0), ""), -1
+    for form in forms:
+        seconds = time_in_seconds(cells, form)
+        if (n_read := int(np.isfinite(seconds).sum())) > most:
+            best, most = (seconds, form), n_read
+        if most == len(cells):
+            break
+    return best
+
+
 def time_fault(cell: object, forms: Sequence[str]) -> str:
     """Return the message for a cell that holds no time."""
     return f"expected a time written as {' or '.join(forms)}, found {str(cell)[:40]!r}; correct it, or set time_format"
 
 
 def iso_time(seconds: float) -> str:
-    """Return a time for people: ISO 8601 in UTC, or the number if the calendar has no such date.
-
-    Examples
-    --------
-    >>> iso_time(60.0), iso_time(0.25), iso_time(1e300)
-    ('1970-01-01T00:01:00', '1970-01-01T00:00:00.250000', '1e+300')
-    """
-    try:
-        return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
-    except OverflowError:
-        return repr(seconds)
+    """Return a time for people: ISO 8601 in UTC; "NaT" beyond the years 1677 to 2262."""
+    return str(pd.to_datetime([seconds], unit="s", errors="coerce").round("us")[0]).replace(" ", "T")
 
 
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:

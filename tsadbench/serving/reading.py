@@ -17,7 +17,7 @@ from tsadbench.datasets import formats
 from tsadbench.datasets.boxed import ARRAYS
 from tsadbench.datasets.card import Card, WrittenAs
 from tsadbench.datasets.reader import CardReader
-from tsadbench.datasets.times import joined, time_in_seconds
+from tsadbench.datasets.times import fitting_times, joined
 from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.model import ModelCard
 from tsadbench.utils.arrays import FloatArray, IntArray
@@ -111,7 +111,7 @@ class RowReader:
         arrays, sensors = tables[str(path)], list(self._card.sensors)
         if len(arrays) != 1:
             raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; write one to a file alone")
-        frame = next(iter(arrays.values())).frame
+        frame = next(iter(arrays.values()))
         if isinstance(frame.columns, pd.RangeIndex) and frame.shape[1] == len(sensors):
             frame = frame.set_axis(sensors, axis=1)  # in the model's order
         self._match([*map(str, frame.columns)])
@@ -157,9 +157,7 @@ class RowReader:
     def _seconds(self, frame: pd.DataFrame, faults: dict[int, str]) -> FloatArray:
         """Return times in the format that fits most rows; the first rows with times decide for all that follow."""
         cells = joined([frame[name] for name in self._form.time])
-        read = {form: time_in_seconds(cells, form) for form in self._time_forms}
-        best = max(read, key=lambda form: np.count_nonzero(np.isfinite(read[form])))
-        seconds = read[best]
+        seconds, best = fitting_times(cells, self._time_forms)
         if np.isfinite(seconds).any():
             self._time_forms = (best,)
         for row in np.flatnonzero(~np.isfinite(seconds)).tolist():

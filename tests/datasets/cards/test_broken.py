@@ -42,7 +42,6 @@ CELLS = {
     "a label that is not declared": ("8.5,1", "8.5,2", 3, "y"),
     "no label": ("8.5,1", "8.5,", 3, "y"),
     "no time": ("2024-05-01 12:00:01", "noon", 3, "t"),
-    "a day that does not exist": ("2024-05-01 12:00:01", "2024-02-30 12:00:01", 3, "t"),
     "a time before that of the row above": ("2024-05-01 12:00:01", "2024-05-01 11:00:01", 3, "t"),
     "a NUL": ("7,8.5", "7,8\0.5", 3, ""),
     "a column twice": ("t,a,b,y", "t,b,b,y", 1, "b"),
@@ -143,10 +142,10 @@ FILE = {
         CARD.replace('["r.csv"]', '["r*.csv"]\njoin = "(r)\\\\d"'), {"r.csv": "", "r1.csv": RUN, "r2.csv": RUN}, "r"
     ),
     "more training rows than rows": (
-        HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = 9\n' + COLUMNS, {}, "r.csv", "9"
+        HEAD + '[train]\nfiles = ["r.csv"]\nrows = 9\n[test]\nfiles = ["r.csv"]\n' + COLUMNS, {}, "r.csv", "9"
     ),
     "no number in the file's name": (
-        HEAD + '[single]\nfiles = ["r.csv"]\ntrain_rows = "tr_([0-9]+)"\n' + COLUMNS, {}, "r.csv"
+        HEAD + '[train]\nfiles = ["r.csv"]\nrows = "tr_([0-9]+)"\n' + COLUMNS, {}, "r.csv"
     ),
     "a prior of other sensors": (
         CARD.replace("[train]", 'prior = "p.json"\n[train]'), {"p.json": '[{"source": "a", "target": "x"}]'}, "x"
@@ -218,7 +217,7 @@ IN_CARD = {
     "a value of both kinds": (CARD.replace("[columns]", "normal = [1]\n[columns]"), None, "1"),
     "a split that always is": (CARD + '[splits]\noverall = ["r"]\n', None, "overall"),
     "a split of nobody": (CARD + '[splits]\nlate = ["x"]\n', None, "'late'"),
-    "two ways to divide": (CARD.replace("[test]", "[single]\ntrain_rows = 1"), None, "[single]"),
+    "no training files": (CARD.replace('[train]\nfiles = ["n.csv"]\n', ""), None, "train"),
     "an event without labels": (
         HEAD + PARTS.replace("[test]", 'rows = "before first event"\n[test]') + UNLABELLED, None, "labels"
     ),

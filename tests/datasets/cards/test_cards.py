@@ -241,19 +241,16 @@ CASES = {
         times={"n": [*range(5)], "g/1": [7, 8, 9]},
         note="3",
     ),
-    "single, a number of rows": Case(
-        '[single]\nfiles = ["s.csv"]\ntrain_rows = 2\n' + SINGLE_CARD, {"s.csv": SINGLE}, **DIVIDED
+    "a file in both parts, a number of training rows": Case(
+        '[train]\nfiles = ["s.csv"]\nrows = 2\n[test]\nfiles = ["s.csv"]\n' + SINGLE_CARD, {"s.csv": SINGLE}, **DIVIDED
     ),
-    "single, the number in the file's name": Case(
-        '[single]\nfiles = ["*.csv"]\ntrain_rows = "tr_([0-9]+)"\n' + SINGLE_CARD,
+    "a file in both parts, the number in its name": Case(
+        '[train]\nfiles = ["*.csv"]\nrows = "tr_([0-9]+)"\n[test]\nfiles = ["*.csv"]\n' + SINGLE_CARD,
         {"1_tr_2_1st_3.csv": SINGLE},
         **{
             key: {id_.replace("s/", "1_tr_2_1st_3/"): one for id_, one in value.items()} if key != "start" else value
             for key, value in DIVIDED.items()
         },
-    ),
-    "single, before the first event": Case(
-        '[single]\nfiles = ["s.csv"]\ntrain_rows = "before first event"\n' + SINGLE_CARD, {"s.csv": SINGLE}, **BY_EVENT
     ),
     "a file in both parts, with splits by its name and sessions by its parts": Case(
         '[train]\nfiles = ["s.csv"]\nrows = "before first event"\n[test]\nfiles = ["s.csv"]\n'
@@ -268,6 +265,9 @@ CASES = {
     "training rows before the first event of other files": Case(
         PARTS.replace('["n.csv"]', '["n.csv"]\nrows = "before first event"') + COLUMNS,
         {"n.csv": NORMAL + "2024-05-01 12:00:02,0,0,1\n2024-05-01 12:00:03,0,0,0\n", "r.csv": RUN},
+    ),
+    "training rows before an event that is not there": Case(
+        PARTS.replace('["n.csv"]', '["n.csv"]\nrows = "before first event"') + COLUMNS, note="'n':"
     ),
     "long, changes held": Case(
         PARTS + LONG_CARD,
@@ -316,7 +316,8 @@ CASES = {
         causes={"r": (Cause(1, 2, ("a",)), Cause(2, 3, ("b",)))},
     ),
     "intervals of a test part": Case(
-        '[single]\nfiles = ["s.csv"]\ntrain_rows = 2\n[columns]\nignore = ["y"]\ntime = "t"\ntime_format = "seconds"\n'
+        '[train]\nfiles = ["s.csv"]\nrows = 2\n[test]\nfiles = ["s.csv"]\n'
+        '[columns]\nignore = ["y"]\ntime = "t"\ntime_format = "seconds"\n'
         '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {"s.csv": SINGLE, "events.csv": "recording,start,end,sensors\ns,3,3,b\n"},
         **DIVIDED,
@@ -352,7 +353,7 @@ CASES = {
         entities={"n1": "pump", "n2": "motor", "r9": "pump", "r10": "motor"},
     ),
     "folders, called by path in one part and by file name in the other": Case(
-        '[train]\nfiles = ["**/n.csv"]\nids = "file name"\n[test]\nfiles = ["runs/*.csv"]\n' + COLUMNS,
+        '[train]\nfiles = ["**/n.csv"]\nids = "{name}"\n[test]\nfiles = ["runs/*.csv"]\n' + COLUMNS,
         {"deep/er/n.csv": NORMAL, "runs/[1] Süd.csv": RUN},
         test={"runs/[1] Süd": TEST["r"]},
         labels={"runs/[1] Süd": "010"},
@@ -372,10 +373,10 @@ CASES = {
     ),
     "MATLAB": Case(
         '[train]\nfiles = ["*.mat"]\nvariables = ["n"]\n[test]\nfiles = ["*.mat"]\nvariables = ["r?"]\n'
-        '[columns]\nnames = ["a", "b"]\nextra_columns = "ignore"\nperiod = 2\n'
+        '[columns]\nnames = ["a", "b", "c"]\nignore = ["c"]\nperiod = 2\n'
         '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {
-            "x.mat": matlab(n=np.c_[N, [7, 7]], r1=R.astype("f4"), size=np.zeros((4, 1))),
+            "x.mat": matlab(n=np.c_[N, [7, 7]].T, r1=np.c_[R, R[:, 0]].astype("f4"), size=np.zeros((4, 1))),
             "events.csv": "recording,start,end\nr1,1,1\n",
         },
         start=0.0,
