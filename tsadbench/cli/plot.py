@@ -137,10 +137,10 @@ def _draw(
         case "seeds" | "speed":
             from tsadbench.leaderboard.board import Leaderboard
 
-            records = [record for row in selection.rows for record in row.records]
+            records = [record for of_row in selection.rows["records"] for record in of_row]
             trials = figures.trial_frame(Leaderboard.from_records(records, [split]))
             figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, page)
-            first = selection.rows[0].first
+            first = records[0]
             page.suptitle(f"{first.dataset} · {split} · protocol {first.rules}", x=0.01, ha="left", parse_math=False)
         case "graph":
             figures.graph(sensor_graph(_with_graph(selection, named=named)), page)
