@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 # What a trial may need: a network's box and its copy for the replay audit.
 _MEMORY_OF_A_JOB = 2 * 2**30
-# The libraries that were found last, and how many modules there were: a library is loaded by a new module. A box
-# inherits what its server has found.
+# The libraries found last, and how many modules there were: a library comes with one. A box inherits its server's.
 _found: list[tuple[int, ThreadpoolController]] = []
 
 
@@ -49,11 +48,9 @@ def loaded_blas() -> tuple[str, ...]:
 def _libraries() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
-    n_modules = len(sys.modules)
-    if not _found or _found[0][0] != n_modules:  # a search takes 3 ms, and a box asks at each recording
-        # A sealed box sees no /proc: environment variables limit what it loads itself.
-        with suppress(PermissionError):
-            _found[:] = [(n_modules, ThreadpoolController())]
+    if not _found or _found[0][0] != len(sys.modules):  # a search takes 3 ms, and a box asks at each recording
+        with suppress(PermissionError):  # a sealed box sees no /proc: variables limit what it loads itself
+            _found[:] = [(len(sys.modules), ThreadpoolController())]
     return _found[0][1]
 
 
