@@ -23,6 +23,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from scipy.stats import kendalltau
 from tables import ROOT, rows, text
 from typer.main import get_command
@@ -389,7 +390,25 @@ COMPUTED: Mapping[str, Callable[..., str]] = {
 }
 
 
+def finding() -> list[str]:
+    """Return what the ranking over all data sets says, in two sentences."""
+    ranking = pd.read_csv(ROOT / "leaderboards" / f"{SUITE}.csv").query("complete")
+    names = [str(column).removesuffix("_beats_floors") for column in ranking if str(column).endswith("_beats_floors")]
+    names = [name for name in names if name in WORDS]
+    best = ranking.iloc[0]
+    n_won = (ranking[~ranking["floor"]][[f"{name}_beats_floors" for name in names]] == 1).sum(axis=1)
+    often = int((n_won > len(names) / 2).sum())
+    floor = ranking[ranking["floor"]].iloc[0]
+    place = 1 + int((ranking["rank"] < floor["rank"]).sum())
+    return [
+        f"Over {len(names)} data sets, `{best['detector']}` has the best mean rank by AUPRC. Of {len(n_won)} detectors, "
+        f"{often} beat the best floor on more than half of the data sets; the floor `{floor['detector']}` is number {place} "
+        f"of {len(ranking)} rows.",
+    ]
+
+
 BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
+    "finding": finding,
     "published table": published_table,
     "commands": command_table,
     "floors": floors_table,
