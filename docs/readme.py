@@ -401,9 +401,9 @@ def finding() -> list[str]:
     floor = ranking[ranking["floor"]].iloc[0]
     place = 1 + int((ranking["rank"] < floor["rank"]).sum())
     return [
-        f"Over {len(names)} data sets, `{best['detector']}` has the best mean rank by AUPRC. Of {len(n_won)} detectors, "
-        f"{often} beat the best floor on more than half of the data sets; the floor `{floor['detector']}` is number {place} "
-        f"of {len(ranking)} rows.",
+        f"Over {len(names)} data sets, `{best['detector']}` has the best mean rank by AUPRC. Of {len(n_won)} detectors",
+        f"{often} beat the best floor on more than half of the data sets; the floor `{floor['detector']}` is number",
+        f"{place} of {len(ranking)} rows.",
     ]
 
 
