@@ -11,6 +11,9 @@ from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import Record
 from tsadbench.registry import load_protocol
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.text import first_of
+
+_MOST_NAMES = 30  # in one note
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
             said.append((dataset, protocol, STILL_FALLING, label + share))
     for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
         if text:
-            yield Note(dataset, f"{', '.join(sorted(label for *_, label in alike))}: {text}", protocol)
+            yield Note(dataset, f"{first_of(sorted(label for *_, label in alike), _MOST_NAMES)}: {text}", protocol)
 
 
 def older_rules(records: Sequence[Record]) -> Iterator[Note]:
