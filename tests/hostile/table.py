@@ -1,4 +1,4 @@
-"""Writes the table of docs/security.md, which attack ends how: ``python -m tests.hostile.table``.
+"""Writes the table of tests/hostile/README.md, which attack ends how: ``python -m tests.hostile.table``.
 
 All hostile detectors run under the seal, as in `test_hostile`; then each beside an honest one where an audit hook alone
 guards it. The second is real: as root on a machine of your own, they leave keys, queues and files; they are removed.
@@ -24,7 +24,7 @@ from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks,
 from tests.hostile.suite import HONEST, INNOCENT, REFUSED, Suite, require_nothing_learned, run_suite
 from tsadbench.leaderboard.formatting import fill_blocks, table_lines
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+PAGE = Path(__file__).parent / "README.md"
 HEADER = ("hostile detector", "what it tries", "sealed", "guarded")
 _VICTIM = "detectors/victim.py:Victim[number=1]"
 # They end or halt whatever runs beside them.
