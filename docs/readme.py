@@ -221,12 +221,13 @@ def share(dataset: str) -> str:
 
 
 def contents_table(dataset: str) -> list[str]:
-    """Return a table of a data set's parts, and one of its entities; single recordings of many splits are left out."""
+    """Return a table of a data set's parts, and one of its entities; of many splits the large ones."""
     if dataset not in counted():
         return [f"Not counted yet: `make pages` does, with the files of {dataset} on the machine."]
     data = counted()[dataset]
     columns = ("recordings", "sessions", "rows", "anomalous", "events")
-    splits = [one for one in data["splits"] if one["recordings"] > 1 or len(data["splits"]) < 10]
+    few = len(data["splits"]) < 9
+    splits = [one for one in data["splits"] if few or 2 * one["recordings"] > data["test"]["recordings"]]
     parts = {"training": data["train"], "test": data["test"], **{f"split {one['name']}": one for one in splits}}
     cells = ([name, *(f"{part[column]:,}" for column in columns)] for name, part in parts.items())
     lines = table_lines(["part", *columns], cells)
