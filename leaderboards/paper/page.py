@@ -27,15 +27,13 @@ _GRAPHS = {
 }
 
 
-def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -> str:
+def page(published: reading.Rows, strict: reading.Rows) -> str:
     """Return the page as Markdown.
 
     Parameters
     ----------
     published, strict
         Our rows under the paper's protocol and under `strict`, by label and split, including floors.
-    operating_points
-        What was printed about the operating points of training and test.
     """
     compared = {table: beside_paper(table, published) for table in TABLES}
     shown = [label for label in labels() if not label.startswith("dprgm[")]
@@ -49,7 +47,6 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
         verdicts=_verdicts(compared),
         tables="\n".join(_table(table, rows) for table, rows in compared.items()),
         flagging="\n\n".join(_flagging(published, split, shown) for split in ("valve1", "valve2")),
-        operating_points=operating_points.strip(),
         best_floors=", ".join(f"{metric} {number(value, 4)} (`{label}`)" for metric, (label, value) in best.items()),
         above_floors=reading.above_floors(published, "overall", shown),
         graphs=_graphs(published),

@@ -26,11 +26,12 @@ def flags_everything(rows: Rows, split: str, labels: Sequence[str]) -> list[str]
 
 
 def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
-    """Return, as Markdown, which of the floor metrics each detector beats the best floor in."""
-    lines = [
-        [f"`{row.label}`", *("no" if one in (row.below_floor or ()) else "**yes**" for one in FLOOR_METRICS)]
+    """Return, as Markdown, the detectors that beat the best floor in any of the floor metrics."""
+    verdicts = {
+        row.label: ["no" if one in (row.below_floor or ()) else "**yes**" for one in FLOOR_METRICS]
         for row in of_split(rows, split, labels)
-    ]
+    }
+    lines = ([f"`{label}`", *cells] for label, cells in verdicts.items() if "**yes**" in cells)
     return "\n".join(table_lines(["detector", "AUROC", "AUPRC", "MCC"], lines))
 
 
