@@ -40,16 +40,15 @@ WORDS = {
     "smd": "server machines",
 }
 PAGES = (
-    "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md",
+    "README.md", "leaderboards/README.md", "docs/comparing.md",
     "docs/reading-a-table.md", "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
     *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
-PYOD = "pyod/skab/strict/overall"
 TABLES = (
     "skab/published/overall",
     "skab/strict/overall",
     "skab/skab/overall",
-    PYOD,
+    "pyod/skab/strict/overall",
     "tep/strict/detectable",
     "pumploop/strict/overall",
     *(f"{name}/strict/overall" for name in ("cranfield", "gecco2018", "causrca", "asd", "smd")),
@@ -57,17 +56,6 @@ TABLES = (
 SUITE = "suites/all/rank"
 # Rows of the ranking that docs/results.md shows.
 N_RANKED = 8
-# The rows and columns of docs/diagnostics that docs/diagnostics.md shows.
-SHOWN = {
-    "skab": ("dprgm", "mscred", "t2-q", "gdn", "mtad-gat", "isolation-forest", "sensor-range", "max-z",
-             "sensor-range[mean=10]", "all-positive", "random"),
-    "pumploop": ("t2", "vanilla-lstm", "mset", "gdn", "mscred", "dprgm", "nearest-neighbour", "max-z", "ridge",
-                 "random", "all-positive"),
-}  # fmt: skip
-COLUMNS = (
-    "detector", "AUPRC", "Found", "Already on", "Delay, s", "False alarms/h", "In false alarm", "VUS-PR",
-    "Aff-P", "Aff-R", "Aff-F1",
-)  # fmt: skip
 # Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
 _ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
@@ -79,11 +67,9 @@ def cell(table: str, label: str, column: str) -> str:
     return f"{row.n_rows:,}" if column == "n_rows" else row.metrics[column].text()
 
 
-def page_rows(page: str, section: str = "") -> list[list[str]]:
-    """Return the cells of all table rows of a committed page, or of one of its sections."""
+def page_rows(page: str) -> list[list[str]]:
+    """Return the cells of all table rows of a committed page."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    if section:
-        text = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
     return [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
 
 
@@ -185,19 +171,6 @@ def seeds_table() -> list[str]:
     return table_lines(["table", "rows by their number of seeds", "first seed"], lines)
 
 
-def diagnostics_table(name: str) -> list[str]:
-    """Return the rows and columns of a page of docs/diagnostics that docs/diagnostics.md shows."""
-    header, _, *lines = page_rows(f"diagnostics/{name}.md")
-    every = {
-        line[0].split()[-1]: dict(zip(header, line, strict=True))
-        for line in reversed(lines)
-        if len(line) == len(header)
-    }
-    return table_lines(
-        COLUMNS, ([every[label][column] for column in COLUMNS] for label in SHOWN[name] if label in every)
-    )
-
-
 @cache
 def counted() -> Mapping[str, dict]:
     """Return what each data set contains, as docs/systems/contents.py has counted it."""
@@ -221,7 +194,7 @@ def share(dataset: str) -> str:
 
 
 def contents_table(dataset: str) -> list[str]:
-    """Return a table of a data set's parts, and one of its entities; of many splits the large ones."""
+    """Return a table of a data set's parts; of many splits the large ones."""
     if dataset not in counted():
         return [f"Not counted yet: `make pages` does, with the files of {dataset} on the machine."]
     data = counted()[dataset]
@@ -230,12 +203,7 @@ def contents_table(dataset: str) -> list[str]:
     splits = [one for one in data["splits"] if few or 2 * one["recordings"] > data["test"]["recordings"]]
     parts = {"training": data["train"], "test": data["test"], **{f"split {one['name']}": one for one in splits}}
     cells = ([name, *(f"{part[column]:,}" for column in columns)] for name, part in parts.items())
-    lines = table_lines(["part", *columns], cells)
-    if data["entities"]:
-        columns = ("training_rows", "rows", "anomalous", "events")
-        cells = ([one["name"], *(f"{one[column]:,}" for column in columns)] for one in data["entities"])
-        lines += ["", *table_lines(["entity", "training rows", "test rows", "anomalous", "events"], cells)]
-    return lines
+    return table_lines(["part", *columns], cells)
 
 
 def data_sets_table() -> list[str]:
@@ -294,7 +262,6 @@ BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "comparison": comparison,
     "data sets": data_sets_table,
     **{f"contents {name}": partial(contents_table, name) for name in WORDS},
-    **{f"diagnostics {name}": partial(diagnostics_table, name) for name in SHOWN},
 }
 
 
