@@ -63,7 +63,6 @@ pages: $(STAMP)
 	$(BIN)/python docs/audits/write.py
 	$(BIN)/python docs/systems/contents.py
 	$(BIN)/python docs/studies/prior_sensitivity.py
-	$(BIN)/python docs/detectors_page.py
 	$(BIN)/python docs/readme.py
 
 # All committed leaderboards, about an hour each on two idle cores, or those in DATA: make leaderboards DATA="tep pumploop".

@@ -16,21 +16,19 @@ import json
 import math
 import posixpath
 import re
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import groupby
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from scipy.stats import kendalltau
 from tables import ROOT, rows, text
 from typer.main import get_command
 
-import tsadbench
+from tsadbench.analysis.audit.findings import shipped_findings, summary
 from tsadbench.api import fill_blocks, mean_std, number, table_lines
 from tsadbench.cli.app import app
+from tsadbench.leaderboard.formatting import plain
 
 # The data sets, which have a page each, in a few words.
 WORDS = {
@@ -44,42 +42,22 @@ WORDS = {
     "smd": "server machines",
 }
 PAGES = (
-    "README.md", "leaderboards/README.md", "docs/comparing.md", "docs/diagnostics.md",
+    "README.md", "leaderboards/README.md", "docs/comparing.md",
     "docs/reading-a-table.md", "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
     *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
-METRICS = {
-    "auroc": "AUROC",
-    "auprc": "AUPRC",
-    "bf_f1": "BF-F1*",
-    "prac_f1": "Prac-F1",
-    "mcc": "MCC",
-    "flagged": "Flagged",
-}
-# In which a row is held against the floors.
-MARKS = ("auroc", "auprc", "mcc")
-PYOD = "pyod/skab/strict/overall"
 TABLES = (
     "skab/published/overall",
     "skab/strict/overall",
     "skab/skab/overall",
-    PYOD,
+    "pyod/skab/strict/overall",
     "tep/strict/detectable",
     "pumploop/strict/overall",
     *(f"{name}/strict/overall" for name in ("cranfield", "gecco2018", "causrca", "asd", "smd")),
 )
 SUITE = "suites/all/rank"
-# The rows and columns of docs/diagnostics that docs/diagnostics.md shows.
-SHOWN = {
-    "skab": ("dprgm", "mscred", "t2-q", "gdn", "mtad-gat", "isolation-forest", "sensor-range", "max-z",
-             "sensor-range[mean=10]", "all-positive", "random"),
-    "pumploop": ("t2", "vanilla-lstm", "mset", "gdn", "mscred", "dprgm", "nearest-neighbour", "max-z", "ridge",
-                 "random", "all-positive"),
-}  # fmt: skip
-COLUMNS = (
-    "detector", "AUPRC", "Found", "Already on", "Delay, s", "False alarms/h", "In false alarm", "VUS-PR",
-    "Aff-P", "Aff-R", "Aff-F1",
-)  # fmt: skip
+# Rows of the ranking that docs/results.md shows.
+N_RANKED = 8
 # Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
 _ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
@@ -91,23 +69,10 @@ def cell(table: str, label: str, column: str) -> str:
     return f"{row.n_rows:,.0f}" if column == "n_rows" else text(row, column)
 
 
-def page_rows(page: str, section: str = "") -> list[list[str]]:
-    """Return the cells of all table rows of a committed page, or of one of its sections."""
+def page_rows(page: str) -> list[list[str]]:
+    """Return the cells of all table rows of a committed page."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    if section:
-        text = text.partition(f"## {section}\n")[2].partition("\n## ")[0]
     return [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-
-
-def line_of(lines: Iterable[Sequence[str]], *first: str) -> Sequence[str]:
-    """Return the table row that begins with these cells."""
-    return next(line for line in lines if tuple(line[: len(first)]) == first)
-
-
-def listed(labels: Iterable[str], nothing: str = "none") -> str:
-    """Return names as a sentence lists them."""
-    names = [f"`{label}`" for label in labels]
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names) or nothing
 
 
 def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
@@ -116,17 +81,11 @@ def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
     return {label: value for label, value in found.items() if not math.isnan(value)}
 
 
-def above_floors(table: str, metric: str) -> str:
-    """Return the rows whose mean is above every floor's."""
-    best = max(means(table, metric, floor=True).values())
-    return listed(sorted(label for label, mean in means(table, metric, floor=False).items() if mean > best))
-
-
-def best(table: str, metric: str, kind: str) -> str:
-    """Return the best row of a kind, "floor" or "detector", with its value."""
-    found = means(table, metric, floor=kind == "floor")
+def best(table: str, kind: str) -> str:
+    """Return the row of a kind, "floor" or "detector", with the best AUPRC."""
+    found = means(table, "auprc", floor=kind == "floor")
     label = max(found, key=lambda name: found[name])
-    return f"`{label}` ({cell(table, label, metric)})"
+    return f"`{label}` ({cell(table, label, 'auprc')})"
 
 
 def flagging(table: str, share: str) -> str:
@@ -145,8 +104,6 @@ def agreement(first: str, second: str) -> str:
 @cache
 def facts() -> dict[str, str]:
     """Return what sentences say beside cells and what is computed, by name."""
-    audit = page_rows("audits/skab.md")
-    flow = {line[0]: line for line in audit if line[1:2] == ["Volume Flow RateRMS"]}
     cells = [line for line in page_rows("reproduction.md") if len(line) == 6 and all(map(str.isdigit, line[1:]))]
     counts = [sum(int(line[i]) for line in cells) for i in range(1, 6)]
     with (ROOT / "leaderboards/paper/graph_source_ablation_20_runs.csv").open(encoding="utf-8") as file:
@@ -155,68 +112,31 @@ def facts() -> dict[str, str]:
             for row in csv.DictReader(file)
             if (row["detector"], row["split"], row["metric"]) == ("dprgm[graph=random]", "overall", "auroc")
         )
-    card = tomllib.loads((Path(tsadbench.__file__).parent / "datasets/cards/skab.toml").read_text(encoding="utf-8"))
-    paper = in_paper("GDN")
     return {
         **dict(
             zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
         ),
-        **{f"paper gdn {metric}": mean_std(*paper[metric]) for metric in ("recall", "prac_f1", "auroc")},
         "random graph auroc": mean_std(float(drawn["ours_mean"]), float(drawn["ours_std"])),
-        "skab sessions": str(len(card["sessions"])),
-        "skab recordings": str(sum(line[1:2] == ["test"] for line in audit)),
-        "pyod number": str(sum(":" in label for label in rows(PYOD))),
-        "flow trained": flow["valve1"][2],
-        "flow valve1": flow["valve1"][3],
-        "flow valve2": flow["valve2"][3],
-        "audit position": number(float(line_of(audit, "position")[1]), 3),
-        "audit time": number(float(line_of(audit, "time")[1]), 3),
-        "audit longest gap": re.findall(r"the longest: (\d+) s", (ROOT / "docs/audits/skab.md").read_text("utf-8"))[0],
-        **{f"shared {line[0]} {line[1]}": line[3] for line in audit if len(line) == 5},
-        **{f"contradicting {line[0]} {line[1]}": line[4] for line in audit if len(line) == 5},
     }
-
-
-@cache
-def in_paper(method: str) -> dict[str, tuple[float, float | None]]:
-    """Return the paper's overall values of a method by metric, from the first of its tables that has it."""
-    values: dict[str, tuple[float, float | None]] = {}
-    with (ROOT / "leaderboards/paper/paper_tables.csv").open(encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            if (line["method"], line["split"]) == (method, "overall"):
-                deviation = float(line["std"]) if line["std"] else None
-                values.setdefault(line["metric"], (float(line["mean"]), deviation))
-    return values
 
 
 def floors_table() -> list[str]:
     """Return a table that holds every committed leaderboard's best row against its best floor."""
     lines = []
     for table in TABLES:
-        above = (above_floors(table, metric) for metric in MARKS)
-        lines.append(
-            [
-                f"[{table}](leaderboards/{table}.md)",
-                best(table, "auprc", "floor"),
-                best(table, "auprc", "detector"),
-                *above,
-            ]
-        )
-    header = [
-        "table",
-        "best floor (AUPRC)",
-        "best detector (AUPRC)",
-        *(f"above every floor in {METRICS[m]}" for m in MARKS),
-    ]
-    return table_lines(header, lines)
+        floors, others = (means(table, "auprc", floor=floor) for floor in (True, False))
+        above = sum(mean > max(floors.values()) for mean in others.values())
+        link = f"[{table}](leaderboards/{table}.md)"
+        lines.append([link, best(table, "floor"), best(table, "detector"), f"{above} of {len(others)}"])
+    return table_lines(["table", "best floor", "best detector", "above every floor"], lines)
 
 
 def ranking_table() -> list[str]:
-    """Return the ranking over all data sets: the rows that ran on each."""
+    """Return the first rows of the ranking over all data sets, of those that ran on each."""
     with (ROOT / f"leaderboards/{SUITE}.csv").open(encoding="utf-8") as file:
         complete = [row for row in csv.DictReader(file) if row["complete"] == "True"]
     lines = []
-    for row in complete:
+    for row in complete[:N_RANKED]:
         floor = row["floor"] == "True"
         beaten = round(float(row["beats_floors"]) * int(row["datasets"])) if row["beats_floors"] else 0
         low, high = (f"{float(row[name]):.1f}" for name in ("rank_low", "rank_high"))
@@ -230,6 +150,11 @@ def ranking_table() -> list[str]:
         )
     header = ["detector", "mean rank", "90 % interval", "beats the best floor"]
     return table_lines(header, lines)
+
+
+def audited(dataset: str) -> list[str]:
+    """Return the faults that the audit of a data set found, as one list item."""
+    return [f"* {plain(summary(shipped_findings(dataset)))}"]
 
 
 def seeds_table() -> list[str]:
@@ -246,19 +171,6 @@ def seeds_table() -> list[str]:
             [f"[{table}](leaderboards/{table}.md)", ", ".join(reversed(cells)), ", ".join(map(str, sorted(first)))]
         )
     return table_lines(["table", "rows by their number of seeds", "first seed"], lines)
-
-
-def diagnostics_table(name: str) -> list[str]:
-    """Return the rows and columns of a page of docs/diagnostics that docs/diagnostics.md shows."""
-    header, _, *lines = page_rows(f"diagnostics/{name}.md")
-    every = {
-        line[0].split()[-1]: dict(zip(header, line, strict=True))
-        for line in reversed(lines)
-        if len(line) == len(header)
-    }
-    return table_lines(
-        COLUMNS, ([every[label][column] for column in COLUMNS] for label in SHOWN[name] if label in every)
-    )
 
 
 @cache
@@ -284,19 +196,16 @@ def share(dataset: str) -> str:
 
 
 def contents_table(dataset: str) -> list[str]:
-    """Return a table of a data set's parts, and one of its entities."""
+    """Return a table of a data set's parts; of many splits the large ones."""
     if dataset not in counted():
         return [f"Not counted yet: `make pages` does, with the files of {dataset} on the machine."]
     data = counted()[dataset]
     columns = ("recordings", "sessions", "rows", "anomalous", "events")
-    parts = {"training": data["train"], "test": data["test"], **{f"split {one['name']}": one for one in data["splits"]}}
+    few = len(data["splits"]) < 9
+    splits = [one for one in data["splits"] if few or 2 * one["recordings"] > data["test"]["recordings"]]
+    parts = {"training": data["train"], "test": data["test"], **{f"split {one['name']}": one for one in splits}}
     cells = ([name, *(f"{part[column]:,}" for column in columns)] for name, part in parts.items())
-    lines = table_lines(["part", *columns], cells)
-    if data["entities"]:
-        columns = ("training_rows", "rows", "anomalous", "events")
-        cells = ([one["name"], *(f"{one[column]:,}" for column in columns)] for one in data["entities"])
-        lines += ["", *table_lines(["entity", "training rows", "test rows", "anomalous", "events"], cells)]
-    return lines
+    return table_lines(["part", *columns], cells)
 
 
 def data_sets_table() -> list[str]:
@@ -321,51 +230,9 @@ def data_sets_table() -> list[str]:
     return table_lines(header, lines)
 
 
-def findings(dataset: str) -> list[str]:
-    """Return what the audit of a data set found, but for what is good."""
-    page = ROOT / f"docs/audits/{dataset}.md"
-    every = [line for line in page.read_text(encoding="utf-8").splitlines() if re.match("- [✓✗·] ", line)]
-    bad = [line for line in every if not line.startswith("- ✓")]
-    return [
-        *(bad or ["Nothing was found."]),
-        "",
-        f"[The whole audit](docs/audits/{dataset}.md), the {len(every) - len(bad)} good findings included.",
-    ]
-
-
-def floors_of(dataset: str) -> list[str]:
-    """Return the floors of a data set under `strict`, from its committed leaderboard."""
-    table = f"{dataset}/strict/overall"
-    names = ("auroc", "auprc", "bf_f1", "mcc")
-    floors = [row for row in rows(table).values() if row.floor and row.ok]
-    lines = [[f"`{row.detector}`", *(_over_entities(row, name) for name in names)] for row in floors]
-    notes = ["Means over the entities, each with its own model, ± their standard deviation over the entities."]
-    link = f"[The whole table](leaderboards/{table}.md), detectors beside the floors."
-    header = ["floor", *(METRICS[name] for name in names)]
-    return [*table_lines(header, lines), "", *(notes if any(row.n_entities > 1 for row in floors) else ()), link]
-
-
-def _over_entities(row: Any, metric: str) -> str:
-    spread = getattr(row, f"{metric}_entity_std", math.nan)
-    return text(row, metric) + ("" if math.isnan(spread) else f" ±{number(spread, 2)}")
-
-
 def comparison() -> list[str]:
     """Return the lines that `tsadbench compare` printed."""
     return (ROOT / "docs/comparisons/skab-strict.md").read_text(encoding="utf-8").splitlines()
-
-
-def published_table() -> list[str]:
-    """Return the lines of the table under `published`, the paper's own rows last."""
-    lines = [
-        [f"`{label}`{' (floor)' * row.floor}", *(text(row, metric) for metric in METRICS)]
-        for label, row in rows("skab/published/overall").items()
-    ]
-    for name, method in (("DPR-GM", "DPR-GM"), ("isolation forest", "ISF")):
-        values = in_paper(method)
-        cells = [mean_std(*values[metric]) if metric in values else "" for metric in METRICS]
-        lines.append([f"*{name}, in the paper*", *cells])
-    return table_lines(["", *METRICS.values()], lines)
 
 
 def command_table() -> list[str]:
@@ -381,8 +248,6 @@ def command_table() -> list[str]:
 
 
 COMPUTED: Mapping[str, Callable[..., str]] = {
-    "above": above_floors,
-    "best": best,
     "flagging": flagging,
     "agreement": agreement,
     "count": count,
@@ -409,17 +274,14 @@ def finding() -> list[str]:
 
 BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "finding": finding,
-    "published table": published_table,
     "commands": command_table,
     "floors": floors_table,
     "ranking": ranking_table,
     "seeds": seeds_table,
+    "audit skab": partial(audited, "skab"),
     "comparison": comparison,
     "data sets": data_sets_table,
     **{f"contents {name}": partial(contents_table, name) for name in WORDS},
-    **{f"findings {name}": partial(findings, name) for name in WORDS},
-    **{f"floors {name}": partial(floors_of, name) for name in WORDS},
-    **{f"diagnostics {name}": partial(diagnostics_table, name) for name in SHOWN},
 }
 
 

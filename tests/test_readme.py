@@ -14,7 +14,7 @@ from tsadbench.cli.app import app
 ROOT = Path(__file__).parent.parent
 # Of docs/, only commands: mkdocs checks links there.
 OUTSIDE = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "leaderboards/README.md"]
-DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if "detectors" not in path.parts)
+DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 
 
 def commands_of(page: str) -> list[str]:

@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit import Audit, audit
+from tsadbench.analysis.audit.audit import MARKS
 from tsadbench.analysis.audit.findings import shipped_note, write_shipped
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
@@ -26,12 +27,31 @@ def main(names: list[str]) -> None:
         start = time.monotonic()
         data = load_dataset(name)(DataOptions())
         found = audit(data)
-        (FOLDER / f"{name}.md").write_text(found.text("markdown"), encoding="utf-8")
+        (FOLDER / f"{name}.md").write_text(page_of(found), encoding="utf-8")
         draw_audit(data, found, FOLDER / f"{name}.svg")
         write_shipped({name: (data.dataset.version, found.findings)})
         print(f"{name}: {time.monotonic() - start:.0f} s")
     page = FOLDER / "README.md"
     page.write_text(fill_blocks(page.read_text(encoding="utf-8"), lambda _: found_in_all()), encoding="utf-8")
+
+
+def page_of(found: Audit) -> str:
+    """Return the page of a data set: the sentences of faults and notes, and the names of the good checks."""
+    verdicts = [
+        f"- {MARKS[one.grade]} **{one.about}**: {plain(one.sentence)}" for one in found.findings if one.grade != "good"
+    ]
+    good = ", ".join(one.about for one in found.findings if one.grade == "good")
+    name = found.dataset
+    return f"""# Audit of {name}
+
+{chr(10).join([*verdicts, f"- {MARKS['good']} {good}."])}
+
+{MARKS["fault"]} fault, {MARKS["note"]} note, {MARKS["good"]} good ([what each check means](README.md)).
+`tsadbench data audit {name} --full` prints every sentence and the tables behind it.
+[{name}](../systems/{name}.md) describes the data set.
+
+![Events, predictors of the label and shift of {name}]({name}.svg)
+"""
 
 
 def found_in_all() -> list[str]:

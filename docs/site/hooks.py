@@ -21,7 +21,10 @@ import notebooks
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from typer.testing import CliRunner
 
+from tsadbench.cli.app import app
+from tsadbench.registry import entries
 from tsadbench.reporting import pages, tables
 
 # Where the first page has the results, and the page that lists all tables: those of the data sets follow it.
@@ -113,8 +116,13 @@ def results(docs: str) -> pages.Tables:
 
 @cache
 def table_pages(docs: str) -> dict[str, str]:
-    """Return the pages of tables and detectors."""
-    return pages.pages(results(docs))
+    """Return the pages of tables and detectors; a detector's ends with what ``tsadbench info`` prints."""
+    made, runner = pages.pages(results(docs)), CliRunner()
+    for entry in entries("detectors"):
+        path = f"{pages.FOLDER}/detectors/{entry.name}.md"
+        if path in made:
+            made[path] += f"\n```text\n{runner.invoke(app, ['info', entry.name]).stdout}```\n"
+    return made
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

@@ -36,11 +36,10 @@ LEVEL = 1 - 0.05 / N_COMPARISONS
 HEAD = f"""\
 # What the prior is worth
 
-Written by `docs/studies/prior_sensitivity.py`, not by hand, from [every trial's record]({RECORDS.name}). DPR-GM under
-protocol `strict`, split overall: mean over seeds with the 95 % interval of the mean (Student's t). *Against the prior*
-is the mean difference by seed. The page makes {N_COMPARISONS} such comparisons, so each has an interval of {LEVEL:.2%}
-(Bonferroni): that any of them misses has a chance of 5 % at most. Where it holds 0, these seeds tell nothing, which is
-no proof of equality. The intervals are about seeds on this one data set; they say nothing about another plant.
+`docs/studies/prior_sensitivity.py` writes this page from [every trial's record]({RECORDS.name}). DPR-GM under `strict`,
+split overall: means over seeds with 95 % intervals (Student's t). *Against the prior* is the mean difference by seed.
+The page makes {N_COMPARISONS} such comparisons, so each has an interval of {LEVEL:.2%} (Bonferroni). An interval that
+contains 0 does not prove equality. The intervals concern the seeds on one data set, not another plant.
 """
 
 
@@ -73,11 +72,11 @@ def section(dataset: str, records: Sequence[tsadbench.Record]) -> list[str]:
         means = [interval(list(values[label, metric].values())) for metric in METRICS]
         against = [interval(apart[label, metric], LEVEL, "+") if label != PRIOR else "" for metric in METRICS]
         rows.append([name, str(len(values[label, "auroc"])), *means, *against])
-    verdicts: dict[str, list[str]] = {"better than the prior": [], "worse": [], "not to be told from it": []}
+    verdicts: dict[str, list[str]] = {"better than the prior": [], "worse": [], "not distinguishable from it": []}
     for label, name in GRAPHS.items():
         if label != PRIOR:
             low, high = bounds(apart[label, "auprc"], LEVEL)
-            verdict = "better than the prior" if low > 0 else "worse" if high < 0 else "not to be told from it"
+            verdict = "better than the prior" if low > 0 else "worse" if high < 0 else "not distinguishable from it"
             verdicts[verdict].append(name)
     told = ". ".join(f"{verdict}: {'; '.join(names)}" for verdict, names in verdicts.items() if names)
     prior = load_prior(dataset)

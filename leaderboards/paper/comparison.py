@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from paper import Method, Summary, Table, published, summary_of
 
-from tsadbench.api import number, table_lines
+from tsadbench.api import table_lines
 
 # A difference up to .02 is near enough, whatever the spread over seeds.
 NEAR = 0.02
@@ -99,7 +99,7 @@ def to_csv(compared: Sequence[ComparedRow]) -> str:
 
 
 def to_markdown(table: Table, compared: Sequence[ComparedRow]) -> str:
-    """Return the table as Markdown: ours, the paper's in brackets, the difference, and a mark for the verdict."""
+    """Return the table as Markdown: ours, the paper's in brackets, and a mark for the verdict."""
     header = ["split", "method", "ours", *(_TITLES.get(metric, metric) for metric in table.metrics())]
     rows = (
         [row.split, row.method.name or "-", f"`{row.method.label}`", *(_cell(cell) for cell in row.cells)]
@@ -114,4 +114,4 @@ def _cell(cell: Cell) -> str:
     if cell.paper is None or cell.difference is None:
         return cell.ours.text()
     mark = _MARKS[cell.verdict or "off"]
-    return f"{cell.ours.text()} [{cell.paper.text()}] {number(cell.difference, 4, signed=True)} {mark}"
+    return f"{cell.ours.text()} [{cell.paper.text()}] {mark}"

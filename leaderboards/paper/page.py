@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import reading
 from comparison import ComparedRow, beside_paper, to_markdown
@@ -12,13 +13,12 @@ from paper import HERE, PROTOCOL, SEEDS, TABLES, Table, contradictions, labels, 
 
 from tsadbench.api import number, table_lines
 
-# Why rows are off: written by hand, each with the script that showed it and the output that it printed.
+# Why rows are off: written by hand, each with the script that showed it.
 _EXPLANATIONS = {
     label: one
     for one in tomllib.loads((HERE / "explanations.toml").read_text(encoding="utf-8"))["explanation"]
     for label in one["labels"]
 }
-_SPLITS = ("overall", "valve1", "valve2", "other")
 _GRAPHS = {
     "the prior": "dprgm",
     "no graph": "dprgm[graph=none]",
@@ -27,15 +27,13 @@ _GRAPHS = {
 }
 
 
-def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -> str:
+def page(published: reading.Rows, strict: reading.Rows) -> str:
     """Return the page as Markdown.
 
     Parameters
     ----------
     published, strict
         Our rows under the paper's protocol and under `strict`, by label and split, including floors.
-    operating_points
-        What was printed about the operating points of training and test.
     """
     compared = {table: beside_paper(table, published) for table in TABLES}
     shown = [label for label in labels() if not label.startswith("dprgm[")]
@@ -49,14 +47,11 @@ def page(published: reading.Rows, strict: reading.Rows, operating_points: str) -
         verdicts=_verdicts(compared),
         tables="\n".join(_table(table, rows) for table, rows in compared.items()),
         flagging="\n\n".join(_flagging(published, split, shown) for split in ("valve1", "valve2")),
-        operating_points=operating_points.strip(),
-        flagged=reading.flagged_table(published, _SPLITS, shown),
         best_floors=", ".join(f"{metric} {number(value, 4)} (`{label}`)" for metric, (label, value) in best.items()),
         above_floors=reading.above_floors(published, "overall", shown),
         graphs=_graphs(published),
         ranks=_ranks(published, strict, shown),
         contradictions=_contradictions(),
-        costs=reading.costs_table(published, "overall", labels()),
         made=_made(published),
     )
 
@@ -85,24 +80,18 @@ def _table(table: Table, rows: Sequence[ComparedRow]) -> str:
     lines = [f"## {_name(table)}", ""]
     if table.number is None:
         lines += [
-            "Apart, for it is not among the paper's results: it stands in the paper's source, commented out, over 20 "
-            "runs; ours are five. `random` and `complete` are ours.",
+            "Commented out in the paper's source, over 20 runs; ours are five. `random` and `complete` are ours.",
             "",
         ]
     lines += [f"![{_name(table)}](reproduction/{table.file}.svg)", "", to_markdown(table, rows)]
-    off: dict[str, list[str]] = {}
-    for row in rows:
-        for cell in row.off:
-            difference = number(cell.difference or 0.0, 3, signed=True)
-            off.setdefault(row.method.label, []).append(f"{row.split} {cell.metric} {difference}")
-    for label, cells in off.items():
-        lines += [f"**`{label}` is off** in {', '.join(cells)}.", ""]
+    for label in dict.fromkeys(row.method.label for row in rows if row.off):
         why = _EXPLANATIONS.get(label)
         if why is None:
-            lines += ["**not explained yet**", ""]
+            lines += [f"**`{label}`**: not explained yet.", ""]
         else:
-            made = f"`{why['script']}` at commit {why['commit']} printed:"
-            lines += [why["text"].strip(), "", made, "", "```", why["printed"].strip("\n"), "```", ""]
+            output = Path(why["script"]).with_suffix(".txt").name
+            source = f"[{output}](reproduction/{output}), commit {why['commit']}"
+            lines += [f"**`{label}`**: {why['text'].strip()} ({source})", ""]
     return "\n".join(lines)
 
 
@@ -116,31 +105,16 @@ def _flagging(published: reading.Rows, split: str, shown: Sequence[str]) -> str:
 def _graphs(published: reading.Rows) -> str:
     rows = {name: published.get((label, "overall")) for name, label in _GRAPHS.items()}
     auroc = {name: summary_of(row, "auroc") for name, row in rows.items() if row is not None and row.ok}
-    means = {name: summary.mean for name, summary in auroc.items() if summary.mean is not None}
-    if len(means) < 2:
-        return "Its variants are not there yet."
-    values = ", ".join(f"{name} {number(mean, 4)}({number(auroc[name].std or 0.0, 4)})" for name, mean in means.items())
-    apart = max(means.values()) - min(means.values())
-    spread = max(summary.std or 0.0 for summary in auroc.values())
-    difference = means.get("the prior", 0.0) - means.get("random", 0.0)
-    verdict = (
-        f"The prior and a random graph differ by {number(difference, 4, signed=True)}, "
-        f"{'less' if abs(difference) < spread else 'more'} than that. So few seeds show no equality, and they say "
-        "nothing about another plant; docs/prior-sensitivity.md has intervals."
-    )
-    return (
-        f"AUROC, overall, by where the edges come from: {values}. Between the best and the worst source lie "
-        f"{number(apart, 4)}; seeds of one source spread by up to {number(spread, 4)}. {verdict} `complete` with "
-        "weighted edges is the correlation graph, by definition."
+    return ", ".join(
+        f"{name} {number(one.mean, 4)}({number(one.std or 0.0, 4)})"
+        for name, one in auroc.items()
+        if one.mean is not None
     )
 
 
 def _ranks(published: reading.Rows, strict: reading.Rows, shown: Sequence[str]) -> str:
-    changes = reading.rank_changes(published, strict, "overall", shown)
-    if changes is None:
-        return "The rows under `strict` are not there yet."
-    table, tau = changes
-    return f"Ranks by AUPRC, overall; Kendall's tau between the two: {number(tau, 3)}.\n\n{table}"
+    tau = reading.rank_agreement(published, strict, "overall", shown)
+    return "unknown" if tau is None else number(tau, 3)
 
 
 def _contradictions() -> str:

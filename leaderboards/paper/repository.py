@@ -30,11 +30,6 @@ def repository_page(rows: dict[tuple[str, str], Any]) -> str:
             for cell in (number(float(one[metric]), 4 if metric != "f1" else 2), _mean_std(ours, metric))
         ]
         table.append([f"`{one['detector']}`", *cells, _mean_std(ours, "auroc")])
-    in_repository = {one["detector"] for one in theirs}
-    for (label, split), row in rows.items():
-        if split == "overall" and label not in in_repository and row.ok:
-            cells = [cell for metric in _METRICS for cell in ("-", _mean_std(row, metric))]
-            table.append([f"`{label}`{' (floor)' * row.floor}", *cells, _mean_std(row, "auroc")])
     return (
         (HERE / "repository.md")
         .read_text(encoding="utf-8")

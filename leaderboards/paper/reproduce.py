@@ -45,9 +45,8 @@ def rows_of(records: tuple[tsadbench.Record, ...]) -> Rows:
 def write(records: tuple[tsadbench.Record, ...]) -> list[str]:
     """Write pages, tables and figures; return the labels of rows that are off without an explanation."""
     rows, strict, skab = (rows_of(one) for one in (records, *(committed(HERE.parent / "skab" / p) for p in OTHERS)))
-    operating_points = (DOCS / "reproduction/operating_points.txt").read_text(encoding="utf-8")
     texts = {
-        DOCS / "reproduction.md": page(rows, strict, operating_points),
+        DOCS / "reproduction.md": page(rows, strict),
         DOCS / "skab-leaderboard.md": repository_page(skab),
     }
     for table in TABLES:

@@ -76,7 +76,7 @@ def test_what_flags_everything_what_beats_the_floors_and_ranks():
     assert "| `a` | **yes** | no | no |" in reading.above_floors(found, "overall", ["a", "b"])
     other = rows(record("a", auprc=0.7), record("b", auprc=0.8), record("c", auprc=0.6))
     first = rows(record("a", auprc=0.9), record("b", auprc=0.8), record("c", auprc=0.7))
-    assert reading.rank_changes(first, other, "overall", ["a", "b", "c"])[1] == pytest.approx(1 / 3)
+    assert reading.rank_agreement(first, other, "overall", ["a", "b", "c"]) == pytest.approx(1 / 3)
 
 
 def test_intervals_against_the_prior():
