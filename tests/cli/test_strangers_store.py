@@ -96,7 +96,7 @@ def test_names_that_are_paths_lead_nowhere(store, tmp_path, tsadbench, name):
     listed = tsadbench("runs", "list", store.path)
     assert listed.code == 1
     assert listed.err.count("broken: ") == 3
-    removed = tsadbench("runs", "rm", store.path, "--detector", "max-z[mean=4]")
+    removed = tsadbench("runs", "remove", store.path, "--detector", "max-z[mean=4]")
     assert "0 trials removed" in removed.err
     written = tsadbench("leaderboard", store.path, "--write", tmp_path / "tables")
     assert written.code == 1

@@ -58,10 +58,7 @@ def test_rows_that_ship_with_the_package_have_none(add, store, data):
     here, elsewhere = add(data), add(data, label="shipped")
     store.remove([elsewhere.trial])
     found = with_diagnostics(Leaderboard.from_records([here], stored=[elsewhere]), store, lambda _: data, GROUPS)
-    assert found.frame.set_index("detector")["diagnostic_found_mean"].notna().to_dict() == {
-        "mine": True,
-        "shipped": False,
-    }
+    assert found.frame.groupby("detector")["diagnostic_found_mean"].any().to_dict() == {"mine": True, "shipped": False}
 
 
 def test_csv_has_them_after_all_other_columns(board):
