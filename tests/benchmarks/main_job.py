@@ -108,15 +108,16 @@ def jobs_by_threads() -> Iterator[list[str]]:
 
 def to_the_table() -> Iterator[list[str]]:
     """Yield a row for each stage of the small run: the median of its seconds, and of its share of the imports."""
-    imports = statistics.median(took("-c", IMPORTS) for _ in range(ROUNDS))
-    whole, spent = [], []
-    for _ in range(ROUNDS):
+    alone, whole, spent = [], [], []
+    for _ in range(ROUNDS):  # in turns, because the processor's speed changes while they are measured
+        alone.append(took("-c", IMPORTS))
         with tempfile.TemporaryDirectory() as folder:
             whole.append(took("-m", "tsadbench", *SMALL, "--out", folder))
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-c", TIMED, str(time.time()), json.dumps(STAGES), *SMALL, "--out", folder]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             spent.append(json.loads(done.stderr.splitlines()[-1]))
+    imports = statistics.median(alone)
     yield ["imports alone", f"{imports:.2f} s", "1.0"]
     seconds = {"from prompt to table": statistics.median(whole)}
     for name in ("interpreter and command line", *STAGES):
