@@ -256,7 +256,7 @@ COMPUTED: Mapping[str, Callable[..., str]] = {
 
 
 def finding() -> list[str]:
-    """Return what the ranking over all data sets says, in two sentences."""
+    """Return two sentences about the ranking over all data sets."""
     ranking = pd.read_csv(ROOT / "leaderboards" / f"{SUITE}.csv").query("complete")
     names = [str(column).removesuffix("_beats_floors") for column in ranking if str(column).endswith("_beats_floors")]
     names = [name for name in names if name in WORDS]

@@ -27,7 +27,7 @@ from tsadbench.cli.app import app
 from tsadbench.registry import entries
 from tsadbench.reporting import pages, tables
 
-# Where the first page has the results, and the page that lists all tables: those of the data sets follow it.
+# The line of the first page that its results replace, and the page of all tables, which the data sets' pages follow.
 RESULTS, ALL_TABLES = "<!-- results -->", f"{pages.FOLDER}/index.md"
 # Style sheets and scripts that the report has too.
 ASSETS = ("tables.css", "tables.js")

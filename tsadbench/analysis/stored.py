@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric, SplitJudgement
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import check_split, records_of, rows, splits_of, trials
 from tsadbench.leaderboard.notes import notes_on, older_rules
-from tsadbench.leaderboard.selection import all_records, load_source, records_of_one
+from tsadbench.leaderboard.selection import all_records, dataset_named, load_source, records_of_one
 from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
 from tsadbench.leaderboard.table import remarks
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
@@ -72,7 +71,7 @@ class Stored:
         return splits_of(self.records)
 
     def split(self, asked: str | None) -> str:
-        """Return the split that is asked for, else ``overall`` or the first; a UsageError if there is none of it."""
+        """Return the split asked for, by default ``overall`` or the first; a UsageError if no trial has it."""
         if asked is not None:
             check_split(asked, self.records)
         return asked or ("overall" if "overall" in self.splits else self.splits[0])
@@ -131,7 +130,7 @@ class Stored:
     def judge(
         self, data: LabelledDataset, units: Mapping[str, Mapping[str, Sequence[str]]], shipped: UnitValues | None
     ) -> pd.DataFrame:
-        """Judge all trials on each unit, the recordings of which are given by kind, as the protocol judges a split.
+        """Judge all trials on each unit as the protocol judges a split; ``units`` has their recordings by kind.
 
         Return a line for each kind, unit, label and seed: the unit's numbers of evaluated rows and of anomalous ones,
         and every metric, NaN where undefined. With ``shipped`` values all are rounded alike.
@@ -169,7 +168,7 @@ class Stored:
 
 
 def _failures(table: pd.DataFrame) -> list[str]:
-    """Return how many trials of each row failed and why the first did, "timeout in 1 of 5 trials: ..."."""
+    """Return how the trials of each row failed, for instance "timeout in 1 of 5 trials: ..."."""
     texts = []
     for status, n_failed, records in table[["status", "n_failed", "records"]].itertuples(index=False):
         reason = next((record.reason for record in records if record.status != "ok"), "")
@@ -195,7 +194,7 @@ def read_stored(
 
     Of a label that several folders have, the first counts in which it did not fail.
     """
-    dataset, asked = _named(dataset, data)
+    dataset, asked = dataset_named(dataset, data)
     stores = [folder if isinstance(folder, Store) else _opened(Path(folder)) for folder in folders]
     ran = [(store, record) for store in stores for record in all_records(store)]
     names = datasets or [one.dataset for _, one in ran if asked in (None, one.dataset)]
@@ -240,15 +239,6 @@ def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, 
     return Stored(trials(own, stored=committed), stores, left_out, source, directory)
 
 
-def _named(
-    dataset: str | LabelledDataset | None, data: str | Path | None
-) -> tuple[str | LabelledDataset | None, str | None]:
-    """Return a data set, read if a card's path is given, and its name."""
-    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
-        dataset = load_dataset(dataset)(DataOptions(directory=None if data is None else Path(data), allow_changed=True))
-    return dataset, dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
-
-
 def _opened(folder: Path) -> Store:
     try:
         return Store.open(folder)
@@ -280,7 +270,7 @@ def stored_trials(
     A UsageError if the store holds several and none is named, or has no trials of a detector that is asked for.
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
-    dataset, name = _named(dataset, data)
+    dataset, name = dataset_named(dataset, data)
     own = records_of_one(store, dataset=name, protocol=protocol)
     first, stores = own[0], [store, Committed(LEADERBOARDS)] if against else [store]
     if against:

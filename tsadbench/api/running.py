@@ -181,17 +181,18 @@ def ranked(
     if store is not None:
         store.remember(sessions=sessions, against=against)
     checked_in = None if store is None else store.path
-    boards = [
-        Leaderboard.from_records(
-            of_plan,
-            [one for one in splits if one in plan.splits] or plan.splits,
-            stored=beside,
-            checked_in=checked_in,
-            sessions=sessions,
-        )
-        for plan, of_plan, beside in zip(plans, records, stored, strict=True)
-    ]
-    return boards[0] if len(boards) == 1 else Leaderboard.joined(boards)
+    return Leaderboard.joined(
+        [
+            Leaderboard.from_records(
+                of_plan,
+                [one for one in splits if one in plan.splits] or plan.splits,
+                stored=beside,
+                checked_in=checked_in,
+                sessions=sessions,
+            )
+            for plan, of_plan, beside in zip(plans, records, stored, strict=True)
+        ]
+    )
 
 
 def _require_labels(datasets: Sequence[DatasetSpec]) -> None:

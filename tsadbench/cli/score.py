@@ -139,7 +139,7 @@ def _answers(
             reason = reason or next(filter(None, answers["reason"]), "")
             alarms = _alarms(answers) if whole else []
             if not contributions:
-                answers = answers.loc[:, ~answers.columns.str.startswith(_CONTRIBUTION)]
+                answers = answers.drop(columns=answers.filter(regex=f"^{_CONTRIBUTION}").columns)
             if n_files > 1:
                 answers.insert(0, "file", name)
             yield answers

@@ -99,6 +99,8 @@ class Leaderboard:
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
         """Return the tables of several leaderboards as one; of a row that several have, the last counts."""
+        if len(boards) == 1:
+            return boards[0]
         every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
         newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
         sessions = {key: n for board in boards for key, n in board.sessions.items()}
@@ -163,7 +165,8 @@ class Leaderboard:
         tables = self.shown(wide=wide, columns=columns, own=own)
         seen = [table.index if wide else in_sight(table, own).index for table in self.frames().values()]
         n_left_out = len(self.frame) - sum(map(len, seen))
-        notes = self._notes() if wide else short_notes(self._notes()[:-1], n_left_out) + self._notes()[-1:]
+        *notes, page = self._notes()
+        notes = [*(notes if wide else short_notes(notes, n_left_out)), page]
         print_tables(console, [table.only([*places]) for table, places in zip(tables, seen, strict=True)], notes)
 
     def _notes(self) -> list[str]:

@@ -69,6 +69,15 @@ def load_source(source: str | LabelledDataset, directory: Path | None) -> Labell
     return loader(DataOptions(directory=directory, allow_changed=True))
 
 
+def dataset_named(
+    dataset: str | LabelledDataset | None, data: str | Path | None
+) -> tuple[str | LabelledDataset | None, str | None]:
+    """Return a data set, read if a card's path is given, and its name."""
+    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
+        dataset = load_dataset(dataset)(DataOptions(directory=None if data is None else Path(data), allow_changed=True))
+    return dataset, dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
+
+
 def select(
     runs: str | Path | Store,
     *,
@@ -86,10 +95,7 @@ def select(
     set, protocol, split, label or seed of this name, or no trial of a label has status "ok".
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
-    directory = None if data is None else Path(data)
-    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
-        dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
-    name = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
+    dataset, name = dataset_named(dataset, data)
     every = records_of_one(store, dataset=name, protocol=protocol)
     newest_data = max(record.dataset_version for record in every)
     current = [record for record in every if record.dataset_version == newest_data]
@@ -131,7 +137,9 @@ def select(
     left_out = [f"{label}: {status} in {n} of {len(records)} trials" for label, status, n, records in failed]
     left_out += [] if labels else [f"{label}: it is of {version}" for label, version in older.items()]
     source = every[0].dataset if dataset is None else dataset
-    return Selection(store, source, directory, split, chosen.reset_index(drop=True), tuple(left_out))
+    return Selection(
+        store, source, None if data is None else Path(data), split, chosen.reset_index(drop=True), tuple(left_out)
+    )
 
 
 def _of_seed(frame: pd.DataFrame, seed: int, labels: Sequence[str]) -> pd.DataFrame:
