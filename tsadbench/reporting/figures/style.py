@@ -107,7 +107,7 @@ def blank(ax: Axes, reason: str) -> None:
     ax.text(0.5, 0.5, reason, ha="center", va="center", transform=ax.transAxes, color=GREY, wrap=True)
 
 
-def save(figure: FigureBase, file: Path, salt: str = "tsadbench") -> None:
+def save(figure: Figure, file: Path, salt: str = "tsadbench") -> None:
     """Write a figure; the same figure gives the same file, byte for byte.
 
     A UsageError if the ending is another, or the file cannot be written.
@@ -126,7 +126,7 @@ def panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[M
         svg.append(Markup(inline_svg(figure, name)))
 
 
-def inline_svg(figure: FigureBase, name: str) -> str:
+def inline_svg(figure: Figure, name: str) -> str:
     """Return a figure as an SVG element for a page, as wide as its column at most, in the page's colours.
 
     The page may set ``--ink``, ``--muted``, ``--grid`` and ``--paper``. ``name`` must be unique on the page.
@@ -145,13 +145,13 @@ def inline_svg(figure: FigureBase, name: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 
-def _bytes(figure: FigureBase, ending: str, salt: str, *, transparent: bool = False) -> bytes:
+def _bytes(figure: Figure, ending: str, salt: str, *, transparent: bool = False) -> bytes:
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
         # A sensor may be named in any script; an SVG shows it in the reader's fonts.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         drawn = io.BytesIO()
-        figure.savefig(drawn, format=ending, metadata=metadata, transparent=transparent)  # type: ignore[attr-defined]
+        figure.savefig(drawn, format=ending, metadata=metadata, transparent=transparent)
     return drawn.getvalue()
 
 
