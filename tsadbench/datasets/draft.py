@@ -14,7 +14,7 @@ import pandas as pd
 from jinja2 import Environment
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.boxed import ARRAYS
+from tsadbench.datasets.arrays import ARRAYS
 from tsadbench.datasets.card import NAME
 from tsadbench.datasets.formats import PARQUET, read_files
 from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed

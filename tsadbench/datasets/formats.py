@@ -15,7 +15,7 @@ import pandas as pd
 from packaging.version import Version
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.boxed import ARRAYS, read_arrays
+from tsadbench.datasets.arrays import ARRAYS, read_arrays
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.issues import SHOWN, Issue

@@ -14,7 +14,7 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets import formats
-from tsadbench.datasets.boxed import ARRAYS
+from tsadbench.datasets.arrays import ARRAYS
 from tsadbench.datasets.card import Card, WrittenAs
 from tsadbench.datasets.reader import CardReader
 from tsadbench.datasets.times import fitting_times, joined
