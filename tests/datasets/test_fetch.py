@@ -120,13 +120,11 @@ class TestLocation:
             ("", None, "cache"),
         ):
             monkeypatch.setenv("TSADBENCH_DATA", variable)
-            assert fetch.find_or_download(source, option) == fetch.find("skab", option) == folders[found]
+            assert fetch.find("skab", option) == folders[found]
             assert fetch.place("skab", option) == folders[found]
         assert server.fetched == []
 
     def test_then_a_download_into_the_cache(self, source, cache, server: Server, published):
-        with pytest.raises(DataNotFoundError, match="skab"):
-            fetch.find("skab", None)  # which never downloads
         assert not cache.exists()
         assert load_skab(DataOptions()).dataset.folder == cache
         assert files_in(cache) == sorted(server.fetched) == sorted(FILES)
@@ -138,14 +136,14 @@ class TestLocation:
         (tmp_path / "empty").mkdir()
         monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path / "empty"))
         with pytest.raises(DataNotFoundError, match=f"{tmp_path}/empty"):
-            fetch.find_or_download(source, tmp_path / "empty" if named == "option" else None)
+            fetch.find("skab", tmp_path / "empty" if named == "option" else None)
         assert server.fetched == []
 
     @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "mirror/skab"])
     def test_without_a_server_it_says_where_the_files_may_be(self, source, cache, monkeypatch, url):
         monkeypatch.setenv("TSADBENCH_SKAB_URL", url)
         with pytest.raises(DataNotFoundError, match="TSADBENCH_DATA"):
-            fetch.find_or_download(source, None)
+            fetch.find("skab", None)
 
 
 class TestChanged:

@@ -290,11 +290,11 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
     A DataNotFoundError if files are missing; the message says where they are published.
     """
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.datasets.fetch import Source, find_or_download, place, published
+    from tsadbench.datasets.fetch import find, place, published
     from tsadbench.datasets.loading import load_dataset
 
     if name in published():
-        find_or_download(Source.load(name), place(name, directory).parent)  # a folder that is named is not filled
+        find(name, place(name, directory).parent)  # a folder that is named is not filled
     return load_dataset(name)(DataOptions(directory=directory, allow_changed=True))
 
 

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.files import cache_folder, digest
@@ -56,22 +55,18 @@ class Source:
         beginning = max(filter(file.startswith, self.paths), key=len, default="")
         return f"{self.url}/{self.paths.get(beginning, '')}{file.removeprefix(beginning)}"
 
-    def state(self, folder: Path, file: str) -> Literal["as published", "missing", "differs"]:
-        """Compare a file in the folder with the published one. A DataError if the file cannot be read."""
-        try:
-            return "as published" if digest((folder / file).read_bytes()) == self.sha256[file] else "differs"
-        except FileNotFoundError:
-            return "missing"
-        except OSError as error:
-            raise DataError(f"{folder / file}: cannot be read ({error.strerror})") from error
-
     def missing(self, folder: Path) -> list[str]:
         """Return the files that the folder lacks."""
         return [file for file in self.sha256 if not (folder / file).exists()]
 
     def changed(self, folder: Path) -> list[str]:
-        """Return the files that are missing or differ from the published ones."""
-        return [file for file in self.sha256 if self.state(folder, file) != "as published"]
+        """Return the files that are missing or differ from the published ones; a DataError if one cannot be read."""
+        try:
+            there = self.sha256.keys() - self.missing(folder)
+            same = {file for file in there if digest((folder / file).read_bytes()) == self.sha256[file]}
+        except OSError as error:
+            raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
+        return [file for file in self.sha256 if file not in same]
 
 
 def published() -> list[str]:
@@ -95,29 +90,22 @@ def how_to_get(name: str, folder: Path) -> str:
 
 
 def find(name: str, directory: Path | None) -> Path:
-    """Return the folder that holds a data set's files; a DataNotFoundError if there is none."""
-    folder = place(name, directory)
-    if not folder.is_dir():
-        above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
-        raise DataNotFoundError(f"{name}: there is no folder {folder}; {above}; {how_to_get(name, folder)}")
-    return folder
-
-
-def find_or_download(source: Source, directory: Path | None) -> Path:
-    """Return the folder that holds all files of a data set; if no folder is named, download them to the cache.
+    """Return the folder that holds a data set's files; if none is named, published ones are downloaded to the cache.
 
     A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded.
     """
-    name, folder = source.name, place(source.name, directory)
-    missing = source.missing(folder)
-    if missing and directory is None and not os.environ.get(VARIABLE):
+    folder, source = place(name, directory), None if name in BY_REQUEST else Source.load(name)
+    missing = [] if source is None else source.missing(folder)
+    above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
+    if missing and source is not None and directory is None and not os.environ.get(VARIABLE):
         try:
             download(source, folder)
         except DataError as error:
-            above = f"--data DIR or {VARIABLE}=DIR names a folder that holds {name}/"
             raise DataNotFoundError(f"{name}: {error}; {above}") from error
-    elif missing and find(name, directory):
-        found = f"{len(missing)} of {len(source.sha256)} files are missing in {folder}: {first_of(missing)}"
+    elif not folder.is_dir():
+        raise DataNotFoundError(f"{name}: there is no folder {folder}; {above}; {how_to_get(name, folder)}")
+    elif missing:
+        found = f"{len(missing)} of its files are missing in {folder}: {first_of(missing)}"
         raise DataNotFoundError(f"{name}: {found}; {how_to_get(name, folder)}")
     return folder
 

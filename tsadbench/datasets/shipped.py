@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
-from tsadbench.datasets.fetch import BY_REQUEST, Source, find, find_or_download, how_to_get
+from tsadbench.datasets.fetch import BY_REQUEST, Source, find, how_to_get
 from tsadbench.datasets.reader import load_card
 from tsadbench.errors import DataError
 
@@ -26,10 +26,10 @@ def _loader(name: str, about: str) -> Loader:
     card = _HERE / "cards" / f"{name}.toml"
 
     def load(options: DataOptions) -> LabelledDataset:
+        folder = find(name, options.directory)
         if name in BY_REQUEST:
-            return load_card(card, find(name, options.directory))
+            return load_card(card, folder)
         source, note = Source.load(name), ""
-        folder = find_or_download(source, options.directory)
         if changed := source.changed(folder):
             differ = f"{'differs' if len(changed) == 1 else 'differ'} from the published ones: {', '.join(changed)}."
             note = f"{len(changed)} of {name.upper()}'s {len(source.sha256)} files {differ}"

@@ -39,11 +39,11 @@ def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
     return np.asarray(since_1970.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
 
 
-def joined(columns: Sequence[pd.Series]) -> pd.Series:
-    """Return the cells of several columns that make up a time, separated by a space."""
-    texts = columns[0]
-    for column in columns[1:]:
-        texts = texts.astype("str").str.strip() + " " + column.astype("str").str.strip()
+def joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Return the cells of the columns that make up a time, separated by a space."""
+    texts = frame[names[0]]
+    for name in names[1:]:
+        texts = texts.astype("str").str.strip() + " " + frame[name].astype("str").str.strip()
     return texts
 
 

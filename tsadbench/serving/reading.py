@@ -156,7 +156,7 @@ class RowReader:
 
     def _seconds(self, frame: pd.DataFrame, faults: dict[int, str]) -> FloatArray:
         """Return times in the format that fits most rows; the first rows with times decide for all that follow."""
-        cells = joined([frame[name] for name in self._form.time])
+        cells = joined(frame, self._form.time)
         seconds, best = fitting_times(cells, self._time_forms)
         if np.isfinite(seconds).any():
             self._time_forms = (best,)
@@ -226,7 +226,7 @@ def _resampled(path: Path, form: FileFormat, sensors: Sequence[str]) -> Rows:
         "gaps": fill,
         "states": {pattern: dict(codes) for pattern, codes in form.states},
     }
-    reader = CardReader(Card.model_validate(card), "", path, path.parent)
+    reader = CardReader(Card.model_validate(card), "", path, path.parent, [])
     loaded = reader.read()
     raise_if_any(str(path), reader.issues)
     assert loaded is not None
