@@ -18,7 +18,7 @@ from tsadbench.errors import DataError, DataNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.datasets.fetch import Source
+    from tsadbench.datasets.shipped import Source
 
 app = typer.Typer(
     cls=Listing,
@@ -46,7 +46,7 @@ def fetch(
 
     An interrupted download continues where it stopped. Files that differ are replaced.
     """
-    from tsadbench.datasets.fetch import download, place
+    from tsadbench.datasets.shipped import download, place
 
     failures: list[str] = []
     with interruptible("the files that are complete are kept; running it again continues from them"):
@@ -244,8 +244,8 @@ def audit(
 
 def _sources_of(names: Iterable[str]) -> Iterator[Source]:
     """Yield the sources of data sets and of suites' data sets, each once; a UsageError if files are not published."""
-    from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, published
     from tsadbench.datasets.loading import CARD_ENDING
+    from tsadbench.datasets.shipped import BY_REQUEST, HOW, Source, published
     from tsadbench.datasets.suites import SUITES
     from tsadbench.registry import entries
 
@@ -265,7 +265,7 @@ def _sources_of(names: Iterable[str]) -> Iterator[Source]:
 
 def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
     """Yield what `tsadbench data list` tells of every registered data set; nothing is downloaded or read."""
-    from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, place, published
+    from tsadbench.datasets.shipped import BY_REQUEST, HOW, Source, place, published
     from tsadbench.registry import entries
 
     for name in dict.fromkeys(entry.name for entry in entries("datasets")):
@@ -290,8 +290,8 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
     A DataNotFoundError if files are missing; the message says where they are published.
     """
     from tsadbench.base.dataset import DataOptions
-    from tsadbench.datasets.fetch import find, place, published
     from tsadbench.datasets.loading import load_dataset
+    from tsadbench.datasets.shipped import find, place, published
 
     if name in published():
         find(name, place(name, directory).parent)  # a folder that is named is not filled

@@ -186,7 +186,7 @@ def machine() -> Iterator[Finding]:
 def data_sets(directory: Path | None) -> Iterator[Finding]:
     """Yield every registered data set and the location of its files; nothing is downloaded or read."""
     from tsadbench.cli.data import listed
-    from tsadbench.datasets.fetch import VARIABLE
+    from tsadbench.datasets.shipped import VARIABLE
 
     folder = os.environ.get(VARIABLE) if directory is None else None
     if folder and not Path(folder).expanduser().is_dir():
