@@ -37,7 +37,7 @@ def courses() -> list[Course]:
 @pytest.fixture(scope="session")
 def twins(courses) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """What each recording shows without noise, with its fault and without it, each simulated on its own call."""
-    faulty, sound = pumploop.simulate(courses), pumploop.simulate([course.twin for course in courses])
+    faulty, sound = pumploop.simulate(courses), pumploop.simulate([course._replace(amount=SOUND) for course in courses])
     return {course.id: both for course, *both in zip(courses, faulty, sound, strict=True)}
 
 

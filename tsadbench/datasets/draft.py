@@ -15,20 +15,20 @@ from jinja2 import Environment
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS
-from tsadbench.datasets.card import NAME
+from tsadbench.datasets.card import NAME, canonical
 from tsadbench.datasets.formats import PARQUET, read_files
-from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed
+from tsadbench.datasets.look import Look, fitting_format, sniffed
 from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.files import digest
+from tsadbench.utils.issues import Issue
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
 _TEXTS = (".csv", ".txt", ".tsv")
 _ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
-_FEWEST_TEST_ROWS = 31  # the default protocol evaluates a test recording's rows after its first 30
 _TRAINING = re.compile(r"(?i)train|normal|healthy|baseline|nominal|good")
 _TEST = re.compile(
     r"(?i)test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"
@@ -73,11 +73,9 @@ def draft_card(folder: Path) -> Draft:
         except DataError as error:
             return Draft(text, str(error), [], judged=False)
     first = loaded.dataset.train[0]
-    rows = [f"{first.id}: {'' if first.time is None else 'time, '}{first_of(first.sensors, _SHOWN_SENSORS)}"]
-    for row, values in enumerate(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS]):
-        time = [] if first.time is None else [iso_time(float(first.time[row]))]
-        rows.append("  ".join([*time, *(f"{value:g}" for value in values)]))
-    return Draft(text, "", rows, judged=not loaded.missing)
+    time = None if first.time is None else [iso_time(float(seconds)) for seconds in first.time[:_SHOWN_ROWS]]
+    shown = pd.DataFrame(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS], time, first.sensors[:_SHOWN_SENSORS])
+    return Draft(text, "", [first.id, *shown.to_string().splitlines()], judged=not loaded.missing)
 
 
 class _Drafter:
@@ -116,7 +114,8 @@ class _Drafter:
                 self._tell("left out", "no tables; save workbooks as CSV, unpack archives", name)
         if not forms:
             raise UsageError(f"{self._folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
-        tables, issues = read_files({name: paths[name] for name in forms}, forms.__getitem__)
+        issues = list[Issue]()
+        tables = read_files({name: paths[name] for name in forms}, forms.__getitem__, issues)
         for issue in {issue.file: issue for issue in reversed(issues)}.values():
             self._tell("left out", str(issue).partition(": ")[2], issue.file)
         for name, arrays in tables.items():
@@ -137,7 +136,7 @@ class _Drafter:
             column = min(columns, key=lambda name: [*_USUAL_LABELS, name.lower()].index(name.lower()))
             self._labels = {"kind": "column", "column": column}
             for look in looks:
-                look.labels = label_texts(look.frame[column]) if column in look.frame else None
+                look.labels = look.frame[column].map(canonical, na_action="ignore") if column in look.frame else None
             return looks
         for look in looks:
             start, end = (next(filter(form.fullmatch, look.frame.columns), "") for form in (_START, _END))
@@ -238,7 +237,6 @@ class _Drafter:
             labels=self._labels,
             n_missing=sum(missing),
             cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
-            fewest=_FEWEST_TEST_ROWS,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -63,15 +63,6 @@ def checked_loader(name: str, loader: object) -> Loader:
     if not callable(loader):
         raise PluginError(f"data set {name!r}: expected a function that loads it, found {loader!r}")
     return cast("Loader", loader)
-
-
-def require_distinct_names(loaded: Iterable[tuple[str, LabelledDataset]]) -> None:
-    """Raise a UsageError if two data sets, each with what the user calls it, have the same name."""
-    called: dict[str, str] = {}
-    for call, data in loaded:
-        first = called.setdefault(data.dataset.name, call)
-        if first is not call:
-            raise UsageError(f"data sets {first} and {call} have the same name, {data.dataset.name!r}; change a card")
 
 
 def card_loader(path: Path) -> Loader:

@@ -70,10 +70,7 @@ class Run:
 
     def cut(self, start: int, stop: int, id_: str, role: str) -> Run:
         """Return rows ``start`` to ``stop - 1`` under an id of their own."""
-        rows, causes = slice(start, stop), list[Cause]()
-        for one in self.causes:
-            if start < one.stop and one.start < stop:
-                causes.append(Cause(max(one.start, start) - start, min(one.stop, stop) - start, one.sensors))
+        rows, inside = slice(start, stop), [one for one in self.causes if start < one.stop and one.start < stop]
         return replace(
             self,
             id=id_,
@@ -83,7 +80,7 @@ class Run:
             values=self.values[rows],
             time=None if self.time is None else self.time[rows],
             labels=None if self.labels is None else self.labels[rows],
-            causes=tuple(causes),
+            causes=tuple(Cause(max(c.start - start, 0), min(c.stop, stop) - start, c.sensors) for c in inside),
         )
 
 
@@ -160,14 +157,14 @@ class CardReader:
         names = {role: self._find(part.files) for role, part in card.parts.items()}
         forms = {name: card.file_format(part) for role, part in card.parts.items() for name in names[role]}
         self._read += [self._folder / name for name in forms]
-        tables, issues = formats.read_files(
+        tables = formats.read_files(
             {name: self._folder / name for name in forms},
             forms.__getitem__,
+            self.issues,
             needed=[*cards.listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
             sensors=[] if card.long else card.columns.sensors,
             texts=[card.labels.column] if isinstance(card.labels, cards.LabelColumn) else [],
         )
-        self.issues += issues
         for role, part in card.parts.items():
             found: dict[tuple[str, ...], tuple[str, list[pd.DataFrame]]] = {}
             for name in names[role]:
@@ -421,9 +418,8 @@ class CardReader:
         declared: dict[str, list[str]] = getattr(self._card, table)
         found: dict[str, str] = {}
         for group, patterns in declared.items():
-            faults = [
-                f"no recording is called {one!r}" for one in patterns if not any(run.is_called(one) for run in runs)
-            ]
+            lost = [one for one in patterns if not any(run.is_called(one) for run in runs)]
+            faults = [f"no recording is called {one!r}" for one in lost]
             members = [run for run in runs if run.is_called(*patterns)]
             faults += [f"recording {run.id!r} belongs to {found[run.id]!r} too" for run in members if run.id in found]
             if table == "entities" and not faults and not any(run.trains for run in members):

@@ -20,13 +20,6 @@ def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
     """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format, or far from our days.
 
     Cells are texts, numbers or times; the format is one of `FileFormat.time_formats`.
-
-    Examples
-    --------
-    >>> time_in_seconds(pd.Series(["1970-01-01 00:01:00", "noon"]), "ISO8601")
-    array([60., nan])
-    >>> time_in_seconds(pd.Series(["1500"]), "milliseconds")
-    array([1.5])
     """
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times = pd.to_datetime(cells, utc=True)

@@ -21,7 +21,7 @@ from tsadbench.datasets.times import fitting_times, joined
 from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.model import ModelCard
 from tsadbench.utils.arrays import FloatArray, IntArray
-from tsadbench.utils.issues import raise_if_any
+from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.text import first_of
 
 # After so many rows in a row without a score, a new recording begins: as many sampling steps as may lie between two
@@ -106,7 +106,8 @@ class RowReader:
 
     def _table(self, path: Path) -> Rows:
         """Return the rows of a Parquet file, or of an array, whose columns may have no names."""
-        tables, issues = formats.read_files({str(path): path}, lambda _: self._form)
+        issues = list[Issue]()
+        tables = formats.read_files({str(path): path}, lambda _: self._form, issues)
         raise_if_any(str(path), issues)
         arrays, sensors = tables[str(path)], list(self._card.sensors)
         if len(arrays) != 1:
