@@ -231,7 +231,7 @@ class TestLabels:
 
     def test_the_warm_up_is_long_enough_for_the_start_to_be_forgotten(self, courses):
         """The loop with other temperatures to begin with shows the same at a recording's first row."""
-        course = courses[0].twin
+        course = courses[0]._replace(amount=SOUND)
         other = Loop(course.asked[0] * 230.0, course.opening[0], course.air[0] + 10.0)
         for asked, opening, air in zip(course.asked[: pumploop.WARM_UP + 1], course.opening, course.air, strict=False):
             values = other.step(asked * 230.0, opening, air, SOUND)
