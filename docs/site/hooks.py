@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import commands
+import itables
 import notebooks
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -29,8 +30,6 @@ from tsadbench.reporting import pages, tables
 
 # The line of the first page that its results replace, and the page of all tables, which the data sets' pages follow.
 RESULTS, ALL_TABLES = "<!-- results -->", f"{pages.FOLDER}/index.md"
-# Style sheets and scripts that the report has too.
-ASSETS = ("tables.css", "tables.js")
 # The page that lists the commands: theirs follow it in the navigation.
 LISTING = f"{commands.FOLDER}/README.md"
 _FENCED = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.M | re.S)
@@ -142,14 +141,17 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
     config.nav = filled(config.nav)
     config.extra_css.insert(0, "assets/tables.css")
-    config.extra_javascript.append("assets/tables.js")
+    config.extra_javascript.append("assets/tables.mjs")
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the commands and of the tables, and the notebooks."""
-    for name in ASSETS:
-        files.append(File.generated(config, f"assets/{name}", content=str(tables.source(name))))
+    library = Path(itables.__file__).with_name("html").joinpath("dt_bundle.js").read_text("utf-8")
+    script = f'import DataTable from "./datatables.mjs";\n{tables.source("tables.js")}\ntables(DataTable);\n'
+    assets = {"tables.css": tables.source("tables.css"), "tables.mjs": script, "datatables.mjs": library}
+    for name, text in assets.items():
+        files.append(File.generated(config, f"assets/{name}", content=str(text)))
     for path, text in table_pages(config.docs_dir).items():
         files.append(File.generated(config, path, content=text))
     if LISTING in files.src_uris:

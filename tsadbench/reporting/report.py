@@ -54,6 +54,7 @@ def write_report(
     and recordings.
     """
     with extra("a report", "report"):
+        import itables
         from plotly.offline import get_plotlyjs
     records, _ = judge_outdated(all_records(store), store, load)
     known = dict.fromkeys(record.label for record in records)
@@ -84,6 +85,7 @@ def write_report(
         broken=list(store.broken.items())[:_TRIALS],
         ranks=_ranks(store) if len({dataset for dataset, _ in tables}) > 1 else None,
         plotly=_packed(get_plotlyjs()),
+        datatables=_packed(Path(itables.__file__).with_name("html").joinpath("dt_bundle.js").read_text("utf-8")),
         scripts=source("tables.js", "report.js"),
         styles=source("tables.css", "report.css"),
     )

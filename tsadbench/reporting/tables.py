@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[+-]?(\d[\d,]*)?\.?\d+")
 def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
     """Return a table as HTML: the first column of texts names the rows and may lead to other pages, dimmed are floors.
 
-    A cell's ``data-v`` is what the script sorts by; undefined cells have none and come last.
+    A cell's ``data-order`` is what DataTables sorts by; that of an undefined cell is empty.
     """
     texts = [name for name in table.header if not table.is_numeric(name)]
     columns = {name: "name" if [name] == texts[:1] else "text" if name in texts else "number" for name in table.header}

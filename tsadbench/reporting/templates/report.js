@@ -1,11 +1,13 @@
-// One recording at a time, drawn by Plotly, which lies packed in the page.
+// Tables, and one recording at a time, by libraries that lie packed in the page.
 (async () => {
   const unpacked = async (element) => {
     const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
+  const library = new Blob([await unpacked(document.getElementById("datatables"))], { type: "text/javascript" });
+  tables((await import(URL.createObjectURL(library))).default);
   const places = [...document.querySelectorAll(".recording")];
-  if (!places.length) return;
+  if (!places.length) return void (document.documentElement.dataset.ready = "1");
   const code = document.createElement("script");
   code.textContent = await unpacked(document.getElementById("plotly"));
   document.head.append(code);
