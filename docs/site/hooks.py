@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 
 import commands
-import itables
 import notebooks
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -141,17 +140,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
     config.nav = filled(config.nav)
     config.extra_css.insert(0, "assets/tables.css")
-    config.extra_javascript.append("assets/tables.mjs")
+    config.extra_javascript.append("assets/tables.js")
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the commands and of the tables, and the notebooks."""
-    library = Path(itables.__file__).with_name("html").joinpath("dt_bundle.js").read_text("utf-8")
-    script = f'import DataTable from "./datatables.mjs";\n{tables.source("tables.js")}\ntables(DataTable);\n'
-    assets = {"tables.css": tables.source("tables.css"), "tables.mjs": script, "datatables.mjs": library}
+    style, script = (tables.ENVIRONMENT.get_template(name).render() for name in ("tables.css", "tables.js"))
+    assets = {"tables.css": style, "tables.js": f"{tables.datatables()}\n{script}\ntables(DataTable);\n"}
     for name, text in assets.items():
-        files.append(File.generated(config, f"assets/{name}", content=str(text)))
+        files.append(File.generated(config, f"assets/{name}", content=text))
     for path, text in table_pages(config.docs_dir).items():
         files.append(File.generated(config, path, content=text))
     if LISTING in files.src_uris:

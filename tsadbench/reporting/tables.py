@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
@@ -59,7 +59,11 @@ def _value(text: str) -> float | None:
     return None if found is None else float(found[0].replace(",", ""))
 
 
-def source(*names: str) -> Markup:
-    """Return style sheets or scripts of this package, one after the other."""
-    folder = files(__package__) / "templates"
-    return Markup("\n".join((folder / name).read_text(encoding="utf-8") for name in names))
+def datatables() -> str:
+    """Return DataTables, the library that sorts and searches tables, as a script."""
+    import itables
+
+    module = Path(itables.__file__).with_name("html").joinpath("dt_bundle.js").read_text(encoding="utf-8")
+    # A page that is opened as a file loads no modules.
+    script = re.sub(r"export\s*\{[^}]*?(\w+) as default[^}]*\}", r"window.DataTable = \1", module)
+    return f"(() => {{{script}}})();"

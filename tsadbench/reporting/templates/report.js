@@ -4,13 +4,14 @@
     const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
-  const library = new Blob([await unpacked(document.getElementById("datatables"))], { type: "text/javascript" });
-  tables((await import(URL.createObjectURL(library))).default);
+  for (const library of document.querySelectorAll("script.library")) {
+    const code = document.createElement("script");
+    code.textContent = await unpacked(library);
+    document.head.append(code);
+  }
+  tables(DataTable);
   const places = [...document.querySelectorAll(".recording")];
   if (!places.length) return void (document.documentElement.dataset.ready = "1");
-  const code = document.createElement("script");
-  code.textContent = await unpacked(document.getElementById("plotly"));
-  document.head.append(code);
   const draws = [];
   for (const place of places) {
     const figures = JSON.parse(await unpacked(place.querySelector("script")));
