@@ -27,7 +27,6 @@ from tsadbench.base.recording import Recording
 from tsadbench.datasets.pump_physics import NOMINAL_VOLTAGE, SENSORS, SOUND, Fault, Loop
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 
-CITATION = "Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it."
 _HERE = Path(__file__).parent
 _N_TRAIN, _TRAIN_ROWS = 6, 1500
 _N_SESSIONS = 9  # of the test
@@ -112,7 +111,7 @@ def _plant(seed: int | None) -> LabelledDataset:
         sessions={course.id: course.session for course in (*sound, *courses)},
         description=(_HERE / "pumploop.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_HERE / "pumploop.prior.json", origin="pumploop"),
-        citation=CITATION,
+        citation="Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it.",
         licence="MIT",
     )
     causes = {

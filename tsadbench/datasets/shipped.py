@@ -113,8 +113,7 @@ def find(name: str, directory: Path | None) -> Path:
 def download(source: Source, folder: Path) -> list[str]:
     """Download the files that are missing or differ from the published ones; return their names.
 
-    A file appears under its name only when it is complete and its checksum is right. Reports progress, a step a file. A
-    DataError if a file cannot be downloaded or written, or is not the published one.
+    A file appears only when it is complete and its checksum is right; a DataError if one cannot be had or written.
     """
     import pooch  # slow to import, and most files are there
 
@@ -135,11 +134,7 @@ def download(source: Source, folder: Path) -> list[str]:
 
 
 def _loader(name: str, about: str) -> Loader:
-    """Return the loader of a data set whose files are published, or sent to those who ask.
-
-    It downloads missing files if it may. A DataNotFoundError if there are none. A DataError if a file is malformed, or
-    well-formed but different from the published one.
-    """
+    """Return a data set's loader; errors as `find` and `load_card`, or a DataError if files are not as published."""
     card = _HERE / "cards" / f"{name}.toml"
 
     def load(options: DataOptions) -> LabelledDataset:

@@ -17,10 +17,7 @@ _MOST_ROWS, _MOST_TIMES_MORE = 1_000_000, 1_000
 
 
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
-    """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format, or far from our days.
-
-    Cells are texts, numbers or times; the format is one of `FileFormat.time_formats`.
-    """
+    """Return times in seconds since 1970 [n_rows], NaN where a cell is none in this format or centuries away."""
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times = pd.to_datetime(cells, utc=True)
     elif form in _UNITS:
