@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,15 +14,25 @@ from rich.console import Console
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.checks import FILE, CheckReport, CheckReports, read_reports, shipped_reports, write_reports
+from tsadbench.leaderboard.checks import FILE, CheckReport, kept, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, records_of, rows, trial_key, trials
+from tsadbench.leaderboard.frame import (
+    COST_COLUMNS,
+    DIAGNOSTIC,
+    ROW,
+    TABLE,
+    over_entities,
+    records_of,
+    rows,
+    trial_key,
+    trials,
+)
 from tsadbench.leaderboard.notes import Note, notes_on
-from tsadbench.leaderboard.render import SCHEMA, Form, Table, print_tables, render
+from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
 from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, remarks, short_notes, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue, nearest, normal_label
+from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import name_fault
 
 _WIDTH = 120  # characters, where nothing says how many a line has
@@ -84,7 +92,10 @@ class Leaderboard:
         sessions
             How many independent sessions a split has, by data set and split.
         """
-        found = trials(records, splits, stored=stored, reports=CheckReports.beside(checked_in, reports))
+        known = [*shipped_reports(), *reports]
+        if checked_in is not None:
+            known += [*kept(checked_in), *read_reports(checked_in / FILE)]
+        found = trials(records, splits, stored=stored, reports=known)
         return cls(found, notes_on(records_of(found)), sessions=sessions)
 
     @classmethod
@@ -181,7 +192,7 @@ class Leaderboard:
         return [*failures, *map(str, self.notes), f"Columns and remarks: {PAGE}"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
-        """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown, LaTeX or HTML."""
+        """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown or LaTeX."""
         if form in ("json", "csv"):
             return self.to_json() if form == "json" else self.to_csv()
         return render(self.shown(wide=wide, columns=columns), self._notes(), form)
@@ -194,17 +205,18 @@ class Leaderboard:
         """Return one LaTeX table (booktabs) with the most important columns per data set, protocol and split."""
         return self.to("latex", wide=False)
 
-    def to_html(self) -> str:
-        """Return one HTML table with the most important columns per data set, protocol and split."""
-        return self.to("html", wide=False)
-
-    _repr_html_ = to_html
+    def _repr_markdown_(self) -> str:
+        return self.to("markdown", wide=False)
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        words = [of_row for table in self.frames().values() for of_row in remarks(table)]
-        found = [_json_row(row, said) for row, said in zip(lines_of(self.frame), words, strict=True)]
-        return json.dumps({"schema": SCHEMA, "rows": found}, indent=1, allow_nan=False) + "\n"
+        entities = over_entities(self.trials)
+        found = [
+            _json_row(row, words, entities)
+            for table in self.frames().values()
+            for row, words in zip(lines_of(table), remarks(table), strict=True)
+        ]
+        return json_text(rows=found)
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -310,16 +322,14 @@ _JSON = (
 )  # fmt: skip
 
 
-def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
+def _json_row(row: Mapping[str, Any], words: list[str], entities: Sequence[pd.DataFrame]) -> dict[str, Any]:
     records: Sequence[Record] = row["records"]
-    spreads = {name.removesuffix("_entity_std"): value for name, value in row.items() if name.endswith("_entity_std")}
     names = [name[:-4] for name in row if name.endswith("_std") and not name.endswith("_entity_std") and row["ok"]]
     numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names}
-    entities = [record.splits[row["split"]].entities for record in records] if row["ok"] and row["n_entities"] else []
     found = {
         "detector": row["name"],
         "label": row["detector"],
-        "parameters": dict(records[0].parameters),
+        "parameters": records[0].parameters,
         **{name: row[name] for name in _JSON},
         **{name: int(row[name]) if row[name] == row[name] else None for name in ("rank", "n_rows", "n_anomalous")},
         "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
@@ -332,28 +342,15 @@ def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
         "seconds": {"fit": row["fit_seconds"], "score": row["score_seconds"]},
         "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
         "remarks": words,
-        **({"entities": _json_entities(entities), "metrics_spread": spreads} if entities else {}),
     }
-    return {name: _defined(value) for name, value in found.items()}
-
-
-def _json_entities(seeds: Sequence[Mapping[str, Mapping[str, float | None]]]) -> dict[str, JsonValue]:
-    """Return each entity's metrics over seeds; one that is undefined for a seed is undefined."""
-    found: dict[str, JsonValue] = {}
-    for entity, metrics in seeds[0].items():
-        frame = pd.DataFrame([one.get(entity, {}) for one in seeds], columns=[*metrics], dtype=float)
-        mean, std = frame.mean(skipna=False), frame.std(skipna=False)
-        found[entity] = {name: {"mean": float(mean[name]), "std": float(std[name])} for name in metrics}
+    if row["ok"] and row["n_entities"]:
+        means, deviations = (one.loc[tuple(row[key] for key in ROW)].to_dict("index") for one in entities)
+        found["entities"] = {
+            entity: {name: {"mean": mean, "std": deviations[entity][name]} for name, mean in of_entity.items()}
+            for entity, of_entity in means.items()
+        }
+        found["metrics_spread"] = {name: row[f"{name}_entity_std"] for name in names if f"{name}_entity_std" in row}
     return found
-
-
-def _defined(value: Any) -> JsonValue:
-    """Return a value with None for numbers that JSON does not have, and lists for tuples."""
-    if isinstance(value, Mapping):
-        return {str(name): _defined(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_defined(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def inside(folder: Path, *names: str) -> Path:

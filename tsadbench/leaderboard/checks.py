@@ -1,4 +1,4 @@
-"""Reports of ``tsadbench check``, kept by the identity of what was checked, and which rows of tables they vouch for."""
+"""Reports of ``tsadbench check``, kept in run stores and beside committed tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.status import CheckStatus
 from tsadbench.errors import PluginError, StoreError
-from tsadbench.execution.identity import code_of, library_versions
-from tsadbench.execution.record import Record
 from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.files import LEADERBOARDS, write_file
-from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.text import LabelText, one_line, without_folders
 from tsadbench.utils.toml import fault_text
@@ -29,20 +26,22 @@ from tsadbench.utils.toml import fault_text
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
 
-# Of the checks together. A report counts for the version that it was made with: raise it with a new or stricter check.
+# Raised with a new or stricter check: reports of another version count for nothing.
 CHECKS_VERSION = 1
 FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
 _MOST_BYTES = 2**20  # a report has some 3,000
 
 
 class CheckReport(BaseModel):
-    """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`."""
+    """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`.
+
+    It counts for the trials of the same label and code.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     label: LabelText
     code_hash: str
-    versions: dict[str, str | None]
     checks: int
     full: bool
     day: str
@@ -51,32 +50,20 @@ class CheckReport(BaseModel):
 
     @property
     def identity(self) -> str:
-        """Hash of what determines the report, and the name of its file in a store."""
-        parts = [self.label, self.code_hash, self.versions, self.checks, self.full]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+        """Hash of what the report is about, and the name of its file in a store."""
+        parts = [self.label, self.code_hash, self.checks, self.full]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Ids of the checks that failed; those that did not run failed with the first, `works`."""
         return tuple(check for check, status in self.results.items() if status == "fail")
 
-    def vouches_for(self, record: Record) -> bool:
-        """Whether it is about the detector of a trial: its label, its code, and the libraries that both name."""
-        if (self.label, self.code_hash) != (record.label, code_of(record.manifest)):
-            return False
-        found = record.manifest.get("versions")
-        of_trial = found if isinstance(found, dict) else {}
-        return all(of_trial.get(name, version) == version for name, version in self.versions.items())
-
     def filled(self, results: Sequence[CheckResult]) -> CheckReport:
-        """Return the report with results of checks besides those that it has, in the order of all checks."""
-        from tsadbench.testing import all_checks
-
-        statuses = self.results | {result.id: result.status for result in results}
-        reasons = self.reasons | {result.id: one_line(result.reason, 500) for result in results if result.reason}
-        ids = [check.id for check in all_checks()]
-        ordered = [{one: of_each[one] for one in ids if one in of_each} for of_each in (statuses, reasons)]
-        return self.model_copy(update={"results": ordered[0], "reasons": ordered[1]})
+        """Return the report with the results of all checks."""
+        statuses = {result.id: result.status for result in results}
+        reasons = {result.id: one_line(result.reason, 500) for result in results if result.reason}
+        return self.model_copy(update={"results": statuses, "reasons": reasons})
 
 
 def empty_report(detector: str, *, full: bool = False) -> CheckReport:
@@ -94,30 +81,12 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
         code_hash=description.sources.digest,
-        versions=dict(library_versions(description.sources.packages, description.libraries)),
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),
         results={},
         reasons={},
     )
-
-
-class CheckReports:
-    """Reports, to be looked up for rows; those of other versions of the checks than today's count for nothing."""
-
-    def __init__(self, reports: Iterable[CheckReport] = ()) -> None:
-        self._by_label = grouped((one for one in reports if one.checks == CHECKS_VERSION), lambda one: one.label)
-
-    @classmethod
-    def beside(cls, folder: Path | None, more: Iterable[CheckReport] = ()) -> CheckReports:
-        """Return the reports that ship, those of a run store or a folder of tables, if there is one, and more."""
-        of_folder = () if folder is None else (*kept(folder), *read_reports(folder / FILE))
-        return cls([*shipped_reports(), *of_folder, *more])
-
-    def of(self, record: Record) -> tuple[CheckReport, ...]:
-        """Return the reports on the detector of a trial."""
-        return tuple(one for one in self._by_label.get(record.label, ()) if one.vouches_for(record))
 
 
 def keep(report: CheckReport, store: Path) -> Path:
@@ -128,9 +97,7 @@ def keep(report: CheckReport, store: Path) -> Path:
 def kept(store: Path) -> Iterator[CheckReport]:
     """Yield the reports of a store; what cannot be read counts for nothing, as if the checks had not run."""
     folder = store / CHECKS
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    for file in sorted(folder.glob("*.json")):
+    for file in sorted(folder.glob("*.json")) if not folder.is_symlink() else ():
         try:
             with open_regular(file, _MOST_BYTES) as content:
                 report = CheckReport.model_validate_json(content.read())
@@ -147,7 +114,8 @@ def read_reports(file: Path) -> tuple[CheckReport, ...]:
         try:
             reports.append(CheckReport.model_validate_json(line))
         except ValidationError as error:
-            what = one_line(": ".join([*map(str, error.errors()[0]["loc"]), fault_text(error.errors()[0])]), 200)
+            fault = error.errors()[0]
+            what = one_line(": ".join([*map(str, fault["loc"]), fault_text(fault)]), 200)
             raise StoreError(f"{file}, line {number}: not a report of checks ({what}); remove it") from error
     return tuple(reports)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import pandas as pd
@@ -12,7 +12,7 @@ from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.frame import DIAGNOSTIC, FLOOR_METRICS, places
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, FLOOR_METRICS, places
 from tsadbench.leaderboard.render import Table
 from tsadbench.registry import load_protocol
 from tsadbench.utils.parameters import nearest
@@ -21,17 +21,43 @@ from tsadbench.utils.text import counted
 PAGE = "docs/reading-a-table.md"
 # With fewer sessions no test over them can reach the 5 % level.
 LEAST_FOR_TESTS = 6
-# How many rows a terminal shows of a table, the best first.
-ROWS = 50
-_NEIGHBOURS = 2  # above and below a row of one's own among stored ones
-_MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds", "remarks")
-_TITLES = {
-    "rank": "#", "detector": "detector", "to_floor": "vs floor", "prac_f1": "F1", "far": "false alarms",
-    "look_ahead": "look-ahead", "coverage": "coverage", "seeds": "seeds", "fit_seconds": "fit, s",
-    "rows_per_second": "rows/s", "peak_memory_mib": "MiB", "entities": "entities", "remarks": "remarks",
-}  # fmt: skip
+# How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
+ROWS, _NEIGHBOURS = 50, 2
+_MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
 # A narrow terminal leaves these out, the first one first.
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "<0.1"
+
+
+def compact(value: float) -> str:
+    """Return a number with two significant digits and its thousands as a letter.
+
+    >>> compact(1_234_567), compact(43_210), compact(999.7), compact(870), compact(4.23), compact(0)
+    ('1.2M', '43k', '1k', '870', '4.2', '0')
+    """
+    rounded = float(f"{value:.2g}")
+    size, letter = next(one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")) if rounded >= one[0])
+    return f"{rounded / (size or 1):g}{letter}"
+
+
+# The wide table's columns behind the metrics: their titles, and a value as text.
+_COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "far": ("false alarms", _percent),
+    "auprc_entity_std": ("entities", lambda value: f"± {number(value, 2)}"),
+    "look_ahead": ("look-ahead", str),
+    "coverage": ("coverage", "{:.1%}".format),
+    "seeds": ("seeds", str),
+    "fit_seconds": ("fit, s", _seconds),
+    "rows_per_second": ("rows/s", compact),
+    "peak_memory_mib": ("MiB", "{:,.0f}".format),
+}
 
 
 def shown(
@@ -49,28 +75,20 @@ def shown(
     """
     table = table.reset_index(drop=True)
     metrics = metrics_of(table)
-    cells = _cells(table, metrics)
-    titles = {**{metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}, **_TITLES}
-    if "f1" in cells:  # the protocol's own, beside the usual one
-        titles["prac_f1"] = "Prac-F1"
-    for one in DIAGNOSTICS:
-        level = table.get(f"{DIAGNOSTIC}{one.chance}_mean", pd.Series(dtype=float)).max()
-        titles[f"{DIAGNOSTIC}{one.name}"] = one.title + ("" if pd.isna(level) else f" (chance {number(level, 2)})")
-    everything = [name for name in cells if name != "remarks"]
-    main = [name for name in everything if name in _MAIN or name.startswith(DIAGNOSTIC)]
-    main.sort(key=lambda name: _MAIN.index(name) if name in _MAIN else len(_MAIN))
-    chosen = _keys(columns, titles, cells) or [*(everything if wide else main), *["remarks"] * any(cells["remarks"])]
-    labels = table["detector"]
-    cells["rank"] = [f"{'▶ ' * (label in own)}{text}" for text, label in zip(cells["rank"], labels, strict=True)]
+    cells = _cells(table, metrics, own)
+    diagnostics = [name for name in cells if name.startswith(DIAGNOSTIC)]
+    chosen = _keys(columns, cells) or list(cells)
+    if not (columns or wide):
+        chosen = [name for name in (*_MAIN, *diagnostics, "remarks") if name in cells]
+    titles = {name: title for name, (title, _) in cells.items()}
     return Table(
         title=title(table),
-        frame=pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object),
+        frame=pd.DataFrame({titles[name]: cells[name][1] for name in chosen}, dtype=object),
         lead=sentence(table, sessions),
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
         cell_styles={
             (row, titles[metric.name]): ("", "bold", "underline")[place]
             for metric in metrics
-            if metric.name in chosen
             for row, place in enumerate(places(table, metric.name, metric.better))
             if place
         },
@@ -79,9 +97,9 @@ def shown(
     )
 
 
-def _keys(columns: Sequence[str], titles: Mapping[str, str], cells: Mapping[str, object]) -> list[str]:
+def _keys(columns: Sequence[str], cells: Mapping[str, tuple[str, list[str]]]) -> list[str]:
     """Return the columns that names ask for, as headers or as keys; the detector's first."""
-    known = {_plain(text): name for name in cells for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
+    known = {_plain(text): name for name in cells for text in (name, name.removeprefix(DIAGNOSTIC), cells[name][0])}
     names = [_plain(part) for text in columns for part in text.split(",") if part.strip()]
     for name in names:
         if name not in known:
@@ -93,36 +111,39 @@ def _plain(text: str) -> str:
     return "_".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
 
 
-def _cells(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Sequence[str]]:
-    """Return the texts of every column that the table can show, in the order of the wide one."""
-    found: dict[str, Sequence[str]] = {"rank": _texts(table["rank"], "{:.0f}"), "detector": list(table["detector"])}
-    names = [metric.name for metric in metrics]
-    for name in (*(one for one in _MAIN if one in names), *(one for one in names if one not in _MAIN)):
-        found[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
+def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
+    """Return title and texts of every column that the table can show, in the order of the wide one."""
+    ranks = zip(table["rank"], table["detector"].isin([*own]), strict=True)
+    found = {
+        "rank": ("#", [f"{'▶ ' * mine}{'-' if pd.isna(rank) else f'{rank:.0f}'}" for rank, mine in ranks]),
+        "detector": ("detector", list(table["detector"])),
+    }
+    # The protocol's own F1 may stand beside the usual one.
+    f1 = "Prac-F1" if "f1" in {metric.name for metric in metrics} else "F1"
+    for metric in sorted(metrics, key=lambda one: _MAIN.index(one.name) if one.name in _MAIN else len(_MAIN)):
+        name, spreads = metric.name, table[f"{metric.name}_std"]
+        header = f1 if name == "prac_f1" else f"{metric.title}{' (oracle)' * metric.oracle}"
+        header = _COLUMNS[name][0] if name in _COLUMNS else header
+        found[name] = header, _spreads(table[f"{name}_mean"], spreads, _decimals(spreads))
         if name == "auprc" and table["to_floor"].notna().any():
-            decimals = _decimals(table["auprc_std"])
-            found["to_floor"] = [number(value, decimals, signed=True) for value in table["to_floor"]]
-    if table["far"].notna().any() and "far" not in names:
-        found["far"] = [_percent(value) for value in table["far"]]
-    if "auprc_entity_std" in table and table["auprc_entity_std"].notna().any():
-        found["entities"] = [f"± {number(value, 2)}" if value == value else "-" for value in table["auprc_entity_std"]]
-    found["look_ahead"] = _texts(table["look_ahead"], "{}")
-    found["coverage"] = _texts(table["coverage"], "{:.1%}")
-    found["seeds"] = _texts(table["seeds"].map(len), "{}")
-    found["fit_seconds"] = [_seconds(value) for value in table["fit_seconds"].where(table["ok"])]
-    found["rows_per_second"] = [compact(value) for value in table["rows_per_second"].where(table["ok"])]
-    found["peak_memory_mib"] = _texts(table["peak_memory_mib"].where(table["ok"]), "{:,.0f}")
-    defined = [one for one in DIAGNOSTICS if table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series()).notna().any()]
-    for one in defined:
-        if one.title and one.instead_of not in [other.name for other in defined]:
-            key = f"{DIAGNOSTIC}{one.name}"
-            found[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
-    found["remarks"] = [", ".join(words) for words in remarks(table)]
-    return found
-
-
-def _texts(values: pd.Series, form: str) -> list[str]:
-    return ["-" if pd.isna(value) else form.format(value) for value in values]
+            texts = [number(value, _decimals(spreads), signed=True) for value in table["to_floor"]]
+            found["to_floor"] = "vs floor", texts
+    of_rows = table.assign(seeds=table["seeds"].map(len))
+    of_rows.loc[~table["ok"], list(COST_COLUMNS)] = math.nan
+    for name, (header, form) in _COLUMNS.items():
+        if name not in found and name in of_rows and of_rows[name].notna().any():
+            found[name] = header, ["-" if pd.isna(value) else form(value) for value in of_rows[name]]
+    levels = {one.name: table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series(dtype=float)).max() for one in DIAGNOSTICS}
+    for one in DIAGNOSTICS:
+        if one.title and not math.isnan(levels[one.name]) and math.isnan(levels.get(one.instead_of, math.nan)):
+            key, level = f"{DIAGNOSTIC}{one.name}", levels.get(one.chance, math.nan)
+            spreads = table[f"{key}_std"]
+            texts = _spreads(
+                table[f"{key}_mean"], spreads, _decimals(spreads) if one.decimals is None else one.decimals
+            )
+            found[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})"), texts
+    words = [", ".join(of_row) for of_row in remarks(table)]
+    return found | ({"remarks": ("remarks", words)} if any(words) else {})
 
 
 def _decimals(spreads: pd.Series) -> int:
@@ -130,35 +151,11 @@ def _decimals(spreads: pd.Series) -> int:
     return 3 if ((spreads > 0) & (spreads < 0.005)).any() else 2
 
 
-def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) -> list[str]:
+def _spreads(means: pd.Series, spreads: pd.Series, decimals: int) -> list[str]:
     """Return ``.74 ± .01``, as wide as the widest, so that numbers without a spread stand below the others."""
-    n = _decimals(spreads) if decimals is None else decimals
-    tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
+    tails = ["" if math.isnan(one) else f" ± {number(one, decimals)}" for one in spreads]
     width = max(map(len, tails), default=0)
-    return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
-
-
-def _seconds(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "<0.1"
-
-
-def compact(value: float) -> str:
-    """Return a number with two significant digits and its thousands as a letter.
-
-    >>> compact(1_234_567), compact(43_210), compact(999.7), compact(870), compact(4.23), compact(0)
-    ('1.2M', '43k', '1k', '870', '4.2', '0')
-    """
-    if math.isnan(value):
-        return "-"
-    rounded = float(f"{value:.2g}")
-    size, letter = next(one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")) if rounded >= one[0])
-    return f"{rounded / (size or 1):g}{letter}"
+    return [f"{number(mean, decimals)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
 
 
 def remarks(table: pd.DataFrame) -> list[list[str]]:
@@ -168,24 +165,28 @@ def remarks(table: pd.DataFrame) -> list[list[str]]:
     differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
     some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
     found = []
-    for row in lines_of(table):
-        ok, below = row["ok"], row["below_floor"] or ()
-        why = {"leaky": row["leaky"], "rows without a score": not row["complete"]}
-        why["depends on the recording's start"] = not row["forgets"]
-        above = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
+    for row in table.itertuples(index=False):
+        below = row.below_floor or ()
+        why = {
+            "leaky": row.leaky,
+            "rows without a score": not row.complete,
+            "depends on the recording's start": not row.forgets,
+        }
         words = {
-            f"{row['n_failed']} of {len(row['seeds'])} seeds failed: {row['status']}": not ok,
-            "best floor" if row["detector"] in best_floor else "floor": row["floor"],
+            f"{row.n_failed} of {len(row.seeds)} seeds failed: {row.status}": not row.ok,
+            "best floor" if row.detector in best_floor else "floor": row.floor,
             f"unranked: {', '.join(text for text, applies in why.items() if applies)}": any(why.values()),
-            f"beats the floors in {above}": ok and 0 < len(below) < len(FLOOR_METRICS),
-            "uncalibrated": not row["calibrated"],
-            "guarded": ok and differs["seal"] and row["seal"] == "guarded",
-            f"fails checks: {', '.join(row['failed_checks'])}": ok and row["checked"] == "fail",
-            "not checked": ok and some_checked and row["checked"] == "no",
-            "pretrained": bool(row["pretrained_on"]),
-            f"look-ahead {row['look_ahead']}": ok and differs["look_ahead"] and row["look_ahead"] > 0,
-            f"{'/'.join(map(str, row['threads']))} threads": ok and differs["threads"] and row["threads"] != (1,),
-            "stored": some_own and row["stored"],
+            f"beats the floors in {', '.join(one.upper() for one in FLOOR_METRICS if one not in below)}": (
+                row.ok and 0 < len(below) < len(FLOOR_METRICS)
+            ),
+            "uncalibrated": not row.calibrated,
+            "guarded": row.ok and differs["seal"] and row.seal == "guarded",
+            f"fails checks: {', '.join(row.failed_checks)}": row.ok and row.checked == "fail",
+            "not checked": row.ok and some_checked and row.checked == "no",
+            "pretrained": bool(row.pretrained_on),
+            f"look-ahead {row.look_ahead}": row.ok and differs["look_ahead"] and row.look_ahead > 0,
+            f"{'/'.join(map(str, row.threads))} threads": row.ok and differs["threads"] and row.threads != (1,),
+            "stored": some_own and row.stored,
         }
         found.append([text for text, applies in words.items() if applies])
     return found
