@@ -1,4 +1,4 @@
-"""From records to ranked tables, as terminal text, JSON, CSV, Markdown, LaTeX, HTML and data frames."""
+"""From records to ranked tables, as terminal text, JSON, CSV, Markdown, LaTeX and data frames."""
 
 from __future__ import annotations
 
@@ -14,28 +14,24 @@ from rich.console import Console
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
+from tsadbench.leaderboard import frame as frames
 from tsadbench.leaderboard.checks import FILE, CheckReport, kept, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import (
-    COST_COLUMNS,
-    DIAGNOSTIC,
-    ROW,
-    TABLE,
-    over_entities,
-    records_of,
-    rows,
-    trial_key,
-    trials,
-)
-from tsadbench.leaderboard.notes import Note, notes_on
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
+from tsadbench.leaderboard.notes import Note, notes_on, remarks
 from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
-from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, remarks, short_notes, shown
+from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, short_notes, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import name_fault
 
 _WIDTH = 120  # characters, where nothing says how many a line has
+# Columns of the rows that JSON shows in another way, or that only tables need.
+_NOT_IN_JSON = {
+    *("name", "detector", "records", "n_failed", "ok", "n_entities", "fit_seconds", "score_seconds", "rules", "far"),
+    *("complete", "forgets", "calibrated", "sound", "above_floor", "to_floor"),
+}
 Sessions = Mapping[str, Mapping[str, int]]
 
 
@@ -65,7 +61,9 @@ class Leaderboard:
     ) -> None:
         self.trials = trials
         self.notes = tuple(notes)
-        self.frame = rows(trials) if frame is None else frame
+        self.frame = frames.rows(trials) if frame is None else frame
+        if "remarks" not in self.frame:
+            self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
         self.sessions = dict(sessions or {})
 
     @classmethod
@@ -92,44 +90,36 @@ class Leaderboard:
         sessions
             How many independent sessions a split has, by data set and split.
         """
-        known = [*shipped_reports(), *reports]
-        if checked_in is not None:
-            known += [*kept(checked_in), *read_reports(checked_in / FILE)]
-        found = trials(records, splits, stored=stored, reports=known)
-        return cls(found, notes_on(records_of(found)), sessions=sessions)
+        there = () if checked_in is None else (*kept(checked_in), *read_reports(checked_in / FILE))
+        found = frames.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
+        return cls(found, notes_on(frames.records_of(found)), sessions=sessions)
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
         """Rank records of a store, beside the shipped rows that they were shown against. A UsageError as above."""
         about, datasets = store.about(), {record.dataset for record in records}
         shipped = [committed_records(LEADERBOARDS, *one) for one in about.against.items() if one[0] in datasets]
-        return cls.from_records(
-            records, splits, stored=sum(shipped, ()), checked_in=store.path, sessions=about.sessions
-        )
+        stored: tuple[Record, ...] = sum(shipped, ())
+        return cls.from_records(records, splits, stored=stored, checked_in=store.path, sessions=about.sessions)
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
         """Return the tables of several leaderboards as one; of a row that several have, the last counts."""
-        if len(boards) == 1:
-            return boards[0]
         every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
         newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
         sessions = {key: n for board in boards for key, n in board.sessions.items()}
         notes = dict.fromkeys(note for board in boards for note in board.notes)
-        return cls(every[newest].drop(columns="origin").reset_index(drop=True), tuple(notes), sessions=sessions)
+        return cls(every[newest].reset_index(drop=True), tuple(notes), sessions=sessions)
 
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
-        known = dict.fromkeys(self.frame["detector"])
-        labels = {normal_label(one) for one in detectors}
-        for label in labels:
-            if label not in known:
-                raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
-        floors = self.frame[self.frame["ok"] & self.frame["floor"]]
-        best = self.frame.index.isin(floors.drop_duplicates(TABLE).index)
-        frame = self.frame[self.frame["detector"].isin(labels) | best].reset_index(drop=True)
+        labels, known = {normal_label(one) for one in detectors}, {*self.frame["detector"]}
+        for label in labels - known:
+            raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
+        best = self.frame[self.frame["ok"] & self.frame["floor"]].drop_duplicates(TABLE).index
+        frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = {*notes_on(self.records)} - {*notes_on(records_of(left))}
+        hidden = {*notes_on(self.records)} - {*notes_on(frames.records_of(left))}
         return Leaderboard(left, [note for note in self.notes if note not in hidden], frame, self.sessions)
 
     def with_diagnostics(
@@ -144,7 +134,7 @@ class Leaderboard:
     @property
     def records(self) -> list[Record]:
         """The records of all trials, each once."""
-        return records_of(self.trials)
+        return frames.records_of(self.trials)
 
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -159,10 +149,10 @@ class Leaderboard:
             found[key] = Leaderboard(self.trials.merge(table[TABLE].head(1), on=TABLE), notes, table, self.sessions)
         return found
 
-    def shown(self, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> list[Table]:
-        """Return the tables as readers see them; parameters as `tsadbench.leaderboard.table.shown` has them."""
+    def shown(self, **look: Any) -> list[Table]:
+        """Return the tables as readers see them; ``look`` as `tsadbench.leaderboard.table.shown` takes it."""
         return [
-            shown(table, wide=wide, columns=columns, own=own, sessions=self.sessions.get(dataset, {}).get(split))
+            shown(table, sessions=self.sessions.get(dataset, {}).get(split), **look)
             for (dataset, _, split), table in self.frames().items()
         ]
 
@@ -170,24 +160,23 @@ class Leaderboard:
         self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
     ) -> None:
         """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
-        if self.frame.empty:
-            console.print("no rows")
-            return
-        tables = self.shown(wide=wide, columns=columns, own=own)
-        seen = [table.index if wide else in_sight(table, own).index for table in self.frames().values()]
-        n_left_out = len(self.frame) - sum(map(len, seen))
-        *notes, page = self._notes()
-        notes = [*(notes if wide else short_notes(notes, n_left_out)), page]
-        print_tables(console, [table.only([*places]) for table, places in zip(tables, seen, strict=True)], notes)
+        tables, *lines = self.shown(wide=wide, columns=columns, own=own), *self._notes()
+        if not wide:
+            tables = [
+                table.only(in_sight(rows, own)) for table, rows in zip(tables, self.frames().values(), strict=True)
+            ]
+            *notes, page = lines
+            lines = [*short_notes(notes, len(self.frame) - sum(len(table.frame) for table in tables)), page]
+        print_tables(console, tables, lines if tables else ["no rows"])
 
     def _notes(self) -> list[str]:
         """Return the first reason for each detector that failed, the notes, and where columns are explained."""
-        failed = self.frame[~self.frame["ok"]].drop_duplicates(["dataset", "rules", "detector"])
-        several = len(self.frame.drop_duplicates(["dataset", "rules"])) > 1
+        about = ["dataset", "rules"]
+        several = len(self.frame.drop_duplicates(about)) > 1
         failures = [
             (f"{row['dataset']}, protocol {row['rules']}: " if several else "")
             + f"{row['detector']}: {next(one.reason for one in row['records'] if one.status != 'ok')}"
-            for row in lines_of(failed)
+            for row in lines_of(self.frame[~self.frame["ok"]].drop_duplicates([*about, "detector"]))
         ]
         return [*failures, *map(str, self.notes), f"Columns and remarks: {PAGE}"]
 
@@ -210,13 +199,8 @@ class Leaderboard:
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        entities = over_entities(self.trials)
-        found = [
-            _json_row(row, words, entities)
-            for table in self.frames().values()
-            for row, words in zip(lines_of(table), remarks(table), strict=True)
-        ]
-        return json_text(rows=found)
+        entities = frames.over_entities(self.trials)
+        return json_text(rows=[_json_row(row, entities) for row in lines_of(self.frame)])
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -234,7 +218,7 @@ class Leaderboard:
             below_floor=[" ".join(names or ()) for names in self.frame["below_floor"]],
             replay=["" if one is None else " ".join(one.marks) or "ok" for one in self.frame["replay"]],
             pretrained_on=self.frame["pretrained_on"].map("; ".join),
-            remarks=[", ".join(words) for table in self.frames().values() for words in remarks(table)],
+            remarks=self.frame["remarks"].map(", ".join),
         )
         more = ["rules", "rank", "to_floor", "far", "n_rows", "n_anomalous", "floor", "ok", "complete", "forgets",
                 "calibrated", "sound", "above_floor", "stored", "leaky", "remarks"]  # fmt: skip
@@ -254,28 +238,28 @@ class Leaderboard:
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
         own = {trial_key(record): record for record in self.records}
-        tables = dict.fromkeys(key[:2] for key in own)
-        every = [*(one for table in tables for one in committed_records(folder, *table)), *own.values()]
+        every = [one for table in dict.fromkeys(key[:2] for key in own) for one in committed_records(folder, *table)]
         reports = [one for found in self.trials["reports"] for one in found]
-        splits = tuple(dict.fromkeys(self.frame["split"]))
-        board = Leaderboard.from_records(every, splits, checked_in=folder, reports=reports, sessions=self.sessions)
+        splits, new = [*dict.fromkeys(self.frame["split"])], [one for one in reports if one not in shipped_reports()]
+        board = Leaderboard.from_records(
+            [*every, *own.values()], splits, checked_in=folder, reports=reports, sessions=self.sessions
+        )
         written = board.write_tables(folder) + [
             write_file(inside(folder, *table, RECORDS), "".join(f"{line}\n" for line in lines))
             for table, lines in board.record_lines().items()
         ]
-        new = [one for one in reports if one not in shipped_reports()]
         return written + ([write_reports([*read_reports(folder / FILE), *new], folder / FILE)] if new else [])
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
-        for (dataset, protocol), table in self.trials.groupby(["dataset", "protocol"]):
-            for name, what in (("rules", "judged by"), ("dataset_version", "run on versions of the data set:")):
-                if table[name].nunique() > 1:
-                    found = " and ".join(map(str, sorted(table[name].unique())))
-                    raise UsageError(
-                        f"{dataset}, {protocol}: the trials were {what} {found}, and a folder holds tables of one; run "
-                        "those of the older one again, or remove them (`tsadbench runs`)"
-                    )
+        kinds = self.trials[["dataset", "protocol", "rules", "dataset_version"]].drop_duplicates()
+        for (dataset, protocol), some in kinds.groupby(["dataset", "protocol"]):
+            if len(some) > 1:
+                found = [f"{one.rules} on version {one.dataset_version} of the data" for one in some.itertuples()]
+                raise UsageError(
+                    f"{dataset}, {protocol}: a folder holds tables of one version, found trials of "
+                    f"{' and '.join(sorted(found))}; run the older ones again, or remove them (`tsadbench runs`)"
+                )
         return [
             write_file(inside(folder, dataset, board.frame["protocol"].iloc[0], f"{split}.{end}"), text)
             for (dataset, _, split), board in self.alone().items()
@@ -284,8 +268,7 @@ class Leaderboard:
 
     def record_lines(self) -> dict[tuple[str, str], list[str]]:
         """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
-        by_trial = sorted(self.records, key=trial_key)
-        tables = grouped(by_trial, lambda one: (one.dataset, one.protocol))
+        tables = grouped(sorted(self.records, key=trial_key), lambda one: (one.dataset, one.protocol))
         return {table: [one.to_json(indent=None) for one in records] for table, records in tables.items()}
 
     def __str__(self) -> str:
@@ -304,10 +287,9 @@ class Leaderboard:
 
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
-    names = [str(name) for name in frame]
-    spreads = [name for name in names if name.endswith("_entity_std")]
-    diagnostics = [name for name in names if name.startswith(DIAGNOSTIC)]
-    pairs = [name[:-4] for name in names if name.endswith("_std") and name not in (*spreads, *diagnostics)]
+    spreads = [name for name in map(str, frame) if name.endswith("_entity_std")]
+    diagnostics = [name for name in map(str, frame) if name.startswith(DIAGNOSTIC)]
+    pairs = [name[:-4] for name in frame if name.endswith("_std") and name not in (*spreads, *diagnostics)]
     middle = [f"{name}_{what}" for name in pairs for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     smoothing = ["smoothing"] if (frame["smoothing"] > 1).any() else []
@@ -315,22 +297,14 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
     return [*first, *smoothing, "below_floor", *middle, "protocol_version", "seal", "replay", *spreads, *last]
 
 
-_JSON = (
-    "family", "floor", "dataset", "dataset_version", "protocol", "protocol_version", "split", "status", "look_ahead",
-    "seal", "checked", "leaky", "smoothing", "stored", "seeds", "threads", "seal_reasons", "failed_checks",
-    "pretrained_on", "coverage", "rows_per_second", "peak_memory_mib", "below_floor",
-)  # fmt: skip
-
-
-def _json_row(row: Mapping[str, Any], words: list[str], entities: Sequence[pd.DataFrame]) -> dict[str, Any]:
+def _json_row(row: Mapping[str, Any], entities: Sequence[pd.DataFrame]) -> dict[str, Any]:
+    """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
     records: Sequence[Record] = row["records"]
     names = [name[:-4] for name in row if name.endswith("_std") and not name.endswith("_entity_std") and row["ok"]]
     numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names}
     found = {
-        "detector": row["name"],
-        "label": row["detector"],
-        "parameters": records[0].parameters,
-        **{name: row[name] for name in _JSON},
+        **{"detector": row["name"], "label": row["detector"], "parameters": records[0].parameters},
+        **{name: row[name] for name in row if name not in _NOT_IN_JSON and not name.endswith(("_mean", "_std"))},
         **{name: int(row[name]) if row[name] == row[name] else None for name in ("rank", "n_rows", "n_anomalous")},
         "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
         "metrics": {name: one for name, one in numbers.items() if not name.startswith(DIAGNOSTIC)},
@@ -341,7 +315,6 @@ def _json_row(row: Mapping[str, Any], words: list[str], entities: Sequence[pd.Da
         "training": [{"seed": x.seed, "episode": fit.episode, **fit.facts} for x in records for fit in x.training],
         "seconds": {"fit": row["fit_seconds"], "score": row["score_seconds"]},
         "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
-        "remarks": words,
     }
     if row["ok"] and row["n_entities"]:
         means, deviations = (one.loc[tuple(row[key] for key in ROW)].to_dict("index") for one in entities)
@@ -358,11 +331,9 @@ def inside(folder: Path, *names: str) -> Path:
 
     Raises a StoreError if a name is not valid (`name_fault`), or a link leads out of the folder.
     """
-    path = folder
-    for name in names:
-        if fault := name_fault(name):
-            raise StoreError(f"{name[:200]!r} cannot be the name of a file in {folder}: {fault}")
-        path = path / name
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
+    for fault in filter(None, map(name_fault, names)):
+        raise StoreError(f"{'/'.join(names)[:200]!r} cannot be a file in {folder}: {fault}")
+    path = folder.joinpath(*names)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise StoreError(f"{path}: a link leads out of {folder}; remove the link")
     return path

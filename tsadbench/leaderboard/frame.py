@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 import pandas as pd
@@ -27,8 +26,8 @@ METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 # Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 _OF_RECORD = (
-    "dataset", "protocol", "rules", "protocol_version", "dataset_version", "label", "detector", "family", "floor",
-    "look_ahead", "leaky", "smoothing", "seed", "status", *COST_COLUMNS,
+    "dataset", "protocol", "protocol_version", "dataset_version", "label", "detector", "family", "floor", "look_ahead",
+    "leaky", "smoothing", "seed", "status", *COST_COLUMNS,
 )  # fmt: skip
 _OF_SPLIT = ("coverage", "far", "n_entities", "n_rows", "n_anomalous")
 # What all trials of a row have in common, so that the one of the lowest seed tells it.
@@ -51,47 +50,60 @@ def trials(
     made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors.
     A UsageError if no record has one of the ``splits`` (default: all).
     """
-    newest = {trial_key(record): record for record in records}
-    own = {key[:3] for key in newest}
+    last = {trial_key(record): record for record in records}
+    own = {key[:3] for key in last}
     beside = {key: record for record in stored if (key := trial_key(record))[:3] not in own}
-    every = _with_failures_beside([*newest.values(), *beside.values()])
+    every = [*last.values(), *beside.values()]
     for split in splits:
         check_split(split, every)
     current = (one for one in reports if one.checks == CHECKS_VERSION)
     known = grouped(current, lambda one: (one.label, one.code_hash))
-    of_records, of_splits = [], []
-    for table in grouped(every, lambda record: (record.dataset, record.rules)).values():
-        held = splits_of(table)
+    lines = [
+        {**{name: getattr(one, name) for name in _OF_RECORD}, "stored": trial_key(one) in beside, "record": one,
+         "reports": known.get((one.label, code_of(one.manifest)), ())}
+        for one in every
+    ]  # fmt: skip
+    about = pd.DataFrame(lines, columns=[*_OF_RECORD, "stored", "record", "reports"])
+    about = about.rename(columns={"detector": "name", "label": "detector"}).astype(dict.fromkeys(COST_COLUMNS, float))
+    # Nobody judged what failed, so it stands beside the newest.
+    newest = about.groupby(["dataset", "protocol"])["protocol_version"].transform("max")
+    about["protocol_version"] = about["protocol_version"].where(about["status"] == "ok", newest)
+    about["rules"] = about["protocol"] + " " + about["protocol_version"].astype(str)
+    of_splits = []
+    for _, table in about.groupby(["dataset", "rules"], sort=False):
+        held = splits_of(table["record"])
         # If all trials failed there is still a table to say so.
         shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
-        for record in sorted(table, key=lambda record: record.seed):
-            judged = [(split, record.splits.get(split)) for split in shown]
-            about = {"place": len(of_records)}
+        for place, record in table.sort_values("seed", kind="stable")["record"].items():
+            found = {split: record.splits.get(split) for split in shown}
             of_splits += [
-                about | {"split": split} | ({} if one is None else _of_split(one))
-                for split, one in judged
-                if one is not None or record.status != "ok"
+                {"place": place, "split": split, **_of_split(judged)}
+                for split, judged in found.items()
+                if judged is not None or record.status != "ok"
             ]
-            reported = known.get((record.label, code_of(record.manifest)), ())
-            of_record = [getattr(record, name) for name in _OF_RECORD]
-            of_records.append([*of_record, trial_key(record) in beside, record, reported])
-    first = pd.DataFrame(of_records, columns=[*_OF_RECORD, "stored", "record", "reports"])
-    first = first.rename(columns={"detector": "name", "label": "detector"}).astype(dict.fromkeys(COST_COLUMNS, float))
     rest = pd.DataFrame(of_splits, columns=None if of_splits else ["place", "split"])
     metrics = [name for name in map(str, rest) if name.startswith(METRIC)]
     rest = rest.reindex(columns=["place", "split", *_OF_SPLIT, *metrics])
-    rest = rest.astype(dict.fromkeys([*_OF_SPLIT, *metrics], float)).astype({"place": int})
-    return rest.join(first, on="place").drop(columns="place")
+    rest = rest.astype({"place": int} | dict.fromkeys([*_OF_SPLIT, *metrics], float))
+    return rest.join(about, on="place").drop(columns="place")
 
 
-def _of_split(judged: SplitJudgement) -> dict[str, float | None]:
-    """Return what a split's judgement says, with the share of the normal rows that are flagged if metrics tell it."""
-    metrics, n_normal = judged.metrics, judged.n_rows - judged.n_anomalous
+def _of_split(judged: SplitJudgement | None) -> dict[str, float | None]:
+    """Return the numbers of a split, with the share of the normal rows that are flagged if its metrics tell it."""
+    if judged is None:
+        return {}
+    n_rows, n_anomalous, metrics = judged.n_rows, judged.n_anomalous, judged.metrics
     far, flagged, recall = (metrics.get(name) for name in ("far", "flagged", "recall"))
-    if "far" not in metrics and flagged is not None and recall is not None and n_normal and not judged.entities:
-        far = max(0.0, flagged * judged.n_rows - recall * judged.n_anomalous) / n_normal
-    counts = {"n_entities": len(judged.entities), "n_rows": judged.n_rows, "n_anomalous": judged.n_anomalous}
-    return {"coverage": judged.coverage, "far": far, **counts, **{f"{METRIC}{name}": metrics[name] for name in metrics}}
+    if (
+        "far" not in metrics
+        and flagged is not None
+        and recall is not None
+        and n_rows > n_anomalous
+        and not judged.entities
+    ):
+        far = max(0.0, flagged * n_rows - recall * n_anomalous) / (n_rows - n_anomalous)
+    numbers = dict(zip(_OF_SPLIT, (judged.coverage, far, len(judged.entities), n_rows, n_anomalous), strict=True))
+    return numbers | {f"{METRIC}{name}": value for name, value in metrics.items()}
 
 
 def rows(trials: pd.DataFrame) -> pd.DataFrame:
@@ -111,13 +123,14 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
         complete=("lacking", "any"),
     )
     members = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
-    # Rows of two splits mostly have the same trials.
-    found: dict[tuple[int, ...], dict[str, object]] = {}
-    keys = [tuple(id(record) for _, record, _ in some) for some in members]
-    for key, some in zip(keys, members, strict=True):
-        if key not in found:
-            found[key] = _of_trials([record for _, record, _ in some], [reports for *_, reports in some])
-    frame = frame.join(pd.DataFrame([found[key] for key in keys], index=frame.index))
+    together: dict[tuple[int, ...], dict[str, object]] = {}  # rows of two splits mostly have the same trials
+    keys = []
+    for some in members:
+        _, records, reports = zip(*some, strict=True)
+        keys.append(tuple(map(id, records)))
+        if keys[-1] not in together:
+            together[keys[-1]] = _of_trials(records, reports)
+    frame = frame.join(pd.DataFrame([together[key] for key in keys], index=frame.index))
     frame["complete"], frame["n_entities"] = ~frame["complete"].astype(bool), frame["n_entities"].fillna(0).astype(int)
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
     frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = math.nan
@@ -232,15 +245,3 @@ def check_split(split: str, records: Iterable[Record]) -> None:
     held = splits_of(records)
     if held and split not in held:
         raise UsageError(f"there is no split {split!r} in these records{nearest(split, held)}")
-
-
-def _with_failures_beside(records: Sequence[Record]) -> list[Record]:
-    """Return records whose failed trials, which nobody judged, are of the newest version of their protocol."""
-    newest: dict[tuple[str, str], int] = {}
-    for record in records:
-        table = record.dataset, record.protocol
-        newest[table] = max(record.protocol_version, newest.get(table, 1))
-    return [
-        record if record.status == "ok" else replace(record, protocol_version=newest[record.dataset, record.protocol])
-        for record in records
-    ]

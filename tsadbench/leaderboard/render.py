@@ -153,24 +153,24 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
 
 def _fitting(table: Table, width: int) -> Iterator[RichTable]:
     """Yield a table without its expendable columns, or in parts that each begin with the texts that name its rows."""
-    numeric = {name: table.is_numeric(name) for name in table.header}
-    texts = dict(zip(table.header, map(list, zip(*table.cells(), strict=True)), strict=False))
-    names = [name for name in table.header if not numeric[name]][:1]
-    n_all = len(table.expendable)
-    # Texts are folded first, then columns left out, then the names of the rows folded as well.
-    for of_names, of_texts, n_left_out in (
-        *((999, 999, 0), *((999, 24, n) for n in range(n_all + 1)), (24, 24, n_all), (16, 16, n_all)),
-    ):
-        limits = {name: 999 if numeric[name] else of_names if name in names else of_texts for name in table.header}
-        shown = [name for name in table.header if name not in table.expendable[:n_left_out]]
-        lines = {name: [folded(one, limits[name]) for one in texts.get(name, [])] for name in shown}
-        sizes = {
-            name: 3 + max(cell_len(line) for one in [name, *lines[name]] for line in one.split("\n")) for name in shown
-        }
-        if sum(sizes.values()) <= width + 1:
-            break
-    start = shown.index(names[0]) if names else 0
-    n_first = next((place for place in range(start, len(shown)) if numeric[shown[place]]), len(shown))
+    texts = dict(zip(table.header, [[*one] for one in zip(table.header, *table.cells(), strict=True)], strict=True))
+    numeric = {name: table.is_numeric(name) for name in texts}
+    sizes = {name: max(map(cell_len, texts[name])) + 3 for name in texts}
+    # Texts keep at least 24 characters as long as columns can be left out instead, then 16.
+    shown, limits = [*texts], {name: 0 if numeric[name] else min(sizes[name], 27) for name in texts}
+    for name in table.expendable:
+        if sum(limits[one] or sizes[one] for one in shown) > width + 1:
+            shown.remove(name)
+    folding = sorted((name for name in shown if not numeric[name]), key=sizes.__getitem__)
+    room = width + 1 - sum(sizes[name] for name in shown if numeric[name])
+    for place, name in enumerate(folding):
+        sizes[name] = max(19, min(sizes[name], room // (len(folding) - place)))
+        room -= sizes[name]
+        texts[name] = [folded(text, sizes[name] - 3) for text in texts[name]]
+        sizes[name] = 3 + max(cell_len(line) for text in texts[name] for line in text.split("\n"))
+    n_first = next(
+        (i for i, name in enumerate(shown) if numeric[name] and not all(numeric[one] for one in shown[:i])), 0
+    )
     parts: list[list[str]] = [shown[:n_first]]
     for name in shown[n_first:]:
         if len(parts[-1]) > n_first and sum(sizes[one] for one in (*parts[-1], name)) > width + 1:
@@ -180,9 +180,9 @@ def _fitting(table: Table, width: int) -> Iterator[RichTable]:
         found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in part:
             found.add_column(Text(name), justify="right" if numeric[name] else "left", no_wrap=numeric[name])
-        for place, row in enumerate(table.frame.index):
-            row_texts = [Text(lines[name][place], table.cell_styles.get((row, name), "")) for name in part]
-            found.add_row(*row_texts, style=table.row_styles[row] if table.row_styles else None)
+        for place, row in enumerate(table.frame.index, start=1):
+            of_row = [Text(texts[name][place], table.cell_styles.get((row, name), "")) for name in part]
+            found.add_row(*of_row, style=table.row_styles[row] if table.row_styles else None)
         yield found
 
 

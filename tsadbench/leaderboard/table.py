@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, FLOOR_METRICS, places
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, places
 from tsadbench.leaderboard.render import Table
 from tsadbench.registry import load_protocol
 from tsadbench.utils.parameters import nearest
@@ -28,14 +29,6 @@ _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "fa
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "<0.1"
-
-
 def compact(value: float) -> str:
     """Return a number with two significant digits and its thousands as a letter.
 
@@ -49,12 +42,12 @@ def compact(value: float) -> str:
 
 # The wide table's columns behind the metrics: their titles, and a value as text.
 _COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "far": ("false alarms", _percent),
+    "far": ("false alarms", lambda value: f"{100 * value:.{int(0 < value < 0.0995)}f} %"),
     "auprc_entity_std": ("entities", lambda value: f"± {number(value, 2)}"),
     "look_ahead": ("look-ahead", str),
     "coverage": ("coverage", "{:.1%}".format),
     "seeds": ("seeds", str),
-    "fit_seconds": ("fit, s", _seconds),
+    "fit_seconds": ("fit, s", lambda value: f"{value:,.{int(value < 9.95)}f}" if value >= 0.05 else "<0.1"),
     "rows_per_second": ("rows/s", compact),
     "peak_memory_mib": ("MiB", "{:,.0f}".format),
 }
@@ -108,7 +101,7 @@ def _keys(columns: Sequence[str], cells: Mapping[str, tuple[str, list[str]]]) ->
 
 
 def _plain(text: str) -> str:
-    return "_".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
 def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
@@ -122,12 +115,12 @@ def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str])
     f1 = "Prac-F1" if "f1" in {metric.name for metric in metrics} else "F1"
     for metric in sorted(metrics, key=lambda one: _MAIN.index(one.name) if one.name in _MAIN else len(_MAIN)):
         name, spreads = metric.name, table[f"{metric.name}_std"]
+        n = _decimals(spreads)
         header = f1 if name == "prac_f1" else f"{metric.title}{' (oracle)' * metric.oracle}"
         header = _COLUMNS[name][0] if name in _COLUMNS else header
-        found[name] = header, _spreads(table[f"{name}_mean"], spreads, _decimals(spreads))
+        found[name] = header, _spreads(table[f"{name}_mean"], spreads, n)
         if name == "auprc" and table["to_floor"].notna().any():
-            texts = [number(value, _decimals(spreads), signed=True) for value in table["to_floor"]]
-            found["to_floor"] = "vs floor", texts
+            found["to_floor"] = "vs floor", [number(value, n, signed=True) for value in table["to_floor"]]
     of_rows = table.assign(seeds=table["seeds"].map(len))
     of_rows.loc[~table["ok"], list(COST_COLUMNS)] = math.nan
     for name, (header, form) in _COLUMNS.items():
@@ -142,7 +135,7 @@ def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str])
                 table[f"{key}_mean"], spreads, _decimals(spreads) if one.decimals is None else one.decimals
             )
             found[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})"), texts
-    words = [", ".join(of_row) for of_row in remarks(table)]
+    words = list(table["remarks"].map(", ".join))
     return found | ({"remarks": ("remarks", words)} if any(words) else {})
 
 
@@ -156,40 +149,6 @@ def _spreads(means: pd.Series, spreads: pd.Series, decimals: int) -> list[str]:
     tails = ["" if math.isnan(one) else f" ± {number(one, decimals)}" for one in spreads]
     width = max(map(len, tails), default=0)
     return [f"{number(mean, decimals)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
-
-
-def remarks(table: pd.DataFrame) -> list[list[str]]:
-    """Return in words what a reader must know of each row of one table; of properties, only where rows differ."""
-    ran = table[table["ok"]]
-    best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
-    differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
-    some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
-    found = []
-    for row in table.itertuples(index=False):
-        below = row.below_floor or ()
-        why = {
-            "leaky": row.leaky,
-            "rows without a score": not row.complete,
-            "depends on the recording's start": not row.forgets,
-        }
-        words = {
-            f"{row.n_failed} of {len(row.seeds)} seeds failed: {row.status}": not row.ok,
-            "best floor" if row.detector in best_floor else "floor": row.floor,
-            f"unranked: {', '.join(text for text, applies in why.items() if applies)}": any(why.values()),
-            f"beats the floors in {', '.join(one.upper() for one in FLOOR_METRICS if one not in below)}": (
-                row.ok and 0 < len(below) < len(FLOOR_METRICS)
-            ),
-            "uncalibrated": not row.calibrated,
-            "guarded": row.ok and differs["seal"] and row.seal == "guarded",
-            f"fails checks: {', '.join(row.failed_checks)}": row.ok and row.checked == "fail",
-            "not checked": row.ok and some_checked and row.checked == "no",
-            "pretrained": bool(row.pretrained_on),
-            f"look-ahead {row.look_ahead}": row.ok and differs["look_ahead"] and row.look_ahead > 0,
-            f"{'/'.join(map(str, row.threads))} threads": row.ok and differs["threads"] and row.threads != (1,),
-            "stored": some_own and row.stored,
-        }
-        found.append([text for text, applies in words.items() if applies])
-    return found
 
 
 def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
@@ -247,13 +206,15 @@ def _protocol(row: pd.Series) -> type[Protocol] | None:
         return None
 
 
-def in_sight(table: pd.DataFrame, own: Collection[str]) -> pd.DataFrame:
-    """Return the rows that a terminal shows: the best; among stored rows one's own, their neighbours, the floors."""
-    mine = table["detector"].isin(list(own))
-    if table["stored"].any() and mine.any():
-        near = {place + step for place in table.index[mine] for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)}
-        return table[mine | table["floor"] | table.index.isin(list(near))]
-    return table[(pd.RangeIndex(len(table)) < ROWS) | mine]
+def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
+    """Return the places of the rows that a terminal shows: the best, or one's own, their neighbours and the floors."""
+    mine = [place for place, label in enumerate(table["detector"]) if label in own]
+    if not mine or not table["stored"].any():
+        return sorted({*range(min(ROWS, len(table))), *mine})
+    near = {place + step for place in mine for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)} | {
+        *table.index[table["floor"]]
+    }
+    return sorted(near & {*range(len(table))})
 
 
 def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
