@@ -14,7 +14,6 @@ from tsadbench.leaderboard.board import Leaderboard
 _TABLE = ["dataset", "protocol", "split"]
 _ROW = ["table", "detector", "copy"]
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_MARKDOWN: Any = {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
 
 
 def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
@@ -33,33 +32,4 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
         places = "/".join([*file.parts[-3:-1], file.stem]), f"/{file.stem}"
         named = [[one for name, one in alone.items() if name.endswith(place)] for place in places]
         board = next((of_place[0] for of_place in named if len(of_place) == 1), board)
-    right = _cells(board.to_csv() if file.suffix == ".csv" else board.to_markdown(), file.suffix)
-    right = right[right.index.get_level_values("table").isin(tables)]
-    if right.empty:
-        raise UsageError(f"--table {file}: the store has no such table; name a CSV after its split, as overall.csv")
-    both = pd.concat([found, right], axis=1, keys=["table", "store"])
-    rows, columns = (both.isna().groupby(level=level).all() for level in (_ROW, "column"))
-    faults = [f"row {row[1]}: the {side} has none" for side in rows for row in rows.index[rows[side]]]
-    faults += [f"column {name}: the store has none" for name in columns.index[columns["store"]]]
-    for (_, row, _, column), printed, expected in both.dropna().itertuples():
-        one, other = (list(map(Decimal, _NUMBER.findall(text))) for text in (printed, expected))
-        # Half a unit of the last digit that the file prints.
-        close = (abs(a - b) <= Decimal(5).scaleb(int(a.as_tuple().exponent) - 1) for a, b in zip(one, other))  # noqa: B905
-        if _NUMBER.sub("#", printed) != _NUMBER.sub("#", expected) or not all(close):
-            faults.append(f"row {row}, {column}: {printed!r} in the table, {expected!r} by the store")
-    return faults, len(both.dropna())
-
-
-def _cells(text: str, form: str) -> Any:
-    """Return the cells of a file, indexed by table, detector, how often that row came before, and column."""
-    if form == ".csv":
-        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-        keys = [name for name in _TABLE if name in frame]
-        frame = frame.assign(table=[", ".join(key) for key in frame[keys].to_numpy()]).drop(columns=keys)
-    else:
-        _, *parts = re.split(r"^### (.*)\n", text, flags=re.MULTILINE)
-        lines = (io.StringIO("\n".join(re.findall(r"^\|.*", part, re.MULTILINE))) for part in parts[1::2])
-        read = [pd.read_csv(one, dtype=str, keep_default_na=False, **_MARKDOWN).iloc[1:, 1:-1] for one in lines]
-        frame = pd.concat([one.assign(table=title) for title, one in zip(parts[::2], read, strict=True)])
-    frame["copy"] = frame.groupby(["table", "detector"]).cumcount()
-    return frame.set_index(_ROW).rename_axis(columns="column").stack().dropna()
+...
