@@ -15,7 +15,7 @@ from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard import frame as frames
-from tsadbench.leaderboard.checks import FILE, CheckReport, kept, read_reports, shipped_reports, write_reports
+from tsadbench.leaderboard.checks import CheckReport, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
 from tsadbench.leaderboard.notes import Note, notes_on, remarks
@@ -90,7 +90,7 @@ class Leaderboard:
         sessions
             How many independent sessions a split has, by data set and split.
         """
-        there = () if checked_in is None else (*kept(checked_in), *read_reports(checked_in / FILE))
+        there = () if checked_in is None else read_reports(checked_in)
         found = frames.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
         return cls(found, notes_on(frames.records_of(found)), sessions=sessions)
 
@@ -248,7 +248,7 @@ class Leaderboard:
             write_file(inside(folder, *table, RECORDS), "".join(f"{line}\n" for line in lines))
             for table, lines in board.record_lines().items()
         ]
-        return written + ([write_reports([*read_reports(folder / FILE), *new], folder / FILE)] if new else [])
+        return written + ([write_reports([*read_reports(folder), *new], folder)] if new else [])
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""

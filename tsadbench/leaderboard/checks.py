@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.status import CheckStatus
-from tsadbench.errors import PluginError, StoreError
+from tsadbench.errors import PluginError
 from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
@@ -21,7 +22,6 @@ from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.text import LabelText, one_line, without_folders
-from tsadbench.utils.toml import fault_text
 
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Raised with a new or stricter check: reports of another version count for nothing.
 CHECKS_VERSION = 1
 FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
-_MOST_BYTES = 2**20  # a report has some 3,000
+_MOST_BYTES = 2**26  # a report has some 3,000
 
 
 class CheckReport(BaseModel):
@@ -94,40 +94,26 @@ def keep(report: CheckReport, store: Path) -> Path:
     return write_file(store / CHECKS / f"{report.identity}.json", report.model_dump_json() + "\n")
 
 
-def kept(store: Path) -> Iterator[CheckReport]:
-    """Yield the reports of a store; what cannot be read counts for nothing, as if the checks had not run."""
-    folder = store / CHECKS
-    for file in sorted(folder.glob("*.json")) if not folder.is_symlink() else ():
-        try:
-            with open_regular(file, _MOST_BYTES) as content:
-                report = CheckReport.model_validate_json(content.read())
-        except (OSError, ValidationError):
-            continue
-        if file.stem == report.identity:
-            yield report
-
-
-def read_reports(file: Path) -> tuple[CheckReport, ...]:
-    """Return the reports of a file with one a line, if there is such a file; a StoreError if a line is no report."""
-    reports = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else [], start=1):
-        try:
-            reports.append(CheckReport.model_validate_json(line))
-        except ValidationError as error:
-            fault = error.errors()[0]
-            what = one_line(": ".join([*map(str, fault["loc"]), fault_text(fault)]), 200)
-            raise StoreError(f"{file}, line {number}: not a report of checks ({what}); remove it") from error
-    return tuple(reports)
+def read_reports(folder: Path) -> tuple[CheckReport, ...]:
+    """Return the reports of a run store or a folder of tables; what is no report counts for nothing."""
+    found = []
+    files = [] if (folder / CHECKS).is_symlink() else sorted((folder / CHECKS).glob("*.json"))
+    for file in (*files, folder / FILE):
+        with suppress(OSError), open_regular(file, _MOST_BYTES) as lines:
+            for line in lines:
+                with suppress(ValidationError):
+                    found.append(CheckReport.model_validate_json(line))
+    return tuple(found)
 
 
 @cache
 def shipped_reports() -> tuple[CheckReport, ...]:
     """Return the reports that ship with the package, of the detectors of its tables."""
-    return read_reports(LEADERBOARDS / FILE)
+    return read_reports(LEADERBOARDS)
 
 
-def write_reports(reports: Iterable[CheckReport], file: Path) -> Path:
-    """Write reports in the order of their labels, one a line; of one identity the last counts."""
+def write_reports(reports: Iterable[CheckReport], folder: Path) -> Path:
+    """Write reports into a folder of tables in the order of their labels; of one identity the last counts."""
     by_identity = {one.identity: one for one in reports}
     ordered = sorted(by_identity.values(), key=lambda one: (one.label, one.code_hash, one.identity))
-    return write_file(file, "".join(f"{one.model_dump_json()}\n" for one in ordered))
+    return write_file(folder / FILE, "".join(f"{one.model_dump_json()}\n" for one in ordered))

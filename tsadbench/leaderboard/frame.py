@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from operator import itemgetter
 
 import pandas as pd
@@ -30,7 +31,7 @@ _OF_RECORD = (
     "leaky", "smoothing", "seed", "status", *COST_COLUMNS,
 )  # fmt: skip
 _OF_SPLIT = ("coverage", "far", "n_entities", "n_rows", "n_anomalous")
-# What all trials of a row have in common, so that the one of the lowest seed tells it.
+# What all trials of a row have in common, so that the first tells it.
 _COMMON = (
     "protocol", "protocol_version", "dataset_version", "name", "family", "floor", "look_ahead", "leaky", "smoothing",
     "stored", "n_entities", "n_rows", "n_anomalous",
@@ -113,48 +114,31 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     survived is another number. The boolean columns are ``ok``, ``complete`` (every row has a score), ``forgets``,
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
-    lacking = (trials["coverage"] < 1) & (trials["n_rows"] > 0)
-    by = trials.assign(lacking=lacking).groupby(ROW, sort=False)
-    frame = by.agg(
-        **{name: (name, "first") for name in _COMMON},
-        **{name: (name, "mean") for name in ("fit_seconds", "score_seconds")},
-        peak_memory_mib=("peak_memory_mib", "max"),
-        coverage=("coverage", "min"),
-        complete=("lacking", "any"),
-    )
-    members = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
-    together: dict[tuple[int, ...], dict[str, object]] = {}  # rows of two splits mostly have the same trials
-    keys = []
-    for some in members:
-        _, records, reports = zip(*some, strict=True)
-        keys.append(tuple(map(id, records)))
-        if keys[-1] not in together:
-            together[keys[-1]] = _of_trials(records, reports)
-    frame = frame.join(pd.DataFrame([together[key] for key in keys], index=frame.index))
-    frame["complete"], frame["n_entities"] = ~frame["complete"].astype(bool), frame["n_entities"].fillna(0).astype(int)
+    by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
+    hows = {**dict.fromkeys(_COMMON, "first"), "fit_seconds": "mean", "score_seconds": "mean"}
+    frame = by.agg({**hows, "peak_memory_mib": "max", "coverage": "min", "complete": "all"})
+    found = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
+    frame = frame.join(pd.DataFrame([_of_trials(*zip(*some, strict=True)) for some in found], index=frame.index))
+    frame["n_entities"] = frame["n_entities"].fillna(0).astype(int)
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
     frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = math.nan
     spreads = over_entities(trials)[0].groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
     return order(frame.join(_over_seeds(trials)).join(spreads).reset_index())
 
 
-def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
+def _of_trials(_: object, records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
     """Return the columns of a row that its trials have together."""
     bad = [record.status for record in records if record.status != "ok"]
     failed = _each(check for found in reports for one in found for check in one.failed)
     replay = weakest(record.replay for record in records)
     return {
-        "status": bad[0] if bad else "ok",
-        "n_failed": len(bad),
-        "ok": not bad,
+        **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad, "records": list(records)},
         "seal": "sealed" if all(record.seal == "sealed" for record in records) else "guarded",
         "seal_reasons": _each(record.seal_reason for record in records),
         "seeds": tuple(record.seed for record in records),
         "threads": tuple(sorted({record.threads for record in records})),
-        "records": list(records),
         "pretrained_on": _each(corpus for record in records for corpus in record.pretrained_on),
-        "failed_checks": failed,
-        "checked": "fail" if failed else "pass" if all(reports) else "no",
+        **{"failed_checks": failed, "checked": "fail" if failed else "pass" if all(reports) else "no"},
         "replay": replay,
         "forgets": replay is None or replay.forgets,
         "calibrated": replay is None or replay.calibrated,
@@ -198,15 +182,12 @@ def order(frame: pd.DataFrame) -> pd.DataFrame:
     """
     names = [f"{metric}_mean" for metric in FLOOR_METRICS]
     frame = frame.reindex(columns=list(dict.fromkeys([*frame, *names])))
-    tables = pd.MultiIndex.from_frame(frame[TABLE])
+    tables, detectors = pd.MultiIndex.from_frame(frame[TABLE]), frame["ok"] & ~frame["floor"]
     floors = frame[frame["ok"] & frame["floor"]].groupby(TABLE)[names].max()
     best, has_floors = floors.reindex(tables).set_axis(frame.index), tables.isin(floors.index)
-    detectors = frame["ok"] & ~frame["floor"]
     below = (frame[names].fillna(-math.inf) <= best).mul(detectors, axis=0)
-    beaten_in = [
-        tuple(name for name, is_below in zip(FLOOR_METRICS, row, strict=True) if is_below) for row in below.to_numpy()
-    ]
-    frame["below_floor"] = pd.Series(beaten_in, frame.index, dtype=object).where(has_floors, None)
+    of_rows = [tuple(compress(FLOOR_METRICS, row)) for row in below.to_numpy()]
+    frame["below_floor"] = pd.Series(of_rows, frame.index, dtype=object).where(has_floors, None)
     frame["above_floor"] = has_floors & detectors & ~below.any(axis=1)
     frame["to_floor"] = frame["auprc_mean"] - best["auprc_mean"]
     ranked = frame["auprc_mean"].where(frame["sound"]).groupby([frame[key] for key in TABLE])
