@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
@@ -33,40 +32,22 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A data frame as readers see it.
-
-    Parameters
-    ----------
-    title
-        Its heading.
-    frame
-        A row a line, values instead of texts; the columns' names are the header. The index is not shown.
-    decimals
-        Of columns with other than four decimals, by name; None for four significant digits, in a unit of the data's.
-        Whole numbers have none.
-    lead
-        A sentence above the table.
-    numeric
-        Columns of texts that are numbers.
-    cell_styles, row_styles
-        "bold" or "underline" by a row's index and a column's name; a terminal's style by a row's index.
-    expendable
-        Columns that a narrow terminal leaves out, the first one first.
-    """
+    """A data frame as readers see it: a row a line, its columns' names as the header, without its index."""
 
     title: str
     frame: pd.DataFrame
+    # Of columns with other than four decimals; None for four significant digits. Whole numbers have none.
     decimals: Mapping[str, int | None] = field(default_factory=dict)
-    lead: str = ""
-    numeric: Collection[str] = ()
-    cell_styles: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    row_styles: Sequence[str] = ()
-    expendable: Sequence[str] = ()
+    lead: str = ""  # a sentence above
+    numeric: Collection[str] = ()  # columns of texts that are numbers
+    cell_styles: Mapping[tuple[int, str], str] = field(default_factory=dict)  # "bold", "underline" by index and column
+    row_styles: Sequence[str] = ()  # a terminal's, by index
+    expendable: Sequence[str] = ()  # columns that a narrow terminal leaves out, the first one first
 
     @property
     def header(self) -> list[str]:
         """The columns' names."""
-        return [str(name) for name in self.frame.columns]
+        return [str(name) for name in self.frame]
 
     def cells(self) -> list[list[str]]:
         """Return the rows as texts, a dash for an undefined value."""
@@ -90,12 +71,12 @@ def cell(value: object, decimals: int | None = 4) -> str:
     """
     if isinstance(value, str):
         return printable(value)
-    if value is None or pd.isna(value):  # type: ignore[call-overload]  # any object may be asked
-        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None or pd.isna(value):  # type: ignore[call-overload]  # any object may be asked
+        return "-"
     if isinstance(value, float):
-        return f"{value:.4g}" if decimals is None else number(float(value), decimals)
+        return f"{value:.4g}" if decimals is None else number(value, decimals)
     return f"{value:,}"
 
 
@@ -119,10 +100,10 @@ def render(
     if form == "markdown":
         parts = [*map(_markdown, tables), "\n".join(f"- {plain(note)}" for note in notes)]
         return "\n\n".join(parts).rstrip() + "\n"
-    file = io.StringIO()
-    console = Console(file=file, width=width or 10_000, color_system=None, force_terminal=False, force_jupyter=False)
-    print_tables(console, tables, notes)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    console = Console(width=width or 10_000, color_system=None, force_terminal=False, force_jupyter=False)
+    with console.capture() as captured:
+        print_tables(console, tables, notes)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
 
 def json_text(**content: object) -> str:
@@ -153,25 +134,24 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
 
 def _fitting(table: Table, width: int) -> Iterator[RichTable]:
     """Yield a table without its expendable columns, or in parts that each begin with the texts that name its rows."""
-    texts = dict(zip(table.header, [[*one] for one in zip(table.header, *table.cells(), strict=True)], strict=True))
+    texts = {name: [name, *of_rows] for name, *of_rows in zip(table.header, *table.cells(), strict=True)}
     numeric = {name: table.is_numeric(name) for name in texts}
     sizes = {name: max(map(cell_len, texts[name])) + 3 for name in texts}
-    # Texts keep at least 24 characters as long as columns can be left out instead, then 16.
-    shown, limits = [*texts], {name: 0 if numeric[name] else min(sizes[name], 27) for name in texts}
+    shown = [*texts]
     for name in table.expendable:
-        if sum(limits[one] or sizes[one] for one in shown) > width + 1:
+        # Texts keep 24 characters as long as columns can be left out instead, then 16.
+        if sum(sizes[one] if numeric[one] else min(sizes[one], 27) for one in shown) > width + 1:
             shown.remove(name)
-    folding = sorted((name for name in shown if not numeric[name]), key=sizes.__getitem__)
+    words = sorted((name for name in shown if not numeric[name]), key=sizes.__getitem__)
     room = width + 1 - sum(sizes[name] for name in shown if numeric[name])
-    for place, name in enumerate(folding):
-        sizes[name] = max(19, min(sizes[name], room // (len(folding) - place)))
-        room -= sizes[name]
-        texts[name] = [folded(text, sizes[name] - 3) for text in texts[name]]
+    for left, name in zip(range(len(words), 0, -1), words, strict=True):
+        limit = max(16, min(sizes[name], room // left) - 3)
+        texts[name] = [folded(text, limit) for text in texts[name]]
         sizes[name] = 3 + max(cell_len(line) for text in texts[name] for line in text.split("\n"))
-    n_first = next(
-        (i for i, name in enumerate(shown) if numeric[name] and not all(numeric[one] for one in shown[:i])), 0
-    )
-    parts: list[list[str]] = [shown[:n_first]]
+        room -= sizes[name]
+    is_number = [*(numeric[name] for name in shown), True]
+    n_first = is_number.index(True, is_number.index(False)) if words else 0
+    parts = [shown[:n_first]]
     for name in shown[n_first:]:
         if len(parts[-1]) > n_first and sum(sizes[one] for one in (*parts[-1], name)) > width + 1:
             parts.append(shown[:n_first])
@@ -179,7 +159,7 @@ def _fitting(table: Table, width: int) -> Iterator[RichTable]:
     for part in parts:
         found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in part:
-            found.add_column(Text(name), justify="right" if numeric[name] else "left", no_wrap=numeric[name])
+            found.add_column(Text(texts[name][0]), justify="right" if numeric[name] else "left", no_wrap=numeric[name])
         for place, row in enumerate(table.frame.index, start=1):
             of_row = [Text(texts[name][place], table.cell_styles.get((row, name), "")) for name in part]
             found.add_row(*of_row, style=table.row_styles[row] if table.row_styles else None)

@@ -66,17 +66,13 @@ def shown(
     It has the most important columns, all if ``wide``, or the detectors and ``columns``. Rows of the labels in ``own``
     are marked. ``sessions`` is how many independent sessions the split has, if that is known.
     """
-    table = table.reset_index(drop=True)
     metrics = metrics_of(table)
-    cells = _cells(table, metrics, own)
-    diagnostics = [name for name in cells if name.startswith(DIAGNOSTIC)]
-    chosen = _keys(columns, cells) or list(cells)
-    if not (columns or wide):
-        chosen = [name for name in (*_MAIN, *diagnostics, "remarks") if name in cells]
-    titles = {name: title for name, (title, _) in cells.items()}
+    titles, cells = _cells(table, metrics, own)
+    main = [*_MAIN, *(name for name in cells if name.startswith(DIAGNOSTIC)), "remarks"]
+    chosen = _keys(columns, titles) or [name for name in (cells if wide else main) if name in cells]
     return Table(
         title=title(table),
-        frame=pd.DataFrame({titles[name]: cells[name][1] for name in chosen}, dtype=object),
+        frame=pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object),
         lead=sentence(table, sessions),
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
         cell_styles={
@@ -90,9 +86,9 @@ def shown(
     )
 
 
-def _keys(columns: Sequence[str], cells: Mapping[str, tuple[str, list[str]]]) -> list[str]:
+def _keys(columns: Sequence[str], titles: Mapping[str, str]) -> list[str]:
     """Return the columns that names ask for, as headers or as keys; the detector's first."""
-    known = {_plain(text): name for name in cells for text in (name, name.removeprefix(DIAGNOSTIC), cells[name][0])}
+    known = {_plain(text): name for name in titles for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
     names = [_plain(part) for text in columns for part in text.split(",") if part.strip()]
     for name in names:
         if name not in known:
@@ -104,39 +100,40 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
-    """Return title and texts of every column that the table can show, in the order of the wide one."""
-    ranks = zip(table["rank"], table["detector"].isin([*own]), strict=True)
-    found = {
-        "rank": ("#", [f"{'▶ ' * mine}{'-' if pd.isna(rank) else f'{rank:.0f}'}" for rank, mine in ranks]),
-        "detector": ("detector", list(table["detector"])),
-    }
+def _cells(
+    table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]
+) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return titles and texts of the columns that the table can show, in the order of the wide one."""
+    titles = {metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}
+    titles |= {name: header for name, (header, _) in _COLUMNS.items()}
     # The protocol's own F1 may stand beside the usual one.
-    f1 = "Prac-F1" if "f1" in {metric.name for metric in metrics} else "F1"
-    for metric in sorted(metrics, key=lambda one: _MAIN.index(one.name) if one.name in _MAIN else len(_MAIN)):
-        name, spreads = metric.name, table[f"{metric.name}_std"]
-        n = _decimals(spreads)
-        header = f1 if name == "prac_f1" else f"{metric.title}{' (oracle)' * metric.oracle}"
-        header = _COLUMNS[name][0] if name in _COLUMNS else header
-        found[name] = header, _spreads(table[f"{name}_mean"], spreads, n)
+    titles |= {"rank": "#", "detector": "detector", "to_floor": "vs floor", "remarks": "remarks",
+               "prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # fmt: skip
+    ranks = zip(table["rank"], table["detector"], strict=True)
+    cells = {
+        "rank": [f"{'▶ ' * (label in own)}{'-' if math.isnan(rank) else f'{rank:.0f}'}" for rank, label in ranks],
+        "detector": list(table["detector"]),
+    }
+    for name in sorted((metric.name for metric in metrics), key=[*_MAIN, *titles].index):
+        cells[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
         if name == "auprc" and table["to_floor"].notna().any():
-            found["to_floor"] = "vs floor", [number(value, n, signed=True) for value in table["to_floor"]]
+            n = _decimals(table["auprc_std"])
+            cells["to_floor"] = [number(value, n, signed=True) for value in table["to_floor"]]
     of_rows = table.assign(seeds=table["seeds"].map(len))
-    of_rows.loc[~table["ok"], list(COST_COLUMNS)] = math.nan
-    for name, (header, form) in _COLUMNS.items():
-        if name not in found and name in of_rows and of_rows[name].notna().any():
-            found[name] = header, ["-" if pd.isna(value) else form(value) for value in of_rows[name]]
+    of_rows.loc[~table["ok"], [*COST_COLUMNS]] = math.nan
+    for name, (_, form) in _COLUMNS.items():
+        if name not in cells and name in of_rows and of_rows[name].notna().any():
+            cells[name] = ["-" if pd.isna(value) else form(value) for value in of_rows[name]]
     levels = {one.name: table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series(dtype=float)).max() for one in DIAGNOSTICS}
     for one in DIAGNOSTICS:
         if one.title and not math.isnan(levels[one.name]) and math.isnan(levels.get(one.instead_of, math.nan)):
             key, level = f"{DIAGNOSTIC}{one.name}", levels.get(one.chance, math.nan)
-            spreads = table[f"{key}_std"]
-            texts = _spreads(
-                table[f"{key}_mean"], spreads, _decimals(spreads) if one.decimals is None else one.decimals
-            )
-            found[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})"), texts
-    words = list(table["remarks"].map(", ".join))
-    return found | ({"remarks": ("remarks", words)} if any(words) else {})
+            titles[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})")
+            cells[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
+    cells["remarks"] = list(table["remarks"].map(", ".join))
+    if not any(cells["remarks"]):
+        del cells["remarks"]
+    return {name: titles[name] for name in cells}, cells
 
 
 def _decimals(spreads: pd.Series) -> int:
@@ -144,11 +141,12 @@ def _decimals(spreads: pd.Series) -> int:
     return 3 if ((spreads > 0) & (spreads < 0.005)).any() else 2
 
 
-def _spreads(means: pd.Series, spreads: pd.Series, decimals: int) -> list[str]:
+def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) -> list[str]:
     """Return ``.74 ± .01``, as wide as the widest, so that numbers without a spread stand below the others."""
-    tails = ["" if math.isnan(one) else f" ± {number(one, decimals)}" for one in spreads]
+    n = _decimals(spreads) if decimals is None else decimals
+    tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
     width = max(map(len, tails), default=0)
-    return [f"{number(mean, decimals)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
+    return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
 
 
 def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
@@ -179,9 +177,9 @@ def title(table: pd.DataFrame) -> str:
     """Return a table's title: data, split, protocol, how many of its rows are anomalous, and how it is sorted."""
     ran = table[table["ok"]]
     row = table.iloc[0] if ran.empty else ran.iloc[0]
-    protocol = _protocol(row)
-    about = "" if protocol is None else protocol.summary.partition(":")[0]
-    found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}{f' ({about})' if about else ''}"
+    protocol = _protocol(row["protocol"])
+    found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}"
+    found += "" if protocol is None else f" ({protocol.summary.partition(':')[0]})"
     found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
     if row["n_rows"] > 0:
         found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
@@ -192,16 +190,16 @@ def title(table: pd.DataFrame) -> str:
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
     """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
-    means = [str(name) for name in table if str(name).endswith("_mean") and not str(name).startswith(DIAGNOSTIC)]
-    names = [name.removesuffix("_mean") for name in means if table[name].notna().any()]
-    protocol = _protocol(table.iloc[0])
+    names = [name[:-5] for name in map(str, table) if name.endswith("_mean") and not name.startswith(DIAGNOSTIC)]
+    protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
-    return [known.get(name, Metric(name, name, better=None)) for name in names if f"{name}_std" in table]
+    defined = [name for name in names if f"{name}_std" in table and table[f"{name}_mean"].notna().any()]
+    return [known.get(name, Metric(name, name, better=None)) for name in defined]
 
 
-def _protocol(row: pd.Series) -> type[Protocol] | None:
+def _protocol(label: str) -> type[Protocol] | None:
     try:
-        return load_protocol(row["protocol"].partition("[")[0])
+        return load_protocol(label.partition("[")[0])
     except (PluginError, UsageError):
         return None
 
