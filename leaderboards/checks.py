@@ -19,7 +19,7 @@ from pathlib import Path
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS
-from tsadbench.leaderboard.checks import empty_report, read_reports, write_reports
+from tsadbench.leaderboard.checks import read_reports, report_of, write_reports
 from tsadbench.testing import check_detector
 
 HERE = Path(__file__).parent
@@ -36,11 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 0
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
-            report = empty_report(label)
-            if report.identity in [one.identity for one in read_reports(folder)]:
+            if report_of(label).identity in [one.identity for one in read_reports(folder)]:
                 continue
             start = time.monotonic()
-            report = report.filled(check_detector(label, on_fail=None))
+            report = report_of(label, check_detector(label, on_fail=None))
         except TsadbenchError as error:
             print(f"{label}: {error}", flush=True)
             code = 1

@@ -270,7 +270,6 @@ def _changes(store: Store, records: Sequence[Record]) -> list[str]:
     """Return how the AUPRC of rows differs from that of the same row by older code, which the store still has."""
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.formatting import number
-    from tsadbench.leaderboard.table import lines_of
 
     now = {record.trial for record in records}
     rows = {(record.dataset, record.protocol, record.label) for record in records}
@@ -284,8 +283,8 @@ def _changes(store: Store, records: Sequence[Record]) -> list[str]:
         ["dataset", "rules", "detector"]
     )
     return [
-        f"{row['detector']}: AUPRC {number(row['auprc_mean'])} (was {number(row['was'])})"
-        for row in lines_of(first.dropna(subset=["auprc_mean", "was"]))
+        f"{row.detector}: AUPRC {number(row.auprc_mean)} (was {number(row.was)})"
+        for row in first.dropna(subset=["auprc_mean", "was"]).itertuples()
     ]
 
 

@@ -14,42 +14,36 @@ from rich.console import Console
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard import frame as frames
 from tsadbench.leaderboard.checks import CheckReport, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
+from tsadbench.leaderboard.frame import (
+    COST_COLUMNS,
+    DIAGNOSTIC,
+    ROW,
+    TABLE,
+    over_entities,
+    records_of,
+    rows,
+    trial_key,
+    trials,
+)
 from tsadbench.leaderboard.notes import Note, notes_on, remarks
 from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
-from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, short_notes, shown
+from tsadbench.leaderboard.table import PAGE, in_sight, short_notes, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
-from tsadbench.utils.text import name_fault
+from tsadbench.utils.text import first_of, name_fault
 
-_WIDTH = 120  # characters, where nothing says how many a line has
-# Columns of the rows that JSON shows in another way, or that only tables need.
-_NOT_IN_JSON = {
-    *("name", "detector", "records", "n_failed", "ok", "n_entities", "fit_seconds", "score_seconds", "rules", "far"),
-    *("complete", "forgets", "calibrated", "sound", "above_floor", "to_floor"),
-}
 Sessions = Mapping[str, Mapping[str, int]]
 
 
 class Leaderboard:
     """Ranked rows: best AUPRC first, floors in their places, failures last; a table per data set, protocol and split.
 
-    Trials that were judged by two versions of a protocol stand in two tables.
-
-    Parameters
-    ----------
-    trials
-        As `tsadbench.leaderboard.frame.trials` returns them.
-    notes
-        What readers of the tables must know about their data or trials.
-    frame
-        The rows; None: those of the trials.
-    sessions
-        How many independent sessions a split has, by data set and split, where that is known.
+    Trials that were judged by two versions of a protocol stand in two tables. ``trials`` are as
+    `tsadbench.leaderboard.frame.trials` returns them, ``notes`` what readers must know about data or trials, ``frame``
+    has the rows (None: those of the trials), and ``sessions`` how many independent ones a data set's split has.
     """
 
     def __init__(
@@ -61,10 +55,10 @@ class Leaderboard:
     ) -> None:
         self.trials = trials
         self.notes = tuple(notes)
-        self.frame = frames.rows(trials) if frame is None else frame
-        if "remarks" not in self.frame:
-            self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
         self.sessions = dict(sessions or {})
+        self.frame = rows(trials) if frame is None else frame
+        if frame is None:
+            self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
 
     @classmethod
     def from_records(
@@ -91,8 +85,8 @@ class Leaderboard:
             How many independent sessions a split has, by data set and split.
         """
         there = () if checked_in is None else read_reports(checked_in)
-        found = frames.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
-        return cls(found, notes_on(frames.records_of(found)), sessions=sessions)
+        found = trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
+        return cls(found, notes_on(records_of(found)), sessions=sessions)
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
@@ -119,22 +113,13 @@ class Leaderboard:
         best = self.frame[self.frame["ok"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = {*notes_on(self.records)} - {*notes_on(frames.records_of(left))}
+        hidden = {*notes_on(self.records)} - {*notes_on(records_of(left))}
         return Leaderboard(left, [note for note in self.notes if note not in hidden], frame, self.sessions)
-
-    def with_diagnostics(
-        self, found: Mapping[tuple[str, str], Mapping[str, float | None]], notes: Sequence[Note] = ()
-    ) -> Leaderboard:
-        """Return the leaderboard with more numbers of trials, by trial and split; they take no part in the ranking."""
-        keys = zip((record.trial for record in self.trials["record"]), self.trials["split"], strict=True)
-        numbers = pd.DataFrame([found.get(key, {}) for key in keys], self.trials.index, dtype=float)
-        joined = self.trials.join(numbers.add_prefix(DIAGNOSTIC))
-        return Leaderboard(joined, [*self.notes, *notes], sessions=self.sessions)
 
     @property
     def records(self) -> list[Record]:
         """The records of all trials, each once."""
-        return frames.records_of(self.trials)
+        return records_of(self.trials)
 
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -160,24 +145,22 @@ class Leaderboard:
         self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
     ) -> None:
         """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
-        tables, *lines = self.shown(wide=wide, columns=columns, own=own), *self._notes()
+        tables, (*notes, page) = self.shown(wide=wide, columns=columns, own=own), self._notes()
         if not wide:
-            tables = [
-                table.only(in_sight(rows, own)) for table, rows in zip(tables, self.frames().values(), strict=True)
-            ]
-            *notes, page = lines
-            lines = [*short_notes(notes, len(self.frame) - sum(len(table.frame) for table in tables)), page]
-        print_tables(console, tables, lines if tables else ["no rows"])
+            seen = [in_sight(rows, own) for rows in self.frames().values()]
+            tables = [table.only(places) for table, places in zip(tables, seen, strict=True)]
+            notes = short_notes(notes, len(self.frame) - sum(map(len, seen)))
+        print_tables(console, tables, [*notes, page] if tables else ["no rows"])
 
     def _notes(self) -> list[str]:
         """Return the first reason for each detector that failed, the notes, and where columns are explained."""
         about = ["dataset", "rules"]
         several = len(self.frame.drop_duplicates(about)) > 1
-        failures = [
-            (f"{row['dataset']}, protocol {row['rules']}: " if several else "")
-            + f"{row['detector']}: {next(one.reason for one in row['records'] if one.status != 'ok')}"
-            for row in lines_of(self.frame[~self.frame["ok"]].drop_duplicates([*about, "detector"]))
-        ]
+        failed = self.frame[~self.frame["ok"]].drop_duplicates([*about, "detector"])
+        failures = []
+        for dataset, rules, label, records in failed[[*about, "detector", "records"]].itertuples(index=False):
+            reason = next(record.reason for record in records if record.status != "ok")
+            failures.append(f"{f'{dataset}, protocol {rules}: ' if several else ''}{label}: {reason}")
         return [*failures, *map(str, self.notes), f"Columns and remarks: {PAGE}"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
@@ -199,8 +182,9 @@ class Leaderboard:
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        entities = frames.over_entities(self.trials)
-        return json_text(rows=[_json_row(row, entities) for row in lines_of(self.frame)])
+        entities = over_entities(self.trials)
+        rows: Any = self.frame.to_dict("records")
+        return json_text(rows=[_json_row(row, _numbers(self.frame), entities) for row in rows])
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -244,10 +228,10 @@ class Leaderboard:
         board = Leaderboard.from_records(
             [*every, *own.values()], splits, checked_in=folder, reports=reports, sessions=self.sessions
         )
-        written = board.write_tables(folder) + [
-            write_file(inside(folder, *table, RECORDS), "".join(f"{line}\n" for line in lines))
-            for table, lines in board.record_lines().items()
-        ]
+        written = board.write_tables(folder)
+        for table, records in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
+            lines = "".join(f"{record.to_json(indent=None)}\n" for record in records)
+            written.append(write_file(inside(folder, *table, RECORDS), lines))
         return written + ([write_reports([*read_reports(folder), *new], folder)] if new else [])
 
     def write_tables(self, folder: Path) -> list[Path]:
@@ -266,14 +250,9 @@ class Leaderboard:
             for end, text in (("csv", board.to_csv()), ("md", board.to_markdown()))
         ]
 
-    def record_lines(self) -> dict[tuple[str, str], list[str]]:
-        """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
-        tables = grouped(sorted(self.records, key=trial_key), lambda one: (one.dataset, one.protocol))
-        return {table: [one.to_json(indent=None) for one in records] for table, records in tables.items()}
-
     def __str__(self) -> str:
         """Return the tables as plain text that fits the terminal."""
-        width = shutil.get_terminal_size((_WIDTH, 0)).columns
+        width = shutil.get_terminal_size((120, 0)).columns
         console = Console(width=width, color_system=None, force_terminal=False, force_jupyter=False)
         with console.capture() as captured:
             self.print(console)
@@ -281,27 +260,37 @@ class Leaderboard:
 
     def __repr__(self) -> str:
         tables = [", ".join(key) for key in self.frames()]
-        more = f" and {len(tables) - 3} more tables" if len(tables) > 3 else ""
-        return f"<{type(self).__name__}: {len(self.frame)} rows of {'; '.join(tables[:3]) or 'no table'}{more}>"
+        return f"<{type(self).__name__}: {len(self.frame)} rows of {first_of(tables, 3) or 'no table'}>"
+
+
+def _numbers(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the metrics and diagnostics that have a mean and a deviation over seeds."""
+    return [name[:-4] for name in map(str, frame) if name.endswith("_std") and not name.endswith("_entity_std")]
 
 
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
-    spreads = [name for name in map(str, frame) if name.endswith("_entity_std")]
-    diagnostics = [name for name in map(str, frame) if name.startswith(DIAGNOSTIC)]
-    pairs = [name[:-4] for name in frame if name.endswith("_std") and name not in (*spreads, *diagnostics)]
-    middle = [f"{name}_{what}" for name in pairs for what in ("mean", "std")]
+    pairs = [f"{name}_{what}" for name in _numbers(frame) for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
-    smoothing = ["smoothing"] if (frame["smoothing"] > 1).any() else []
-    last = ["checked", "pretrained_on", *COST_COLUMNS, *diagnostics]
-    return [*first, *smoothing, "below_floor", *middle, "protocol_version", "seal", "replay", *spreads, *last]
+    return [
+        *(*first, *(["smoothing"] if (frame["smoothing"] > 1).any() else []), "below_floor"),
+        *(name for name in pairs if not name.startswith(DIAGNOSTIC)),
+        *("protocol_version", "seal", "replay", *(name for name in map(str, frame) if name.endswith("_entity_std"))),
+        *("checked", "pretrained_on", *COST_COLUMNS, *(name for name in pairs if name.startswith(DIAGNOSTIC))),
+    ]
 
 
-def _json_row(row: Mapping[str, Any], entities: Sequence[pd.DataFrame]) -> dict[str, Any]:
+# Columns that JSON has in another form, or that only tables need.
+_NOT_IN_JSON = {
+    *("name", "detector", "records", "n_failed", "ok", "n_entities", "fit_seconds", "score_seconds", "rules", "far"),
+    *("complete", "forgets", "calibrated", "sound", "above_floor", "to_floor"),
+}
+
+
+def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFrame) -> dict[str, Any]:
     """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
     records: Sequence[Record] = row["records"]
-    names = [name[:-4] for name in row if name.endswith("_std") and not name.endswith("_entity_std") and row["ok"]]
-    numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names}
+    numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names if row["ok"]}
     found = {
         **{"detector": row["name"], "label": row["detector"], "parameters": records[0].parameters},
         **{name: row[name] for name in row if name not in _NOT_IN_JSON and not name.endswith(("_mean", "_std"))},
@@ -317,20 +306,13 @@ def _json_row(row: Mapping[str, Any], entities: Sequence[pd.DataFrame]) -> dict[
         "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
     }
     if row["ok"] and row["n_entities"]:
-        means, deviations = (one.loc[tuple(row[key] for key in ROW)].to_dict("index") for one in entities)
-        found["entities"] = {
-            entity: {name: {"mean": mean, "std": deviations[entity][name]} for name, mean in of_entity.items()}
-            for entity, of_entity in means.items()
-        }
-        found["metrics_spread"] = {name: row[f"{name}_entity_std"] for name in names if f"{name}_entity_std" in row}
+        found["entities"] = entities.loc[tuple(row[key] for key in ROW)].to_dict("index")
+        found["metrics_spread"] = {name: row[f"{name}_entity_std"] for name in numbers if f"{name}_entity_std" in row}
     return found
 
 
 def inside(folder: Path, *names: str) -> Path:
-    """Return a path inside a folder, which every path made of a record's fields is.
-
-    Raises a StoreError if a name is not valid (`name_fault`), or a link leads out of the folder.
-    """
+    """Return a path inside a folder; a StoreError if a name is not valid (`name_fault`), or a link leads elsewhere."""
     for fault in filter(None, map(name_fault, names)):
         raise StoreError(f"{'/'.join(names)[:200]!r} cannot be a file in {folder}: {fault}")
     path = folder.joinpath(*names)

@@ -59,15 +59,9 @@ class CheckReport(BaseModel):
         """Ids of the checks that failed; those that did not run failed with the first, `works`."""
         return tuple(check for check, status in self.results.items() if status == "fail")
 
-    def filled(self, results: Sequence[CheckResult]) -> CheckReport:
-        """Return the report with the results of all checks."""
-        statuses = {result.id: result.status for result in results}
-        reasons = {result.id: one_line(result.reason, 500) for result in results if result.reason}
-        return self.model_copy(update={"results": statuses, "reasons": reasons})
 
-
-def empty_report(detector: str, *, full: bool = False) -> CheckReport:
-    """Return the report that checks of a detector would fill; errors as for `describe`."""
+def report_of(detector: str, results: Sequence[CheckResult] = (), *, full: bool = False) -> CheckReport:
+    """Return the report of checks of a detector, by default without results; errors as for `describe`."""
     from tsadbench.testing.synthetic import PRIOR
 
     label = parse_label(detector)
@@ -84,8 +78,8 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),
-        results={},
-        reasons={},
+        results={result.id: result.status for result in results},
+        reasons={result.id: one_line(result.reason, 500) for result in results if result.reason},
     )
 
 

@@ -12,17 +12,14 @@ GROUPS = ("operational", "vus", "affiliation", "root-cause")
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic's name, its title in tables (empty: no column), its group and its decimals (None: as metrics).
-
-    Tables show it only if the diagnostic ``instead_of`` is defined in no row; the header has what ``chance`` says.
-    """
+    """A diagnostic: tables have no column if its title is empty, or if ``instead_of`` is defined in a row."""
 
     name: str
     title: str
     group: str
-    decimals: int | None = None
+    decimals: int | None = None  # None: as metrics
     instead_of: str = ""
-    chance: str = ""
+    chance: str = ""  # the diagnostic that the header shows as a level of chance
 
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
@@ -45,9 +42,7 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
 
 
 def groups_of(options: Iterable[str]) -> tuple[str, ...]:
-    """Return the groups that options name, in the order of `GROUPS`; a UsageError if there is no such group.
-
-    An option is the name of a group, "all", or several of these with commas.
+    """Return the groups that options name (a group, "all", or several with commas); a UsageError if one is unknown.
 
     >>> groups_of(["vus,operational"])
     ('operational', 'vus')

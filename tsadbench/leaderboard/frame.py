@@ -122,7 +122,7 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     frame["n_entities"] = frame["n_entities"].fillna(0).astype(int)
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
     frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = math.nan
-    spreads = over_entities(trials)[0].groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
+    spreads = over_entities(trials).groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
     return order(frame.join(_over_seeds(trials)).join(spreads).reset_index())
 
 
@@ -161,8 +161,8 @@ def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
     return spreads.rename(columns=lambda name: name.removeprefix(METRIC)).join(means[["far", "rows_per_second"]])
 
 
-def over_entities(trials: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return mean and deviation over seeds of each entity's metrics, by row and entity, undefined as those of rows."""
+def over_entities(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over seeds of each entity's metrics, by row and entity, undefined as those of rows."""
     lines = [
         {**dict(zip(ROW, key, strict=True)), "entity": entity, **metrics}
         for *key, record in trials.loc[trials["n_entities"] > 0, [*ROW, "record"]].itertuples(index=False)
@@ -170,8 +170,7 @@ def over_entities(trials: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     ]
     frame = pd.DataFrame(lines, columns=None if lines else [*ROW, "entity"]).set_index([*ROW, "entity"]).astype(float)
     by = frame.groupby(level=[*ROW, "entity"], sort=False)
-    undefined = by.count() < by.size().to_numpy()[:, None]
-    return by.mean().mask(undefined), by.std().mask(undefined)
+    return by.mean().mask(by.count() < by.size().to_numpy()[:, None])
 
 
 def order(frame: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -19,8 +20,7 @@ from tsadbench.utils.text import first_of
 _MOST_NAMES = 30  # in one note
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A note on the tables of a data set, under one protocol or all; as text it begins with these."""
 
     dataset: str
@@ -43,6 +43,7 @@ def remarks(rows: pd.DataFrame) -> list[list[str]]:
         best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
         differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
         some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
+        row: Any  # a named tuple of all columns
         for row in table.itertuples(index=False):
             ok, below = row.ok, row.below_floor or ()
             why = {
@@ -96,20 +97,15 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
 
 def older_rules(records: Iterable[Record]) -> Iterator[Note]:
     """Yield which rows another version of their protocol has judged than the installed one."""
-    judged = [one for one in records if one.status == "ok"]
-    for dataset, protocol, version in dict.fromkeys(
-        (one.dataset, one.protocol, one.protocol_version) for one in judged
-    ):
-        try:
-            installed = load_protocol(protocol.partition("[")[0]).version
-        except (PluginError, UsageError):
-            continue
-        if version != installed:
-            text = (
-                f"rows of version {version} are shown as they were judged; version {installed} of the protocol is "
-                "installed, and judges them again if their scores and their data are here; otherwise run them again"
-            )
-            yield Note(dataset, text, protocol)
+    judged = ((one.dataset, one.protocol, one.protocol_version) for one in records if one.status == "ok")
+    for dataset, protocol, version in dict.fromkeys(judged):
+        with suppress(PluginError, UsageError):
+            if version != (installed := load_protocol(protocol.partition("[")[0]).version):
+                text = (
+                    f"rows of version {version} are shown as they were judged; version {installed} is installed, and "
+                    "judges them again if their scores and their data are here; otherwise run them again"
+                )
+                yield Note(dataset, text, protocol)
 
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:

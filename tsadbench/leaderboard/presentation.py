@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# In the order in which kinds are listed; floors stand last.
 KINDS: Mapping[str, str] = {
     "statistics": "Statistics and process monitoring: linear models and limits",
     "density": "Density: how sparse a row's surroundings are",
@@ -18,6 +17,6 @@ KINDS: Mapping[str, str] = {
 
 
 def kind_place(kind: str) -> tuple[int, str]:
-    """Return where a kind stands: known ones in their order, then others by name, floors at the end."""
+    """Return where a kind stands: others than these by name, before the floors."""
     known = list(KINDS)
-    return (known.index(kind), kind) if kind in known[:-1] else (len(known) + (kind == known[-1]), kind)
+    return (known.index(kind) if kind in known[:-1] else len(known) + (kind == known[-1])), kind

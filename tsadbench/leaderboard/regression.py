@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,15 +23,13 @@ from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import printable
 
 ROW = ["dataset", "protocol", "split", "detector"]
-# Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score. An order that an
-# information criterion chose moved by 1.4e-6 (arima on SKAB), switches whose rows repeat by 1e-5 (t2 on causrca).
+# Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score (up to 1e-5 seen).
 EXACT = 1e-5
 # Of a stochastic one: three standard errors of the difference of two means, and a little for a spread of nearly 0.
 SPREADS, SLACK = 3.0, 1e-3
 # Of one that does not forget: multiview[adaptive=on] moved by .0014 between two processors.
 UNFORGOTTEN = 5e-3
-# What a trial of the quick set may have cost when the baseline was made, in CPU seconds. Few networks are so cheap, and
-# their last bits depend on the processor.
+# CPU seconds of a trial of the quick set. Few networks are so cheap; their last bits depend on the processor.
 QUICK_SECONDS = 0.5
 
 
@@ -50,15 +49,10 @@ def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
 
 def quick(records: Sequence[Record]) -> list[Record]:
     """Return the records of those detectors whose trials are cheap."""
-    costs = pd.DataFrame(
-        [
-            (one.label, one.fit_cpu_seconds or one.fit_seconds, one.score_cpu_seconds or one.score_seconds)
-            for one in records
-        ],
-        columns=["label", "fit", "score"],
-    ).fillna(0.0)
-    cheap = (costs["fit"] + costs["score"]).groupby(costs["label"]).transform("mean") <= QUICK_SECONDS
-    return [one for one, is_cheap in zip(records, cheap, strict=True) if is_cheap]
+    fits = [one.fit_cpu_seconds or one.fit_seconds or 0.0 for one in records]
+    scores = [one.score_cpu_seconds or one.score_seconds or 0.0 for one in records]
+    costs = pd.Series(np.add(fits, scores)).groupby([one.label for one in records]).transform("mean")
+    return [*compress(records, costs <= QUICK_SECONDS)]
 
 
 def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFrame:

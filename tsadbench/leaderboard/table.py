@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -20,8 +20,7 @@ from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import counted
 
 PAGE = "docs/reading-a-table.md"
-# With fewer sessions no test over them can reach the 5 % level.
-LEAST_FOR_TESTS = 6
+LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
 # How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
 ROWS, _NEIGHBOURS = 50, 2
 _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
@@ -156,16 +155,14 @@ def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
-    found = f"{best['detector']} has {'an' if n == 1 else 'the best'} AUPRC of {number(best['auprc_mean'], decimals)}"
-    found += "" if n == 1 else f", of {n} detectors"
+    found = (
+        f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of {counted(n, 'detector')}"
+    )
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
         n_above = int((detectors["to_floor"] > 0).sum())
-        if n == 1:
-            found += f"; the best floor, {floor}, is {'worse' if n_above else 'at least as good'}"
-        else:
-            said = "No detector beats" if not n_above else "All beat" if n_above == n else f"{n_above} of {n} beat"
-            found += f". {said} the best floor, {floor}, in AUPRC"
+        said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
+        found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
     if sessions is not None and n + len(floors) > 1:
         few = f"are too few to test differences (at least {LEAST_FOR_TESTS})"
         enough = "suffice to test differences (tsadbench compare)"
@@ -207,12 +204,11 @@ def _protocol(label: str) -> type[Protocol] | None:
 def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
     """Return the places of the rows that a terminal shows: the best, or one's own, their neighbours and the floors."""
     mine = [place for place, label in enumerate(table["detector"]) if label in own]
-    if not mine or not table["stored"].any():
-        return sorted({*range(min(ROWS, len(table))), *mine})
-    near = {place + step for place in mine for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)} | {
-        *table.index[table["floor"]]
-    }
-    return sorted(near & {*range(len(table))})
+    seen = {*range(ROWS), *mine}
+    if mine and table["stored"].any():
+        near = range(-_NEIGHBOURS, _NEIGHBOURS + 1)
+        seen = {*table.index[table["floor"]], *(place + step for place in mine for step in near)}
+    return sorted(seen & {*range(len(table))})
 
 
 def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
@@ -221,8 +217,3 @@ def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
     if len(notes) + len(left) > 2:
         notes, left = notes[:1], [*left, f"{len(notes) - 1} more notes"] if len(notes) > 1 else left
     return [*notes, *([f"{' and '.join(left)}: --wide"] if left else [])]
-
-
-def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame's rows by the names of its columns."""
-    return cast("list[dict[str, Any]]", frame.to_dict("records"))
