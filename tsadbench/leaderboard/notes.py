@@ -46,11 +46,8 @@ def remarks(rows: pd.DataFrame) -> list[list[str]]:
         row: Any  # a named tuple of all columns
         for row in table.itertuples(index=False):
             ok, below = row.ok, row.below_floor or ()
-            why = {
-                "leaky": row.leaky,
-                "rows without a score": not row.complete,
-                "depends on the recording's start": not row.forgets,
-            }
+            why = {"leaky": row.leaky, "rows without a score": not row.complete}
+            why["depends on the recording's start"] = not row.forgets
             beats = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
             words = {
                 f"{row.n_failed} of {len(row.seeds)} seeds failed: {row.status}": not ok,

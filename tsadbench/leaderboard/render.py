@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -126,44 +126,35 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
         console.print(Text(printable(table.title), style="bold"))
         if table.lead:
             console.print(Text(printable(table.lead)))
-        for part in _fitting(table, console.width):
-            console.print(part)
+        console.print(_rich(table, console.width), crop=False)
     for note in notes:
         console.print(Text(printable(note), style="dim"))
 
 
-def _fitting(table: Table, width: int) -> Iterator[RichTable]:
-    """Yield a table without its expendable columns, or in parts that each begin with the texts that name its rows."""
+def _rich(table: Table, width: int) -> RichTable:
+    """Return a table that fits a width, if folded texts and left out expendable columns suffice; else a wider one."""
     texts = {name: [name, *of_rows] for name, *of_rows in zip(table.header, *table.cells(), strict=True)}
     numeric = {name: table.is_numeric(name) for name in texts}
-    sizes = {name: max(map(cell_len, texts[name])) + 3 for name in texts}
-    shown = [*texts]
+    sizes = {name: max(map(cell_len, texts[name])) + 2 for name in texts}
     for name in table.expendable:
-        # Texts keep 24 characters as long as columns can be left out instead, then 16.
-        if sum(sizes[one] if numeric[one] else min(sizes[one], 27) for one in shown) > width + 1:
-            shown.remove(name)
-    words = sorted((name for name in shown if not numeric[name]), key=sizes.__getitem__)
-    room = width + 1 - sum(sizes[name] for name in shown if numeric[name])
+        # Texts keep 24 characters as long as columns can be left out instead, then 14.
+        if sum(sizes[one] if numeric[one] else min(sizes[one], 26) for one in texts) >= width:
+            del texts[name]
+    words = sorted((name for name in texts if not numeric[name]), key=sizes.__getitem__)
+    room = width - 1 - sum(sizes[name] for name in texts if numeric[name])
     for left, name in zip(range(len(words), 0, -1), words, strict=True):
-        limit = max(16, min(sizes[name], room // left) - 3)
+        limit = max(14, min(sizes[name], room // left) - 2)
         texts[name] = [folded(text, limit) for text in texts[name]]
-        sizes[name] = 3 + max(cell_len(line) for text in texts[name] for line in text.split("\n"))
+        sizes[name] = 2 + max(cell_len(line) for text in texts[name] for line in text.split("\n"))
         room -= sizes[name]
-    is_number = [*(numeric[name] for name in shown), True]
-    n_first = is_number.index(True, is_number.index(False)) if words else 0
-    parts = [shown[:n_first]]
-    for name in shown[n_first:]:
-        if len(parts[-1]) > n_first and sum(sizes[one] for one in (*parts[-1], name)) > width + 1:
-            parts.append(shown[:n_first])
-        parts[-1].append(name)
-    for part in parts:
-        found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in part:
-            found.add_column(Text(texts[name][0]), justify="right" if numeric[name] else "left", no_wrap=numeric[name])
-        for place, row in enumerate(table.frame.index, start=1):
-            of_row = [Text(texts[name][place], table.cell_styles.get((row, name), "")) for name in part]
-            found.add_row(*of_row, style=table.row_styles[row] if table.row_styles else None)
-        yield found
+    total = sum(sizes[name] for name in texts) + 1
+    found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), width=total)
+    for name, (header, *_) in texts.items():
+        found.add_column(Text(header), justify="right" if numeric[name] else "left", no_wrap=True)
+    for place, row in enumerate(table.frame.index, start=1):
+        of_row = [Text(texts[name][place], table.cell_styles.get((row, name), "")) for name in texts]
+        found.add_row(*of_row, style=table.row_styles[row] if table.row_styles else None)
+    return found
 
 
 def _styled(table: Table, bold: str, underline: str, plain: Callable[[str], str]) -> list[list[str]]:
