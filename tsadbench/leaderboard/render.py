@@ -126,7 +126,7 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
         console.print(Text(printable(table.title), style="bold"))
         if table.lead:
             console.print(Text(printable(table.lead)))
-        console.print(_rich(table, console.width), crop=False)
+        console.print(_rich(table, console.width), "", crop=False, sep="\n")
     for note in notes:
         console.print(Text(printable(note), style="dim"))
 
@@ -138,17 +138,17 @@ def _rich(table: Table, width: int) -> RichTable:
     sizes = {name: max(map(cell_len, texts[name])) + 2 for name in texts}
     for name in table.expendable:
         # Texts keep 24 characters as long as columns can be left out instead, then 14.
-        if sum(sizes[one] if numeric[one] else min(sizes[one], 26) for one in texts) >= width:
+        if sum(sizes[one] if numeric[one] else min(sizes[one], 26) for one in texts) > width + 2:
             del texts[name]
     words = sorted((name for name in texts if not numeric[name]), key=sizes.__getitem__)
-    room = width - 1 - sum(sizes[name] for name in texts if numeric[name])
+    room = width + 2 - sum(sizes[name] for name in texts if numeric[name])
     for left, name in zip(range(len(words), 0, -1), words, strict=True):
         limit = max(14, min(sizes[name], room // left) - 2)
         texts[name] = [folded(text, limit) for text in texts[name]]
         sizes[name] = 2 + max(cell_len(line) for text in texts[name] for line in text.split("\n"))
         room -= sizes[name]
-    total = sum(sizes[name] for name in texts) + 1
-    found = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), width=total)
+    total = sum(sizes[name] for name in texts) - 2
+    found = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), width=total)
     for name, (header, *_) in texts.items():
         found.add_column(Text(header), justify="right" if numeric[name] else "left", no_wrap=True)
     for place, row in enumerate(table.frame.index, start=1):
