@@ -118,8 +118,10 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     hows = {**dict.fromkeys(_COMMON, "first"), "fit_seconds": "mean", "score_seconds": "mean"}
     frame = by.agg({**hows, "peak_memory_mib": "max", "coverage": "min", "complete": "all"})
     found = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
-    frame = frame.join(pd.DataFrame([_of_trials(*zip(*some, strict=True)) for some in found], index=frame.index))
-    frame["n_entities"] = frame["n_entities"].fillna(0).astype(int)
+    lines = [_of_trials(*zip(*some, strict=True)) for some in found]
+    frame = frame.join(pd.DataFrame(lines, index=frame.index, columns=[*_of_trials((), (), ())]))
+    flags = ("floor", "stored", "ok", "complete", "forgets", "calibrated")
+    frame = frame.fillna({"n_entities": 0}).astype({"n_entities": int, **dict.fromkeys(flags, bool)})
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
     frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = math.nan
     spreads = over_entities(trials).groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
