@@ -14,19 +14,10 @@ from rich.console import Console
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
+from tsadbench.leaderboard import frame as tidy
 from tsadbench.leaderboard.checks import CheckReport, read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import (
-    COST_COLUMNS,
-    DIAGNOSTIC,
-    ROW,
-    TABLE,
-    over_entities,
-    records_of,
-    rows,
-    trial_key,
-    trials,
-)
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
 from tsadbench.leaderboard.notes import Note, notes_on, remarks
 from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
 from tsadbench.leaderboard.table import PAGE, in_sight, short_notes, shown
@@ -56,7 +47,7 @@ class Leaderboard:
         self.trials = trials
         self.notes = tuple(notes)
         self.sessions = dict(sessions or {})
-        self.frame = rows(trials) if frame is None else frame
+        self.frame = tidy.rows(trials) if frame is None else frame
         if frame is None:
             self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
 
@@ -85,8 +76,8 @@ class Leaderboard:
             How many independent sessions a split has, by data set and split.
         """
         there = () if checked_in is None else read_reports(checked_in)
-        found = trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
-        return cls(found, notes_on(records_of(found)), sessions=sessions)
+        found = tidy.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
+        return cls(found, notes_on(tidy.records_of(found)), sessions=sessions)
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
@@ -113,13 +104,13 @@ class Leaderboard:
         best = self.frame[self.frame["ok"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = {*notes_on(self.records)} - {*notes_on(records_of(left))}
+        hidden = {*notes_on(self.records)} - {*notes_on(tidy.records_of(left))}
         return Leaderboard(left, [note for note in self.notes if note not in hidden], frame, self.sessions)
 
     @property
     def records(self) -> list[Record]:
         """The records of all trials, each once."""
-        return records_of(self.trials)
+        return tidy.records_of(self.trials)
 
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -145,12 +136,16 @@ class Leaderboard:
         self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
     ) -> None:
         """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
-        tables, (*notes, page) = self.shown(wide=wide, columns=columns, own=own), self._notes()
+        print_tables(console, *self._in_sight(wide=wide, columns=columns, own=own))
+
+    def _in_sight(self, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> tuple[list[Table], list[str]]:
+        """Return the tables and lines that a terminal shows."""
+        tables, (*notes, page) = self.shown(wide=wide, own=own, **look), self._notes()
         if not wide:
             seen = [in_sight(rows, own) for rows in self.frames().values()]
             tables = [table.only(places) for table, places in zip(tables, seen, strict=True)]
             notes = short_notes(notes, len(self.frame) - sum(map(len, seen)))
-        print_tables(console, tables, [*notes, page] if tables else ["no rows"])
+        return tables, [*notes, page] if tables else ["no rows"]
 
     def _notes(self) -> list[str]:
         """Return the first reason for each detector that failed, the notes, and where columns are explained."""
@@ -182,7 +177,7 @@ class Leaderboard:
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        entities = over_entities(self.trials)
+        entities = tidy.over_entities(self.trials)
         rows: Any = self.frame.to_dict("records")
         return json_text(rows=[_json_row(row, _numbers(self.frame), entities) for row in rows])
 
@@ -252,11 +247,7 @@ class Leaderboard:
 
     def __str__(self) -> str:
         """Return the tables as plain text that fits the terminal."""
-        width = shutil.get_terminal_size((120, 0)).columns
-        console = Console(width=width, color_system=None, force_terminal=False, force_jupyter=False)
-        with console.capture() as captured:
-            self.print(console)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        return render(*self._in_sight(), width=shutil.get_terminal_size((120, 0)).columns).rstrip("\n")
 
     def __repr__(self) -> str:
         tables = [", ".join(key) for key in self.frames()]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pandas as pd
+from pydantic_core import to_json
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
@@ -17,7 +16,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tsadbench.leaderboard.formatting import csv_text, folded, number, plain, table_lines
-from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.text import printable
 
 Form: TypeAlias = Literal["table", "markdown", "latex", "csv", "json"]
@@ -108,16 +106,13 @@ def render(
 
 def json_text(**content: object) -> str:
     """Return an object with the schema's number as JSON, null where a number is undefined."""
-    return json.dumps(_defined({"schema": SCHEMA, **content}), indent=1, allow_nan=False) + "\n"
-
-
-def _defined(value: Any) -> JsonValue:
-    if isinstance(value, Mapping):
-        return {str(name): _defined(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_defined(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)) else value
+    text = to_json(
+        {"schema": SCHEMA, **content},
+        indent=1,
+        inf_nan_mode="null",
+        fallback=lambda value: None if value is pd.NA else value.item(),
+    )
+    return f"{text.decode()}\n"
 
 
 def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str] = ()) -> None:
