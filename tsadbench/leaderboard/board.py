@@ -15,7 +15,7 @@ from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard import frame as tidy
-from tsadbench.leaderboard.checks import CheckReport, read_reports, shipped_reports, write_reports
+from tsadbench.leaderboard.checks import read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
 from tsadbench.leaderboard.notes import Note, notes_on, remarks
@@ -59,24 +59,17 @@ class Leaderboard:
         *,
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
-        reports: Iterable[CheckReport] = (),
         sessions: Sessions | None = None,
     ) -> Leaderboard:
         """Rank records of any data sets and protocols, the newest of each trial.
 
-        Parameters
-        ----------
-        splits
-            The splits to show, in order (default: all); a UsageError if no record has one of these.
-        stored
-            Records made earlier to show beside them, marked; those of a label that the others have are left out.
-        checked_in, reports
-            A run store or a folder of tables that holds reports of checks besides those that ship; more of them.
-        sessions
-            How many independent sessions a split has, by data set and split.
+        ``splits`` are those to show, in order (default: all); a UsageError if no record has one of them. ``stored``
+        records were made earlier: they are marked, and those of a label that the others have are left out.
+        ``checked_in`` is a run store or a folder of tables with reports of checks besides those that ship. ``sessions``
+        says how many independent ones a split has, by data set and split.
         """
         there = () if checked_in is None else read_reports(checked_in)
-        found = tidy.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there, *reports])
+        found = tidy.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there])
         return cls(found, notes_on(tidy.records_of(found)), sessions=sessions)
 
     @classmethod
@@ -207,27 +200,22 @@ class Leaderboard:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
         Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. Reports of checks that do
-        not ship with tsadbench are added to ``checks.jsonl``.
-
-        Raises
-        ------
-        UsageError
-            If a file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
+        not ship with tsadbench are added to ``checks.jsonl``. A UsageError if a file cannot be written, scores were
+        smoothed, or trials are of two versions of a protocol or data set.
         """
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
         own = {trial_key(record): record for record in self.records}
         every = [one for table in dict.fromkeys(key[:2] for key in own) for one in committed_records(folder, *table)]
-        reports = [one for found in self.trials["reports"] for one in found]
-        splits, new = [*dict.fromkeys(self.frame["split"])], [one for one in reports if one not in shipped_reports()]
-        board = Leaderboard.from_records(
-            [*every, *own.values()], splits, checked_in=folder, reports=reports, sessions=self.sessions
-        )
-        written = board.write_tables(folder)
-        for table, records in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
-            lines = "".join(f"{record.to_json(indent=None)}\n" for record in records)
+        new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
+        written = [write_reports([*read_reports(folder), *new], folder)] if new else []
+        splits, records = [*dict.fromkeys(self.frame["split"])], [*every, *own.values()]
+        board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=self.sessions)
+        written += board.write_tables(folder)
+        for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
+            lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)
             written.append(write_file(inside(folder, *table, RECORDS), lines))
-        return written + ([write_reports([*read_reports(folder), *new], folder)] if new else [])
+        return written
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
