@@ -282,10 +282,9 @@ def _changes(store: Store, records: Sequence[Record]) -> list[str]:
     first = both.sort_values("split", key=lambda split: split != "overall").drop_duplicates(
         ["dataset", "rules", "detector"]
     )
-    return [
-        f"{row.detector}: AUPRC {number(row.auprc_mean)} (was {number(row.was)})"
-        for row in first.dropna(subset=["auprc_mean", "was"]).itertuples()
-    ]
+    both = first.dropna(subset=["auprc_mean", "was"])
+    changes = zip(both["detector"], both["auprc_mean"], both["was"], strict=True)
+    return [f"{label}: AUPRC {number(now)} (was {number(was)})" for label, now, was in changes]
 
 
 def _with_defaults(request: RunRequest) -> tuple[RunRequest, list[MissingExtraError]]:
