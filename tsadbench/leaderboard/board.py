@@ -83,6 +83,8 @@ class Leaderboard:
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
         """Return the tables of several leaderboards as one; of a row that several have, the last counts."""
+        if len(boards) == 1:
+            return boards[0]
         every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
         newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
         sessions = {key: n for board in boards for key, n in board.sessions.items()}

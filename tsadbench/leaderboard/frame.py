@@ -86,25 +86,18 @@ def trials(
     metrics = [name for name in map(str, rest) if name.startswith(METRIC)]
     rest = rest.reindex(columns=["place", "split", *_OF_SPLIT, *metrics])
     rest = rest.astype({"place": int} | dict.fromkeys([*_OF_SPLIT, *metrics], float))
+    # The share of the normal rows that are flagged; means over entities do not tell it.
+    far, flagged, recall = (rest.get(f"{METRIC}{name}", rest["far"]) for name in ("far", "flagged", "recall"))
+    n_normal = (rest["n_rows"] - rest["n_anomalous"]).where(rest["n_entities"] == 0).replace(0.0, math.nan)
+    rest["far"] = far.fillna((flagged * rest["n_rows"] - recall * rest["n_anomalous"]).clip(lower=0.0) / n_normal)
     return rest.join(about, on="place").drop(columns="place")
 
 
 def _of_split(judged: SplitJudgement | None) -> dict[str, float | None]:
-    """Return the numbers of a split, with the share of the normal rows that are flagged if its metrics tell it."""
     if judged is None:
         return {}
-    n_rows, n_anomalous, metrics = judged.n_rows, judged.n_anomalous, judged.metrics
-    far, flagged, recall = (metrics.get(name) for name in ("far", "flagged", "recall"))
-    if (
-        "far" not in metrics
-        and flagged is not None
-        and recall is not None
-        and n_rows > n_anomalous
-        and not judged.entities
-    ):
-        far = max(0.0, flagged * n_rows - recall * n_anomalous) / (n_rows - n_anomalous)
-    numbers = dict(zip(_OF_SPLIT, (judged.coverage, far, len(judged.entities), n_rows, n_anomalous), strict=True))
-    return numbers | {f"{METRIC}{name}": value for name, value in metrics.items()}
+    counts = {"n_entities": len(judged.entities), "n_rows": judged.n_rows, "n_anomalous": judged.n_anomalous}
+    return {"coverage": judged.coverage, **counts, **{f"{METRIC}{name}": one for name, one in judged.metrics.items()}}
 
 
 def rows(trials: pd.DataFrame) -> pd.DataFrame:
