@@ -53,6 +53,7 @@ def groups_of(options: Iterable[str]) -> tuple[str, ...]:
     return tuple(group for group in GROUPS if names & {group, "all"})
 
 
+# In the order in which they are listed.
 KINDS: Mapping[str, str] = {
     "statistics": "Statistics and process monitoring: linear models and limits",
     "density": "Density: how sparse a row's surroundings are",
