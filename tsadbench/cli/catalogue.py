@@ -108,7 +108,7 @@ def _kinds(name: str) -> list[Kind]:
 
 def _list_by_kind(names: Sequence[str]) -> None:
     """Print all detectors by their kind of method, each with its publication, or else with what it does."""
-    from tsadbench.leaderboard.presentation import KINDS, kind_place
+    from tsadbench.leaderboard.columns import KINDS, kind_place
     from tsadbench.sandbox import asking, describe
     from tsadbench.utils.docstrings import sections, year_of
     from tsadbench.utils.text import one_line

@@ -43,7 +43,7 @@ def check(
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
     from tsadbench.execution.plan import refuse_unsealed
     from tsadbench.execution.store import Store
-    from tsadbench.leaderboard.checks import empty_report, keep
+    from tsadbench.leaderboard.checks import keep, report_of
     from tsadbench.testing import check_detector
 
     if require_seal:
@@ -59,7 +59,7 @@ def check(
     else:
         _show(detector, results)
     if store is not None:
-        report = empty_report(detector, full=full).filled(results)
+        report = report_of(detector, results, full=full)
         keep(report, store.path)
         show = f"tsadbench runs show {store.path} {report.identity[:8]}"
         typer.echo(f"the report is kept; show it:  {show}", err=True)

@@ -210,7 +210,7 @@ def audit(
     from tsadbench.analysis.stored import stored_trials
     from tsadbench.base.dataset import DataOptions
     from tsadbench.datasets.loading import load_dataset
-    from tsadbench.leaderboard.render import rich_table
+    from tsadbench.leaderboard.render import print_tables
 
     if runs is None and (protocol or split):
         raise UsageError("--protocol and --split choose trials of a run store: add --runs RUNS, or leave them out")
@@ -233,8 +233,7 @@ def audit(
         for finding in result.findings:
             text = f"{MARKS[finding.grade]} {finding.about}: {finding.sentence}"
             console.print(Text(text, style=styles[finding.grade]))
-        for table in result.tables if full else ():
-            console.print(rich_table(table))
+        print_tables(console, result.tables if full else ())
     if figure is not None:
         from tsadbench.reporting.figures.audit import draw_audit
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tsadbench.execution.record import Record
 
 ResultFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
-BoardFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex", "html"]
+BoardFormat: TypeAlias = ResultFormat
 
 
 def in_words(record: Record | None) -> str:

@@ -270,7 +270,6 @@ def _changes(store: Store, records: Sequence[Record]) -> list[str]:
     """Return how the AUPRC of rows differs from that of the same row by older code, which the store still has."""
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.formatting import number
-    from tsadbench.leaderboard.table import lines_of
 
     now = {record.trial for record in records}
     rows = {(record.dataset, record.protocol, record.label) for record in records}
@@ -283,10 +282,9 @@ def _changes(store: Store, records: Sequence[Record]) -> list[str]:
     first = both.sort_values("split", key=lambda split: split != "overall").drop_duplicates(
         ["dataset", "rules", "detector"]
     )
-    return [
-        f"{row['detector']}: AUPRC {number(row['auprc_mean'])} (was {number(row['was'])})"
-        for row in lines_of(first.dropna(subset=["auprc_mean", "was"]))
-    ]
+    both = first.dropna(subset=["auprc_mean", "was"])
+    changes = zip(both["detector"], both["auprc_mean"], both["was"], strict=True)
+    return [f"{label}: AUPRC {number(now)} (was {number(was)})" for label, now, was in changes]
 
 
 def _with_defaults(request: RunRequest) -> tuple[RunRequest, list[MissingExtraError]]:

@@ -75,10 +75,10 @@ def show(
     """
     from tsadbench.cli.check import report_lines
     from tsadbench.execution.store import Store
-    from tsadbench.leaderboard.checks import kept
+    from tsadbench.leaderboard.checks import read_reports
 
     store = Store.open(runs)
-    reports = list(kept(store.path))
+    reports = read_reports(store.path)
     if trial is None:
         typer.echo("".join(f"{line}\n" for line in report_lines(reports)), nl=False)
         typer.echo(f"{len(reports)} reports of checks in {runs}", err=True)
