@@ -98,14 +98,14 @@ def test_diagnostics_count_by_each_fits_own_threshold(result):
 class TestSignificance:
     def test_sessions_are_compared_each_by_its_own_model(self, made):
         found = compare(made.store.path, [DISTANCE, NOISY], dataset=made.data)
-        assert list(found.inference.units.index) == ["alpha/1", "alpha/2", "beta/1"]
+        assert list(found.units.index) == ["alpha/1", "alpha/2", "beta/1"]
         for label, results in ((DISTANCE, made.results()[:1]), (NOISY, made.results()[1:])):
-            for name in found.inference.units.index:
+            for name in found.units.index:
                 expected = [
                     average_precision_score(one.recordings[name].anomalous[30:], one.recordings[name].scores[30:])
                     for one in results
                 ]
-                assert found.inference.units.loc[name, label] == pytest.approx(statistics.mean(expected))
+                assert found.units.loc[name, label] == pytest.approx(statistics.mean(expected))
         assert not any("One fit per seed" in note for note in found.sentences)
 
     @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall"])

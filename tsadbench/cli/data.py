@@ -219,11 +219,10 @@ def audit(
     changes = label_changes(loaded, label_shift or None, label_margin or None)
     stored = None
     if runs is not None:
-        trials = stored_trials(runs, dataset=loaded, protocol=protocol)
-        shown = trials.split(split)
+        trials = stored_trials(runs, dataset=loaded, protocol=protocol).on(split)
         with progress_bar("Judging"):
-            about = f"trials on {loaded.dataset.name}, split {shown}, protocol {trials.first.rules}"
-            stored = label_noise(about, fits_of(trials, shown, loaded), changes)
+            about = f"trials on {loaded.dataset.name}, split {trials.split}, protocol {trials.first.rules}"
+            stored = label_noise(about, fits_of(trials, loaded), changes)
     result = audit_data(loaded, changes, stored)
     if form != "table":
         typer.echo(result.text(form), nl=False)

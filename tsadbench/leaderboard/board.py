@@ -27,6 +27,7 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, nearest, normal_label
 from tsadbench.utils.text import name_fault
 
+SESSIONS = "sessions.json"  # beside the tables
 _WIDTH = 120  # characters, where nothing says how many a line has
 Sessions = Mapping[str, Mapping[str, int]]
 
@@ -231,8 +232,8 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
-        Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. Reports of checks that do
-        not ship with tsadbench are added to ``checks.jsonl``.
+        Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. ``sessions.json`` has the
+        numbers of sessions. Reports of checks that do not ship with tsadbench are added to ``checks.jsonl``.
 
         Raises
         ------
@@ -246,11 +247,14 @@ class Leaderboard:
         every = [*(one for table in tables for one in committed_records(folder, *table)), *own.values()]
         reports = [one for found in self.trials["reports"] for one in found]
         splits = tuple(dict.fromkeys(self.frame["split"]))
-        board = Leaderboard.from_records(every, splits, checked_in=folder, reports=reports, sessions=self.sessions)
+        sessions = {**known_sessions(folder), **self.sessions}
+        board = Leaderboard.from_records(every, splits, checked_in=folder, reports=reports, sessions=sessions)
         written = board.write_tables(folder) + [
             write_file(inside(folder, *table, RECORDS), "".join(f"{line}\n" for line in lines))
             for table, lines in board.record_lines().items()
         ]
+        if sessions:
+            written.append(write_file(folder / SESSIONS, json.dumps(sessions, indent=1, sort_keys=True) + "\n"))
         new = [one for one in reports if one not in shipped_reports()]
         return written + ([write_reports([*read_reports(folder / FILE), *new], folder / FILE)] if new else [])
 
@@ -354,6 +358,13 @@ def _defined(value: Any) -> JsonValue:
     if isinstance(value, tuple | list):
         return [_defined(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def known_sessions(folder: Path) -> dict[str, Mapping[str, int]]:
+    """Return how many sessions each split of a data set has, as `Leaderboard.write` wrote it into a folder."""
+    file = folder / SESSIONS
+    found: dict[str, Mapping[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
+    return found
 
 
 def inside(folder: Path, *names: str) -> Path:

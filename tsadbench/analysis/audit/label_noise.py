@@ -96,10 +96,10 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
     return contradictory
 
 
-def fits_of(stored: Stored, split: str, data: LabelledDataset) -> Iterator[Fit]:
-    """Yield the scores of the fits of stored trials, on the rows of a split that the protocol evaluates."""
-    labels, members = stored.scored(), data.labels.splits[split]
-    for done, (label, results) in enumerate(stored.results(data, labels)):
+def fits_of(stored: Stored, data: LabelledDataset) -> Iterator[Fit]:
+    """Yield the scores of the fits of stored trials, on the rows of their split that the protocol evaluates."""
+    labels, members = stored.scored(), data.labels.splits[stored.split]
+    for done, (label, results) in enumerate(stored.by_row(data, labels)):
         progress(done, len(labels), label)
         for result in results:
             scored = [one for name, one in result.recordings.items() if name in members]

@@ -188,7 +188,7 @@ def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int,
         parts.append(Part(stored, split, by, len(sessions), len(names)))
         if len(sessions) > 1:
             draws.append((parts[-1], names, draw(list(sessions), n_resamples, seed)))
-    for done, (label, results) in enumerate(stored.results(data, labels) if draws else ()):
+    for done, (label, results) in enumerate(stored.by_row(data, labels) if draws else ()):
         progress(done, len(labels), f"{stored.first.dataset}: {label}")
         for part, names, drawn in draws:
             part.drawn[label] = np.mean([resampled(result, metric, names, drawn) for result in results], axis=0)

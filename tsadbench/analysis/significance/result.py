@@ -20,7 +20,7 @@ class Result:
     sentences: Sequence[str]
 
     def text(self, form: Form, width: int | None = None) -> str:
-        """Return the result in a form; ``width`` is the terminal's, for tables."""
+        """Return the tables and sentences in a form; JSON has all frames, CSV the main one."""
         if form == "csv":
             return csv_text(self.to_frame())
         return render(self.frames if form == "json" else self.tables, self.sentences, form, width=width)
@@ -48,8 +48,7 @@ class Result:
     def __str__(self) -> str:
         return self.text("table")
 
-    def _repr_markdown_(self) -> str:
-        return self.to_markdown()
+    _repr_markdown_ = to_markdown
 
 
 def interval(low: pd.Series, high: pd.Series, form: str) -> list[str]:
