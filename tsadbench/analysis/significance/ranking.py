@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ _TAILS = (0.05, 0.95)
 _FEW = 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Part:
     """A split of a data set; ``drawn`` has each row's metric on it and its resamples, [1 + n_resamples], by label."""
 
@@ -46,10 +47,17 @@ class Part:
         """Name of the data set."""
         return self.stored.first.dataset
 
-    @property
+    @cached_property
     def lines(self) -> pd.DataFrame:
         """Its rows with their values."""
         return self.stored.ranked(self.split, self.metric.name)
+
+    def by_name(self) -> pd.DataFrame:
+        """Return rows with their gains by their name over all data sets; an unbounded one that did not fail counts."""
+        lines = self.lines.assign(bad=self.lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
+        gains = (self.sign * lines["value"]).where(lines["status"] == "ok").mask(lines["status"] == "failed", -np.inf)
+        lines = lines.assign(gain=gains).drop_duplicates("name").set_index("name")
+        return lines.rename(columns={"detector": "label"})
 
     @property
     def sign(self) -> float:
@@ -93,15 +101,14 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     defined = ~np.isnan(values).any(axis=0)
     n_resamples = int(np.count_nonzero(defined[1:]))
     gains, floors = part.sign * values[:, defined], lines["floor"].to_numpy(dtype=np.bool_)
-    alone = np.full(gains.shape, np.nan)
-    alone[~floors] = stats.rankdata(-gains[~floors], axis=0)
     ranks = stats.rankdata(-gains, axis=0)
+    alone = stats.rankdata(np.where(floors[:, None], np.nan, -gains), axis=0, nan_policy="omit")
     content = {name: getattr(first, name) for name in ("dataset", "protocol", "protocol_version")}
     content |= {"split": part.split, "metric": metric.name}
     content |= {"rank": ranks[:, 0], **interval_of("rank", ranks[:, 1:])}
     content |= {"detector_rank": alone[:, 0], **interval_of("detector_rank", alone[:, 1:])}
-    content |= {name: lines[name] for name in ("detector", "floor", "seeds", "coverage")}
-    content |= {"value": lines["value"], **interval_of("value", part.sign * gains[:, 1:])}
+    content |= {name: lines[name] for name in ("detector", "floor", "seeds", "coverage", "value")}
+    content |= interval_of("value", part.sign * gains[:, 1:])
     content["beats_floors"] = above_floors(gains, floors)[:, min(n_resamples, 1) :].mean(axis=1)
     frame = _shown(pd.DataFrame(content).sort_values(["rank", "detector"]), only, "detector")
     unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
@@ -140,10 +147,11 @@ def rank_parts(
 ) -> Ranking:
     """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all of them."""
     metric, rules, found = parts[0].metric, parts[0].stored.first.rules, [part.dataset for part in parts]
-    lines = [_by_name(part) for part in parts]
+    lines = [part.by_name() for part in parts]
     table = pd.concat(dict(zip(found, lines, strict=True)), names=["dataset"])
     names = list(table[table["status"].isin(("ok", "failed"))].index.unique("name"))
-    gains = np.stack([_gains(part, one.reindex(names)) for part, one in zip(parts, lines, strict=True)], axis=1)
+    lines = [one.reindex(names) for one in lines]
+    gains = np.stack([one["gain"].to_numpy(dtype=np.float64) for one in lines], axis=1)
     missing: BoolArray = np.isnan(gains)
     complete: BoolArray = np.asarray(~missing.any(axis=1))
     if (n_complete := int(complete.sum())) < 2:
@@ -160,15 +168,12 @@ def rank_parts(
     content |= estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), times)
     content |= estimates("beats_floors", above, times)
     content |= {"wins": np.nansum(against, axis=(1, 2)), "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2))}
-    of_each = []
-    for place, one in enumerate(lines):
-        own = one.reindex(names)[["status", "label", "value"]].fillna({"status": "missing"}).reset_index(drop=True)
-        own = own.assign(rank=ranks[:, place], beats_floors=above[:, place])
-        of_each.append(own.add_prefix(f"{found[place]}_"))
+    for place, (name, one) in enumerate(zip(found, lines, strict=True)):
+        of_each = {"status": one["status"].fillna("missing"), "label": one["label"], "value": one["value"]}
+        of_each |= {"rank": ranks[:, place], "beats_floors": above[:, place]}
+        content |= {f"{name}_{what}": np.asarray(values) for what, values in of_each.items()}
     keys = ["complete", "rank", "datasets", "detector"]
-    ordered = pd.concat([pd.DataFrame(content), *of_each], axis=1).sort_values(
-        keys, ascending=[False, True, False, True]
-    )
+    ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
     first, second = (ordered.index.to_numpy()[places] for places in np.triu_indices(len(names), 1))
     shared = np.count_nonzero(~missing[first] & ~missing[second], axis=1)
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
@@ -201,18 +206,6 @@ def rank_parts(
 
 def _shown(frame: pd.DataFrame, only: Sequence[str], *columns: str) -> pd.DataFrame:
     return (frame[frame[list(columns)].isin(only).all(axis=1)] if only else frame).reset_index(drop=True)
-
-
-def _by_name(part: Part) -> pd.DataFrame:
-    """Return rows by their name over all data sets; of several an unbounded one that did not fail counts."""
-    lines = part.lines
-    lines = lines.assign(bad=lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
-    return lines.drop_duplicates("name").set_index("name").rename(columns={"detector": "label"})
-
-
-def _gains(part: Part, lines: pd.DataFrame) -> FloatArray:
-    gains = (part.sign * lines["value"]).where(lines["status"] == "ok")
-    return gains.mask(lines["status"] == "failed", -np.inf).to_numpy(dtype=np.float64)
 
 
 def wins(gains: FloatArray) -> FloatArray:
@@ -261,11 +254,8 @@ def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, Flo
 
 def interval_of(name: str, drawn: FloatArray) -> dict[str, FloatArray]:
     """Return the 90 % interval of each row of [n, n_draws], NaN left out."""
-    some = ~np.isnan(drawn).all(axis=1)
-    bounds = np.full((2, len(drawn)), np.nan)
-    if some.any():
-        bounds[:, some] = np.nanquantile(drawn[some], _TAILS, axis=1)
-    return {f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+    low, high = pd.DataFrame(drawn.T).quantile(list(_TAILS)).to_numpy(dtype=np.float64)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def critical_difference(n_rows: int, n_datasets: int) -> float:
