@@ -10,7 +10,7 @@ import pandas as pd
 
 from tsadbench.analysis.audit import labels, overlap, sensors
 from tsadbench.analysis.audit.findings import Finding
-from tsadbench.analysis.audit.label_noise import Fit, LabelChange, label_changes, label_noise
+from tsadbench.analysis.audit.label_noise import Fit, LabelChanges, label_changes, label_noise
 from tsadbench.analysis.audit.parts import Part, parts_of
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.formatting import plain
@@ -54,7 +54,7 @@ class Audit:
         return "\n".join(page) + "\n" + render(tables, cut, "markdown")
 
 
-def audit(data: LabelledDataset, changes: Sequence[LabelChange] | None = None, stored: Finding | None = None) -> Audit:
+def audit(data: LabelledDataset, changes: LabelChanges | None = None, stored: Finding | None = None) -> Audit:
     """Audit a data set; without labels, every test row counts as normal, and no event is searched.
 
     ``changes`` of the labels are by default all that `label_changes` makes; ``stored`` is what `label_noise` found of
@@ -64,7 +64,7 @@ def audit(data: LabelledDataset, changes: Sequence[LabelChange] | None = None, s
     return Audit(data.dataset.name, data.dataset.version, findings)
 
 
-def _findings(data: LabelledDataset, changes: Sequence[LabelChange], stored: Finding | None) -> Iterator[Finding]:
+def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | None) -> Iterator[Finding]:
     dataset, parts = data.dataset, parts_of(data)
     one_liners = () if data.missing else labels.one_liner_scores(parts, dataset.folder)
     if data.missing:
