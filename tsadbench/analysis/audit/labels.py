@@ -62,7 +62,11 @@ def _events_of(part: Part) -> Mapping[str, object]:
     begins = zip(part.labels.values(), borders[:-1].tolist(), strict=True)
     events = [(at + first, at + stop) for labels, at in begins for first, stop in mask_runs(labels)]
     lengths = pd.Series([stop - start for start, stop in events], dtype=np.float64)
-    facts: dict[str, object] = {"test rows": len(part.anomalous), "anomalous": int(part.anomalous.sum()), "events": len(events)}
+    facts: dict[str, object] = {
+        "test rows": len(part.anomalous),
+        "anomalous": int(part.anomalous.sum()),
+        "events": len(events),
+    }
     facts |= {"shortest": lengths.min(), "median": lengths.median(), "longest": lengths.max()}
     if not events or part.anomalous.all():
         names = ("found", "by chance", "best alone", "finds", "alone by chance")

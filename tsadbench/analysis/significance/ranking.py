@@ -169,7 +169,11 @@ def rank_parts(
     content |= estimates("beats_floors", above, times)
     content |= {"wins": np.nansum(against, axis=(1, 2)), "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2))}
     for place, (name, one) in enumerate(zip(found, lines, strict=True)):
-        of_each: dict[str, Any] = {"status": one["status"].fillna("missing"), "label": one["label"], "value": one["value"]}
+        of_each: dict[str, Any] = {
+            "status": one["status"].fillna("missing"),
+            "label": one["label"],
+            "value": one["value"],
+        }
         of_each |= {"rank": ranks[:, place], "beats_floors": above[:, place]}
         content |= {f"{name}_{what}": np.asarray(values) for what, values in of_each.items()}
     keys = ["complete", "rank", "datasets", "detector"]
