@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.errors import UsageError
-from tsadbench.results.trial_result import ScoredRecording, TrialResult
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
@@ -91,9 +91,9 @@ class ScoreGroups(NamedTuple):
 class Tail(NamedTuple):
     """A threshold, the ``scores`` of the ``calibration`` rows that set it, [n], and their tail.
 
-    ``excesses`` are scores above the initial threshold, less it, ascending (none for a fixed threshold), ``share`` is
-    that of the scores, and ``positions`` are the empirical probabilities (i + 1/2) / n. ``fitted`` has shape, location
-    and scale of `scipy.stats.genpareto`, None if Peaks-over-Threshold fitted none.
+    ``excesses`` are scores above the initial threshold, less it, ascending (none for a fixed threshold), and ``share``
+    is that of the scores. ``fitted`` has shape, location and scale of `scipy.stats.genpareto`, None if
+    Peaks-over-Threshold fitted none.
     """
 
     threshold: Threshold
@@ -101,7 +101,6 @@ class Tail(NamedTuple):
     calibration: Literal["training", "held-out"]
     excesses: FloatArray
     share: float
-    positions: FloatArray
     fitted: tuple[float, float, float] | None
 
 
@@ -114,15 +113,13 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     if split not in splits:
         raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
     recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
-    return [rows_of(*of_fit) for of_fit in grouped(recordings, lambda scored: scored.episode).items()]
-
-
-def rows_of(episode: str, recordings: Sequence[ScoredRecording]) -> FitRows:
-    """Return the evaluated rows of some recordings that one fit has scored."""
-    threshold = recordings[0].threshold
-    scores = np.concatenate([scored.scores[scored.evaluated] for scored in recordings])
-    anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in recordings])
-    return FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, threshold))
+    found = []
+    for episode, of_fit in grouped(recordings, lambda scored: scored.episode).items():
+        threshold = of_fit[0].threshold
+        scores = np.concatenate([scored.scores[scored.evaluated] for scored in of_fit])
+        anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in of_fit])
+        found.append(FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, threshold)))
+    return found
 
 
 def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
@@ -177,13 +174,12 @@ def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> Op
     """
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
-        rates, recalls, precisions = zip(*points, strict=True) if points else ((), (), ())
-        return OperatingPoint(
-            mean_defined(rates), mean_defined(recalls), mean_defined(one or 0.0 for one in precisions)
-        )
+        rates, recalls, precisions = ([point[i] for point in points] for i in range(3))
+        return OperatingPoint(mean_defined(rates), mean_defined(recalls), mean_defined(x or 0.0 for x in precisions))
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])
-    return OperatingPoint(_mean(flagged[~anomalous]), _mean(flagged[anomalous]), _mean(anomalous[flagged]))
+    parts = flagged[~anomalous], flagged[anomalous], anomalous[flagged]
+    return OperatingPoint(*(float(part.mean()) if len(part) else None for part in parts))
 
 
 def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
@@ -213,11 +209,5 @@ def tail_of(result: TrialResult, episode: str) -> Tail:
     (threshold,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
     scores, start, sigma = result.calibration_scores(episode), threshold.t, threshold.sigma
     excesses = np.empty(0) if start is None else np.sort(scores[scores > start]) - start
-    positions = (np.arange(len(excesses)) + 0.5) / max(len(excesses), 1)
     fitted = None if threshold.gamma is None or sigma is None else (threshold.gamma, 0.0, sigma)
-    share = len(excesses) / len(scores)
-    return Tail(threshold, scores, result.calibrated_on(episode), excesses, share, positions, fitted)
-
-
-def _mean(rows: BoolArray) -> float | None:
-    return float(rows.mean()) if len(rows) else None
+    return Tail(threshold, scores, result.calibrated_on(episode), excesses, len(excesses) / len(scores), fitted)

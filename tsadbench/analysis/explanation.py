@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_jsonable_python
 
-from tsadbench.analysis.events import delays_of, recording_events, summed_contributions
+from tsadbench.analysis.events import recording_events, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.results.admission import offers_contributions
@@ -83,20 +83,17 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
 
 
 def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> Iterator[dict[str, Any]]:
-    events, previous = recording_events(scored), 0
-    delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
-    for event, delay in zip(events, delays, strict=True):
+    previous = 0
+    for event in recording_events(scored, look_ahead):
         rows = slice(event.start, event.stop)
         scores, first = scored.scores[rows], event.first_flagged
         blamed = [one.sensors for one in causes if one.start < event.stop and event.start < one.stop]
         yield {
-            **{"start": event.start, "stop": event.stop},
-            **{"onset_seen": event.onset_seen, "already_on": event.already_on},
+            **dict(zip(("start", "stop", "onset_seen", "already_on"), event[:4], strict=True)),
             "start_seconds": _seconds(scored, event.start),
             "flagged_rows": int(scored.flagged[rows].sum()),
             "first_alarm": None if first is None else _moment(scored, first),
-            "delay_rows": None if delay is None else delay.rows,
-            "delay_seconds": None if delay is None else delay.seconds,
+            **{"delay_rows": event.delay_rows, "delay_seconds": event.delay_seconds},
             "highest": None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
             "before": _false_alarms(scored, slice(previous, event.start)),
             "to_blame": tuple(dict.fromkeys(sensor for sensors in blamed for sensor in sensors)),

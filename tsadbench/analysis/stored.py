@@ -14,14 +14,13 @@ import pandas as pd
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset
-from tsadbench.errors import DataError, UsageError
-from tsadbench.execution.record import RECORDS, Record, committed_records, read_records
+from tsadbench.errors import UsageError
+from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import check_split, records_of, rows, splits_of, trials
 from tsadbench.leaderboard.notes import notes_on, older_rules
 from tsadbench.leaderboard.table import remarks
-from tsadbench.results.trial_result import TrialResult, data_faults, protocol_of, readable_result
-from tsadbench.utils.files import LEADERBOARDS
+from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
 
@@ -79,11 +78,21 @@ class Stored:
         known = [*self.trials["split"].unique()]
         return "overall" if "overall" in known else known[0]
 
-    def on(self, split: str | None) -> Stored:
-        """Return the trials on one split, by default ``overall`` or the first; a UsageError if no trial has it."""
+    def on(self, split: str | None, seed: int | None = None) -> Stored:
+        """Return the trials on one split, by default ``overall`` or the first, and of one seed or each row's only one.
+
+        A UsageError if no trial has it.
+        """
         if split is not None:
             check_split(split, self.records)
-        return replace(self, trials=self.trials[self.trials["split"] == (split or self.split)])
+        trials = self.trials[self.trials["split"] == (split or self.split)]
+        if seed is None:
+            return replace(self, trials=trials)
+        here = (trials["seed"] == seed) | (trials.groupby("detector")["seed"].transform("size") == 1)
+        if not (trials["seed"] == seed).any():
+            known = ", ".join(map(str, sorted(trials["seed"].unique())))
+            raise UsageError(f"no trial has the seed {seed}; there are: {known}")
+        return replace(self, trials=trials[here])
 
     def only(self, *labels: str) -> Stored:
         """Return the trials of some labels, in this order."""
@@ -213,7 +222,7 @@ def read_stored(
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
     asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
-    stores = [folder if isinstance(folder, Store) else _opened(Path(folder)) for folder in folders]
+    stores = [*map(_opened, folders)]
     ran = [(store, record) for store in stores for record in all_records(store)]
     tables = grouped(ran, lambda one: (one[1].dataset, one[1].protocol))
     names = datasets or ([] if asked is None else [asked])
@@ -254,13 +263,11 @@ def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, 
     return Stored(trials(records), stores, left_out, source, directory)
 
 
-def _opened(folder: Path) -> Store:
-    try:
-        return Store.open(folder)
-    except UsageError:
-        if any(folder.glob(f"*/*/{RECORDS}")):
-            return Committed(folder)
-        raise
+def _opened(folder: str | Path | Store) -> Store:
+    if isinstance(folder, Store):
+        return folder
+    committed = Committed(Path(folder))
+    return committed if any(committed.path.glob(f"*/*/{RECORDS}")) else Store.open(Path(folder))
 
 
 def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
@@ -317,17 +324,15 @@ def select(
     which rows have failed trials. A UsageError if there is no store, data set, protocol, split, label or seed of this
     name, or no trial of a label has status "ok".
     """
-    found = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data).on(split)
-    named = [*found.stores] if detectors else []
-    if seed is not None:
-        found = _of_seed(found, seed, named)
+    found = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data).on(split, seed)
     table = found.rows
     failed = dict(zip(table.loc[~table["ok"], "detector"], _failures(table[~table["ok"]]), strict=True))
-    if named:
-        chosen, ok = named, {record.label for record in found.records if record.status == "ok"}
-        for label in named:
+    if detectors:
+        chosen, ok = [*found.stores], {record.label for record in found.records if record.status == "ok"}
+        for label in chosen:
             if label not in ok:
-                raise UsageError(f"no trial of {label} came out ok: {failed[label]}")
+                why = f"came out ok: {failed[label]}" if label in failed else f"has the seed {seed}"
+                raise UsageError(f"no trial of {label} {why}")
     elif everything:
         chosen = [*table[table["ok"]].sort_values("floor", kind="stable")["detector"]]
     else:
@@ -335,35 +340,4 @@ def select(
         chosen = [*fit["detector"].head(SHOWN), *table[table["ok"] & table["floor"]]["detector"].head(1)]
     if not chosen:
         raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
-    return replace(found.only(*chosen), left_out={**failed, **({} if named else found.left_out)})
-
-
-def _of_seed(found: Stored, seed: int, named: Sequence[str]) -> Stored:
-    """Return each detector's trial of a seed, or its only trial; a UsageError if none, or not a named one, has it."""
-    seeds = found.trials["seed"]
-    here = found.trials[(seeds == seed) | (found.trials.groupby("detector")["seed"].transform("size") == 1)]
-    lacking = [label for label in named if label not in {*here["detector"]}]
-    if lacking or not (seeds == seed).any():
-        known = ", ".join(map(str, sorted(seeds.unique())))
-        raise UsageError(
-            f"no trial{' of ' * bool(lacking)}{', '.join(lacking)} has the seed {seed}; there are: {known}"
-        )
-    return replace(found, trials=here)
-
-
-def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
-    """Return the records of a leaderboard that ships; a UsageError if none does, a DataError if it has other data."""
-    name = data.dataset.name
-    records = committed_records(LEADERBOARDS, name, protocol)
-    if not records:
-        shipped = tuple(sorted(file.parent.name for file in LEADERBOARDS.glob(f"{name}/*/{RECORDS}")))
-        raise UsageError(
-            f"no leaderboard of data set {name!r} under protocol {protocol!r} ships with tsadbench"
-            f"{nearest(protocol, shipped)}"
-        )
-    if any(data_faults(record, data) for record in records):
-        raise DataError(
-            f"the stored rows of {name!r} were made on other data than these files hold; leave --against out, or "
-            f"get the published files (`tsadbench data fetch {name}`)"
-        )
-    return records
+    return replace(found.only(*chosen), left_out={**failed, **({} if detectors else found.left_out)})

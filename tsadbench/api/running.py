@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from tsadbench.analysis.stored import stored_records
 from tsadbench.api.board import Board
 from tsadbench.api.live import RunProgress, watched
 from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
@@ -21,6 +20,7 @@ from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorS
 from tsadbench.execution.runner import n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.results.shipped import stored_records
 
 _DEFAULT_DATASET = "skab"
 

@@ -13,11 +13,11 @@ from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tsadbench import DataError, Leaderboard, UsageError
-from tsadbench.analysis.stored import stored_records
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.record import committed_records
 from tsadbench.execution.runner import run_plan
+from tsadbench.results.shipped import stored_records
 from tsadbench.utils.files import LEADERBOARDS
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -38,7 +38,7 @@ def leaderboard(tmp_path_factory) -> Path:
 @pytest.fixture
 def shipped(leaderboard, monkeypatch) -> Path:
     """Let that leaderboard ship with the package."""
-    monkeypatch.setattr("tsadbench.analysis.stored.LEADERBOARDS", leaderboard)
+    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", leaderboard)
     return leaderboard
 
 
