@@ -16,7 +16,7 @@ from scipy.stats import hypergeom
 
 from tsadbench import Dataset, Labels, Leaderboard, Recording
 from tsadbench.analysis.diagnostics import of_splits, with_diagnostics
-from tsadbench.analysis.diagnostics.root_cause import BlamedEvent, blamed_events, hit_chances, root_cause
+from tsadbench.analysis.diagnostics.root_cause import NAMES, blamed_events, hit_chances, root_cause
 from tsadbench.base.dataset import Cause, LabelledDataset
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
@@ -103,28 +103,28 @@ class TestEvents:
         values = np.array([[9.0, 0, 0], [0, 2, 3], [0, 2, 0], [0, 9, 0]])
         # Rows 1 and 2 count: b has 4, c has 3. Row 0 is not evaluated, row 3 lies behind the event.
         (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("b",))])
-        assert event.hits == (1.0, 1.0, 1.0)
+        assert [event[name] for name in NAMES[:3]] == [1.0, 1.0, 1.0]
         (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("c",))])
-        assert event.hits == (0.0, 1.0, 1.0)
-        assert event.chances == pytest.approx((1 / 3, 1.0, 1.0))
+        assert [event[name] for name in NAMES] == pytest.approx([0.0, 1.0, 1.0, 1 / 3, 1.0, 1.0])
 
     def test_each_cause_is_an_event_even_if_they_touch_or_overlap(self):
         values = np.array([[3.0, 1, 0], [0, 2, 3]])
         causes = [Cause(0, 1, ("a",)), Cause(1, 2, ("a",)), Cause(0, 2, ("a", "b"))]
         events = list(blamed_events(self.scored(values, "xx"), causes, "pump"))
         # Over both rows all three have 3: a or b comes first in two of three orders.
-        assert [event.hits[0] for event in events] == pytest.approx([1.0, 0.0, 2 / 3])
-        assert {event.entity for event in events} == {"pump"}
+        assert [event["hit_at_1"] for event in events] == pytest.approx([1.0, 0.0, 2 / 3])
+        assert {event["entity"] for event in events} == {"pump"}
 
 
 class TestMeans:
     def test_they_are_of_each_entity_first(self):
         events = [
-            BlamedEvent("pump", (1.0, 1.0, 1.0), (0.1, 0.2, 0.3)),
-            BlamedEvent("pump", (0.0, 1.0, 1.0), (0.3, 0.4, 0.5)),
-            BlamedEvent("pump", (0.5, 0.5, 1.0), (0.2, 0.3, 0.4)),
-            BlamedEvent("fan", (0.0, 0.0, 0.5), (0.5, 0.7, 0.9)),
+            ("pump", 1.0, 1.0, 1.0, 0.1, 0.2, 0.3),
+            ("pump", 0.0, 1.0, 1.0, 0.3, 0.4, 0.5),
+            ("pump", 0.5, 0.5, 1.0, 0.2, 0.3, 0.4),
+            ("fan", 0.0, 0.0, 0.5, 0.5, 0.7, 0.9),
         ]
+        events = [dict(zip(("entity", *NAMES), event, strict=True)) for event in events]
         expected = (0.25, (5 / 6) / 2, 0.75, 0.35, 0.5, 0.65)
         assert tuple(root_cause(events).values()) == pytest.approx(expected)
 

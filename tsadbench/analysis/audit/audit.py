@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
@@ -13,13 +13,15 @@ from tsadbench.analysis.audit.findings import Finding
 from tsadbench.analysis.audit.label_noise import Fit, LabelChanges, label_changes, label_noise
 from tsadbench.analysis.audit.parts import Part, parts_of
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.leaderboard.formatting import plain
 from tsadbench.leaderboard.render import Table, render
 from tsadbench.utils.text import first_of
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
-# A page shows so many rows of a table; JSON and the terminal have all of them.
-_MOST_ROWS = 100
+# What the audit cannot look at, for lack of labels or of test recordings.
+_MISSING = {
+    "labels": "every test row counts as normal in what follows",
+    "test recordings": "nothing is compared with the training recordings",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,18 +42,9 @@ class Audit:
         return [table for finding in self.findings for table in finding.tables]
 
     def text(self, form: Literal["json", "markdown"]) -> str:
-        """Return the audit as JSON, its first table the findings, or as a Markdown page, which cuts long tables off."""
-        if form == "json":
-            every = Table("Findings", pd.DataFrame([finding.as_row() for finding in self.findings]))
-            return render([every, *self.tables], form="json")
-        verdicts = [f"- {MARKS[one.grade]} **{one.about}**: {plain(one.sentence)}" for one in self.findings]
-        legend = f"{MARKS['good']} good, {MARKS['note']} to be known, {MARKS['fault']} makes tables worth less."
-        page = [f"# Audit of the data set {plain(self.dataset)}", "", *verdicts, "", legend, "", "## Tables", ""]
-        tables = [replace(table, frame=table.frame.head(_MOST_ROWS)) for table in self.tables]
-        long = [table for table in self.tables if len(table.frame) > _MOST_ROWS]
-        note = "{}: the first {} of {:,} rows; --format json has all."
-        cut = [note.format(table.title, _MOST_ROWS, len(table.frame)) for table in long]
-        return "\n".join(page) + "\n" + render(tables, cut, "markdown")
+        """Return the findings as a table, and the tables behind them, as JSON or Markdown."""
+        every = Table("Findings", pd.DataFrame([finding.as_row() for finding in self.findings]))
+        return render([every, *self.tables], form=form)
 
 
 def audit(data: LabelledDataset, changes: LabelChanges | None = None, stored: Finding | None = None) -> Audit:
@@ -65,10 +58,12 @@ def audit(data: LabelledDataset, changes: LabelChanges | None = None, stored: Fi
 
 
 def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | None) -> Iterator[Finding]:
-    dataset, parts = data.dataset, parts_of(data)
-    one_liners = () if data.missing else labels.one_liner_scores(parts, dataset.folder)
-    if data.missing:
-        yield _missing(data.missing)
+    dataset, parts, missing = data.dataset, parts_of(data), data.missing
+    one_liners = () if missing else labels.one_liner_scores(parts, dataset.folder)
+    if missing:
+        cannot = "events, and what predicts them, cannot be looked at"
+        sentence = f"No {missing}: {_MISSING[missing]}; {cannot}."
+        yield Finding(missing.replace(" ", "-"), "note", sentence, f"no {missing}")
     else:
         event_table = labels.event_table(parts)
         yield labels.anomalies(event_table)
@@ -91,21 +86,11 @@ def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | No
     if dataset.test:
         yield sensors.constant_in_training(sensor_table)
         yield sensors.scaling(sensor_table)
-    if not data.missing:
+    if not missing:
         fits = [Fit(name, scores) for part in one_liners for name, scores in part.items()]
         yield label_noise(f"one-liners on all test rows of {dataset.name}", fits, changes)
     if stored is not None:
         yield stored
-
-
-def _missing(missing: str) -> Finding:
-    """Say what the audit cannot look at, for lack of labels or of test recordings."""
-    means = {
-        "labels": "every test row counts as normal in what follows",
-        "test recordings": "nothing is compared with the training recordings",
-    }[missing]
-    sentence = f"No {missing}: {means}; events, and what predicts them, cannot be looked at."
-    return Finding(missing.replace(" ", "-"), "note", sentence, f"no {missing}")
 
 
 def _entities(parts: Sequence[Part]) -> Iterator[Finding]:
@@ -113,12 +98,11 @@ def _entities(parts: Sequence[Part]) -> Iterator[Finding]:
     untrained = [part.entity or "the data set" for part in parts if not part.train]
     one_class = [part.entity for part in parts if part.anomalous.all() or not part.anomalous.any()]
     sentence = f"{len(parts)} entities, one model each: figures are means over them, scores are never pooled."
+    brief = f"{len(one_class)} of {len(parts)} entities have test rows of one class" * bool(one_class)
     if untrained:
         names = first_of(untrained)
         yield Finding("entities", "fault", f"Without training recordings: {names}.", f"{names} cannot be trained")
-    elif len(parts) > 1 and one_class:
-        brief = f"{len(one_class)} of {len(parts)} entities have test rows of one class"
-        sentence += f" Test rows of one class, which take no part in these means: {first_of(one_class)}."
-        yield Finding("entities", "note", sentence, brief)
     elif len(parts) > 1:
-        yield Finding("entities", "good", sentence)
+        if one_class:
+            sentence += f" Test rows of one class, which take no part in these means: {first_of(one_class)}."
+        yield Finding("entities", "note" if one_class else "good", sentence, brief)

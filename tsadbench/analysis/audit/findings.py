@@ -15,7 +15,6 @@ Grade: TypeAlias = Literal["good", "note", "fault"]
 
 # Written by docs/audits/write.py (`make pages`): {"schema", "datasets": {name: {"version", "summary", "findings"}}}.
 SHIPPED = Path(__file__).with_name("findings.json")
-SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def write_shipped(audits: Mapping[str, tuple[int, Sequence[Finding]]], file: Pat
     for name, (version, findings) in audits.items():
         rows = [finding.as_row() for finding in findings]
         datasets[name] = {"version": version, "summary": summary(findings), "findings": rows}
-    content = {"schema": SCHEMA, "datasets": dict(sorted(datasets.items()))}
+    content = {"schema": 1, "datasets": dict(sorted(datasets.items()))}
     file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

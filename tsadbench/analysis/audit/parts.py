@@ -49,18 +49,10 @@ def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
         train, test = of_train.get(entity, ()), of_test.get(entity, ())
         labels = {one.id: data.labels.rows.get(one.id, np.zeros(one.n_rows, dtype=np.bool_)) for one in test}
         members = {split: tuple(one for one in every if one in labels) for split, every in dataset.splits.items()}
-        part = Part(
-            entity if several else "",
-            dataset.sensors,
-            train,
-            test,
-            {split: own for split, own in members.items() if own},
-            labels,
-            np.concatenate([none, *(one.values for one in train)]),
-            np.concatenate([none, *(one.values for one in test)]),
-            np.concatenate([none[:, 0] > 0, *labels.values()]),
-        )
-        parts.append(part)
+        splits = {split: own for split, own in members.items() if own}
+        train_rows, test_rows = (np.concatenate([none, *(one.values for one in of)]) for of in (train, test))
+        of_rows = train_rows, test_rows, np.concatenate([none[:, 0] > 0, *labels.values()])
+        parts.append(Part(entity if several else "", dataset.sensors, train, test, splits, labels, *of_rows))
     return tuple(parts)
 
 

@@ -18,6 +18,7 @@ from tsadbench.leaderboard.notes import Note
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
 from tsadbench.results.trial_result import protocol_named, readable_result
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
 
 
@@ -47,32 +48,37 @@ def with_diagnostics(
         if (result := readable_result(record, store, data, episodes)) is not None:
             of_each = of_splits(result, list(of_trial["split"]), groups)
             found |= {(str(trial), split): values for split, values in of_each.items()}
+    keys = zip(trials["trial"], trials["split"], strict=True)
+    trials["values"] = pd.Series([found.get(key) for key in keys], trials.index, dtype=object)
+    known = trials.dropna(subset="values")
     names = [one.name for one in DIAGNOSTICS if one.group in groups]
     numbers = {key: {name: values[name] for name in names} for key, values in found.items()}
-    values = [found.get(key) for key in zip(trials["trial"], trials["split"], strict=True)]
-    trials["values"] = pd.Series(values, trials.index, dtype=object)
-    return board.with_diagnostics(numbers, [*_notes(trials.dropna(subset="values"), groups, store)])
+    notes = [
+        Note(dataset, text, protocol)
+        for dataset, protocol in known[["dataset", "protocol"]].drop_duplicates().itertuples(index=False)
+        for text in _notes(known[(known["dataset"] == dataset) & (known["protocol"] == protocol)], groups, store)
+    ]
+    return board.with_diagnostics(numbers, notes)
 
 
-def _notes(trials: pd.DataFrame, groups: Collection[str], store: Store) -> Iterator[Note]:
-    """Yield what the diagnostics of each data set and protocol are based on, and which rows have no contributions."""
-    for _, table in trials.groupby(["dataset", "protocol"], sort=False):
-        dataset, protocol = table[["dataset", "protocol"]].iloc[0]
-        of_splits = table.drop_duplicates("split").set_index("split")["values"]
-        yield Note(dataset, f"events: {_counts(of_splits, 'n_events')}", protocol)
-        if "vus" in groups:
-            yield Note(dataset, f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows", protocol)
-        if "root-cause" not in groups:
-            continue
-        if not (counts := _counts(of_splits, "n_causes")):
-            yield Note(dataset, "no event has known causes, so nobody can hit them", protocol)
-            continue
-        yield Note(dataset, f"events with known causes: {counts}", protocol)
+def _notes(table: pd.DataFrame, groups: Collection[str], store: Store) -> Iterator[str]:
+    """Yield what the diagnostics of a data set and protocol are based on, and which rows have no contributions."""
+    values = dict(zip(table["split"], table["values"], strict=True))
+    events, causes = (
+        ", ".join(f"{of[name]} on {split}" for split, of in values.items() if of[name])
+        for name in ("n_events", "n_causes")
+    )
+    yield f"events: {events}"
+    if "vus" in groups:
+        yield f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows"
+    if "root-cause" in groups and not causes:
+        yield "no event has known causes, so nobody can hit them"
+    elif "root-cause" in groups:
+        yield f"events with known causes: {causes}"
         records = {one.trial: one for one in table["record"]}.values()
         lacking = {one.label: offers_contributions(one) for one in records if not store.has_contributions(one)}
-        for offered, reason in _LACKING.items():
-            if labels := ", ".join(label for label, offers in lacking.items() if offers is offered):
-                yield Note(dataset, f"root-cause is empty for {labels}: {reason}", protocol)
+        for offered, labels in grouped(lacking, lacking.__getitem__).items():
+            yield f"root-cause is empty for {', '.join(labels)}: {_LACKING[offered]}"
 
 
 _LACKING = {
@@ -81,10 +87,6 @@ _LACKING = {
     False: "they offer no contributions",
     None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
 }
-
-
-def _counts(of_splits: pd.Series, name: str) -> str:
-    return ", ".join(f"{values[name]} on {split}" for split, values in of_splits.items() if values[name])
 
 
 def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:

@@ -9,9 +9,8 @@ to blame, ``1 - C(N - b, k) / C(N, k)``, the hypergeometric distribution's proba
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import comb
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,42 +25,36 @@ RANKS = (1, 3, 5)
 NAMES = (*(f"hit_at_{k}" for k in RANKS), *(f"chance_at_{k}" for k in RANKS))
 
 
-class BlamedEvent(NamedTuple):
-    """One event of an entity whose sensors are known: the chances of a hit at each of `RANKS`, 0 or 1 without ties.
-
-    The hits are None if contributions were not kept; ``chances`` are those of a random order of all sensors.
-    """
-
-    entity: str
-    hits: tuple[float, ...] | None
-    chances: tuple[float, ...]
-
-
-def root_cause(events: Sequence[BlamedEvent]) -> dict[str, float | None]:
+def root_cause(events: Sequence[Mapping[str, float | str]]) -> dict[str, float | None]:
     """Return hit rates and chance levels, means over each entity's events, then over entities; None without events.
 
-    The hit rates are None if one of the events has none.
+    ``events`` are those of `blamed_events`. The hit rates are None if one of the events has none.
     """
     if not events:
         return dict.fromkeys(NAMES)
-    lacking = (np.nan,) * len(RANKS)
-    values = pd.DataFrame([(*(event.hits or lacking), *event.chances) for event in events], columns=NAMES)
-    means = values.groupby([event.entity for event in events]).mean().mean()
+    values = pd.DataFrame(events)
+    means = values.groupby("entity").mean().mean()
     return {name: None if values[name].hasnans else float(means[name]) for name in NAMES}
 
 
-def blamed_events(scored: ScoredRecording, causes: Sequence[Cause], entity: str = "") -> Iterator[BlamedEvent]:
-    """Yield a recording's events whose sensors are known; those without an evaluated row are left out."""
+def blamed_events(
+    scored: ScoredRecording, causes: Sequence[Cause], entity: str = ""
+) -> Iterator[dict[str, float | str]]:
+    """Yield a recording's events whose sensors are known; those without an evaluated row are left out.
+
+    The chances of a hit at each of `RANKS` are 0 or 1 without ties, NaN if contributions were not kept; ``chance_at``
+    are those of a random order of all sensors.
+    """
     for cause in causes:
         rows = slice(cause.start, cause.stop)
         evaluated = scored.evaluated[rows]
-        if not evaluated.any():
-            continue
-        to_blame = np.isin(scored.recording.sensors, cause.sensors)
-        hits = None
-        if scored.contributions is not None:
-            hits = hit_chances(summed_contributions(scored.contributions[rows][evaluated]), to_blame)
-        yield BlamedEvent(entity, hits, hit_chances(np.zeros(len(to_blame)), to_blame))
+        if evaluated.any():
+            to_blame = np.isin(scored.recording.sensors, cause.sensors)
+            hits: Sequence[float] = [np.nan] * len(RANKS)
+            if scored.contributions is not None:
+                hits = hit_chances(summed_contributions(scored.contributions[rows][evaluated]), to_blame)
+            chances = hit_chances(np.zeros(len(to_blame)), to_blame)
+            yield {"entity": entity, **dict(zip(NAMES, (*hits, *chances), strict=True))}
 
 
 def hit_chances(sums: FloatArray, to_blame: BoolArray, ranks: Sequence[int] = RANKS) -> tuple[float, ...]:
