@@ -108,22 +108,18 @@ class Stored:
         table = self.rows[self.rows["split"] == split].reset_index(drop=True)
         ok, floor, leaky = table["ok"], table["floor"], table["leaky"] != ""
         value = table[f"{metric}_mean"].where(ok) if f"{metric}_mean" in table else pd.Series(np.nan, table.index)
-        unfit = leaky | (ok & ~table["forgets"] & ~floor)
-        why = {
-            "it is leaky": leaky,
-            "it does not forget": unfit,
-            "it left evaluated rows without a score": ok & ~table["complete"] & ~floor,
-        }
-        statuses = {"marked": pd.DataFrame(why).any(axis=1), "failed": ~ok, "undefined": value.isna()}
-        status = np.select(list(statuses.values()), list(statuses), "ok")
-        reasons = np.select([*why.values(), ~ok, value.isna()], [*why, _failures(table), "the metric is undefined"], "")
-        return pd.DataFrame(
-            {
-                **{"detector": table["detector"], "name": table["detector"].map(common_name)},
-                "bounded": [bool(parse_label(label).arguments.keys() & BOUNDS) for label in table["detector"]],
-                **{"floor": floor, "seeds": table["seeds"].map(len), "coverage": table["coverage"]},
-                **{"status": status, "reason": reasons, "placed": value.notna() & ~unfit, "value": value},
-            }
+        unfit, lacking = leaky | (ok & ~table["forgets"] & ~floor), ok & ~table["complete"] & ~floor
+        cases = [leaky, unfit, lacking, ~ok, value.isna()]
+        why = ["it is leaky", "it does not forget", "it left evaluated rows without a score"]
+        parsed = table["detector"].map(parse_label)
+        return table[["detector", "floor", "coverage"]].assign(
+            name=table["detector"].map(common_name),
+            bounded=[bool(one.arguments.keys() & BOUNDS) for one in parsed],
+            seeds=table["seeds"].map(len),
+            status=np.select(cases, ["marked", "marked", "marked", "failed", "undefined"], "ok"),
+            reason=np.select(cases, [*why, _failures(table), "the metric is undefined"], ""),
+            placed=value.notna() & ~unfit,
+            value=value,
         )
 
     def notes(self, split: str) -> Iterator[str]:
@@ -179,16 +175,14 @@ class Stored:
         of_labels = grouped([one for one in self.records if one.status == "ok"], lambda one: one.label)
         for label in labels:
             ok = of_labels.get(label, ())
-            yield label, (readable_result(one, self.stores[one.label], data, episodes) for one in ok)
+            yield label, (readable_result(one, self.stores[label], data, episodes) for one in ok)
 
 
 def _failures(table: pd.DataFrame) -> list[str]:
     """Return how the trials of each row failed, for instance "timeout in 1 of 5 trials: ..."."""
-    texts = []
-    for status, n_failed, records in table[["status", "n_failed", "records"]].itertuples(index=False):
-        reason = next((record.reason for record in records if record.status != "ok"), "")
-        texts.append(f"{status} in {n_failed} of {len(records)} trials: {reason}")
-    return texts
+    reasons = (next((one.reason for one in records if one.status != "ok"), "") for records in table["records"])
+    lines = zip(table["status"], table["n_failed"], table["records"].map(len), reasons, strict=True)
+    return [f"{status} in {n_failed} of {n} trials: {reason}" for status, n_failed, n, reason in lines]
 
 
 def common_name(label: str) -> str:
@@ -222,22 +216,20 @@ def read_stored(
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
         dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
     asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
-    stores = [*map(_opened, folders)]
-    ran = [(store, record) for store in stores for record in all_records(store)]
-    tables = grouped(ran, lambda one: (one[1].dataset, one[1].protocol))
     names = datasets or ([] if asked is None else [asked])
-    ok = {
-        key: some
-        for key, some in tables.items()
-        if (not names or key[0] in names) and protocol in (None, key[1])
-        if any(record.status == "ok" for _, record in some)
-    }
+    stores = [*map(_opened, folders)]
+    tables = grouped(
+        [(store, record) for store in stores for record in all_records(store)],
+        lambda one: (one[1].dataset, one[1].protocol),
+    )
+    chosen = {key: ran for key, ran in tables.items() if key[0] in (names or key) and protocol in (None, key[1])}
+    ok = {key: ran for key, ran in chosen.items() if any(record.status == "ok" for _, record in ran)}
     if not ok:
         places = ", ".join(str(store.path) for store in stores)
         wanted = f"{' or '.join(names) or 'any data set'}, {'any protocol' if protocol is None else protocol}"
-        held = "; ".join(", ".join(key) for key in tables)
+        held = "; ".join(map(", ".join, tables))
         raise UsageError(f"{places}: expected a trial of {wanted} with status ok, found trials of {held}")
-    return [_newest(some, name if dataset is None else dataset, directory) for (name, _), some in ok.items()]
+    return [_newest(ran, key[0] if dataset is None else dataset, directory) for key, ran in ok.items()]
 
 
 def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Stored:

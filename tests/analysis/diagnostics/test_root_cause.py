@@ -16,7 +16,7 @@ from scipy.stats import hypergeom
 
 from tsadbench import Dataset, Labels, Leaderboard, Recording
 from tsadbench.analysis.diagnostics import of_splits, with_diagnostics
-from tsadbench.analysis.diagnostics.root_cause import NAMES, blamed_events, hit_chances, root_cause
+from tsadbench.analysis.diagnostics.compute import NAMES, blamed_events, hit_chances, root_cause
 from tsadbench.base.dataset import Cause, LabelledDataset
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 

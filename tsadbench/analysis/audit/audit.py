@@ -9,9 +9,8 @@ from typing import Literal
 import pandas as pd
 
 from tsadbench.analysis.audit import labels, overlap, sensors
-from tsadbench.analysis.audit.findings import Finding
+from tsadbench.analysis.audit.findings import Finding, Part, parts_of
 from tsadbench.analysis.audit.label_noise import Fit, LabelChanges, label_changes, label_noise
-from tsadbench.analysis.audit.parts import Part, parts_of
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.render import Table, render
 from tsadbench.utils.text import first_of

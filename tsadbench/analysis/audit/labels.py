@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from tsadbench.analysis.audit.findings import Finding, Grade
-from tsadbench.analysis.audit.parts import Part, by_entity, within
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity, within
 from tsadbench.analysis.curves import average_precision
 from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import LabelledDataset

@@ -10,8 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pandas.util import hash_pandas_object
 from scipy.sparse import csr_array
 
-from tsadbench.analysis.audit.findings import Finding, Grade
-from tsadbench.analysis.audit.parts import Part, by_entity
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.shared_rows import row_digests, shared_rows

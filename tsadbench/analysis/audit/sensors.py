@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.audit.findings import Finding, Grade
-from tsadbench.analysis.audit.parts import Part, by_entity, within
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity, within
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray

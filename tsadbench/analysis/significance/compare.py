@@ -9,16 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from tsadbench.analysis.significance import PRIMARY, ROPE
-from tsadbench.analysis.significance.inference import (
-    EFFECT,
-    LEAST_FOR_BCA,
-    LEAST_FOR_TESTS,
-    compare_pairs,
-    conclusions,
-    friedman,
-    p_value,
-)
+from tsadbench.analysis.significance import PRIMARY, ROPE, inference
+from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS, p_value
 from tsadbench.analysis.significance.result import Result, interval
 from tsadbench.analysis.stored import Stored, metric_named, stored_trials
 from tsadbench.base.dataset import Dataset, LabelledDataset
@@ -127,9 +119,9 @@ def compare(
     if units.empty:
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
-    pairs = compare_pairs(units, better=better, rope=rope)
-    test = friedman(units) if len(units) >= LEAST_FOR_TESTS else None
-    found = [*conclusions(pairs, test, better)]
+    pairs = inference.compare_pairs(units, better=better, rope=rope)
+    test = inference.friedman(units) if len(units) >= LEAST_FOR_TESTS else None
+    found = [*inference.conclusions(pairs, test, better)]
     described = stored.rows.drop_duplicates("detector").set_index("detector").reindex([*stored.stores])
     described = described.loc[described.index.isin(labels) | ~described["ok"], ["seeds", "status"]]
     described = described.assign(seeds=described["seeds"].map(len)).rename_axis("label").reset_index()
@@ -218,12 +210,12 @@ def _differences(tested: Metric, units: pd.DataFrame, pairs: pd.DataFrame, count
         yield Table(f"{tested.title} by session", sessions)
         by_session = units[[*pairs["first"]]].to_numpy() - units[[*pairs["second"]]].to_numpy()
         shown |= dict(zip(units.index, by_session, strict=True))
-    shown[f"sessions for {number(EFFECT, 2)}"] = pairs["sessions_needed"]
+    shown[f"sessions for {number(inference.EFFECT, 2)}"] = pairs["sessions_needed"]
     yield Table("Differences, first - second", pd.DataFrame(shown), {"rank-biserial": 2})
 
 
 def _legend(tested: Metric, rope: float, n_sessions: int) -> str:
-    few = ", likely too short" if n_sessions < LEAST_FOR_BCA else ""
+    few = ", likely too short" if n_sessions < inference.LEAST_FOR_BCA else ""
     how = (
         f" Intervals are bootstrap intervals of the mean difference{few}; rank-biserial runs from -1 to 1. p: "
         "Wilcoxon's signed-rank test, two-sided; smallest p: the smallest that this many sessions can give."
