@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-
-import pandas as pd
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from tsadbench.analysis.diagnostics.compute import of_splits
 from tsadbench.analysis.diagnostics.vus import VUS_BUFFER
+from tsadbench.analysis.stored import Stored
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError, TsadbenchError
+from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.frame import ROW
 from tsadbench.leaderboard.notes import Note
 from tsadbench.results.admission import offers_contributions
-from tsadbench.results.judging import Judge
-from tsadbench.results.trial_result import protocol_named, readable_result
+from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
 
@@ -34,36 +33,29 @@ def with_diagnostics(
     shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
     shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
-    trials = board.trials.merge(shown[ROW], on=ROW)
-    trials["trial"] = [record.trial for record in trials["record"]]
-    judge = Judge(lambda name: _loaded(name, load))
-    for name in shown["dataset"].unique():
-        judge.data(name)
-    found: dict[tuple[str, str], Mapping[str, float | None]] = {}
-    by_trial = trials.groupby("trial", sort=False)
-    for done, (trial, of_trial) in enumerate(by_trial):
-        record = of_trial["record"].iloc[0]
-        progress(done, len(by_trial), record.label)
-        data, episodes = judge.data(record.dataset), judge.episodes(record.dataset, record.protocol)
-        if (result := readable_result(record, store, data, episodes)) is not None:
-            of_each = of_splits(result, list(of_trial["split"]), groups)
-            found |= {(str(trial), split): values for split, values in of_each.items()}
-    keys = zip(trials["trial"], trials["split"], strict=True)
-    trials["values"] = pd.Series([found.get(key) for key in keys], trials.index, dtype=object)
-    known = trials.dropna(subset="values")
+    data = {name: _loaded(name, load) for name in shown["dataset"].unique()}
     names = [one.name for one in DIAGNOSTICS if one.group in groups]
-    numbers = {key: {name: values[name] for name in names} for key, values in found.items()}
-    notes = [
-        Note(dataset, text, protocol)
-        for dataset, protocol in known[["dataset", "protocol"]].drop_duplicates().itertuples(index=False)
-        for text in _notes(known[(known["dataset"] == dataset) & (known["protocol"] == protocol)], groups, store)
-    ]
+    numbers, notes = dict[tuple[str, str], Mapping[str, float | None]](), list[Note]()
+    done, trials = 0, board.trials.merge(shown[ROW], on=ROW)
+    for (dataset, protocol), table in trials.groupby(["dataset", "protocol"], sort=False):
+        stored = Stored(table, dict.fromkeys(table["detector"], store), {}, data[dataset], None)
+        found: list[tuple[Record, dict[str, dict[str, float | None]]]] = []
+        for label, results in stored.by_row(data[dataset], [*stored.stores]):
+            progress(done := done + 1, trials["detector"].nunique(), label)
+            for one in results:
+                splits = [split for split in table["split"].unique() if split in one.record.splits]
+                found.append((one.record, of_splits(one, splits, groups)))
+        for record, values in found:
+            numbers |= {(record.trial, split): {name: of[name] for name in names} for split, of in values.items()}
+        notes += [Note(str(dataset), text, str(protocol)) for text in _notes(found, groups, store) if found]
     return board.with_diagnostics(numbers, notes)
 
 
-def _notes(table: pd.DataFrame, groups: Collection[str], store: Store) -> Iterator[str]:
+def _notes(
+    found: Sequence[tuple[Record, Mapping[str, Mapping[str, float | None]]]], groups: Collection[str], store: Store
+) -> Iterator[str]:
     """Yield what the diagnostics of a data set and protocol are based on, and which rows have no contributions."""
-    values = dict(zip(table["split"], table["values"], strict=True))
+    values = {split: of for _, of_splits in found for split, of in of_splits.items()}
     events, causes = (
         ", ".join(f"{of[name]} on {split}" for split, of in values.items() if of[name])
         for name in ("n_events", "n_causes")
@@ -75,8 +67,7 @@ def _notes(table: pd.DataFrame, groups: Collection[str], store: Store) -> Iterat
         yield "no event has known causes, so nobody can hit them"
     elif "root-cause" in groups:
         yield f"events with known causes: {causes}"
-        records = {one.trial: one for one in table["record"]}.values()
-        lacking = {one.label: offers_contributions(one) for one in records if not store.has_contributions(one)}
+        lacking = {one.label: offers_contributions(one) for one, _ in found if not store.has_contributions(one)}
         for offered, labels in grouped(lacking, lacking.__getitem__).items():
             yield f"root-cause is empty for {', '.join(labels)}: {_LACKING[offered]}"
 

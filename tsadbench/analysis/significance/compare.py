@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from tsadbench.analysis.significance import PRIMARY, ROPE, inference
+from tsadbench.analysis.significance import PRIMARY, ROPE, Result, inference, interval
 from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS, p_value
-from tsadbench.analysis.significance.result import Result, interval
 from tsadbench.analysis.stored import Stored, metric_named, stored_trials
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.base.protocol import Metric, Protocol

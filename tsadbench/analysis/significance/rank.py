@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.significance import PRIMARY
+from tsadbench.analysis.significance import PRIMARY, Result
 from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, rank_split
 from tsadbench.analysis.significance.resampling import draw, resampled
-from tsadbench.analysis.significance.result import Result
 from tsadbench.analysis.stored import Stored, common_name, metric_named, read_stored
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.sessions import sessions_of
@@ -134,7 +133,7 @@ def rank(
     for alike in grouped(parts, lambda some: some[0].stored.first.rules).values() if not asked else ():
         if len(alike) > 1:
             with suppress(UsageError):  # no two rows ran on all data sets
-                over_all.append(over([_of_all(some, splits) for some in alike], None))
+                over_all.append(over([_one(some, splits) for some in alike], None))
     return joined(rankings, over_all)
 
 
@@ -142,19 +141,19 @@ def _splits(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> li
     """Return the splits that are ranked: those asked for, else all, or of many the first; of suites one each."""
     if suites:
         usual = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
-        return list(dict.fromkeys(_one(stored.splits, asked, one) for one in usual))
+        return list(dict.fromkeys(_chosen(stored.splits, asked, one) for one in usual))
     own = [split for split in dict.fromkeys(asked) if split in stored.splits]
     return own or list(stored.splits if len(stored.splits) <= _MOST_SPLITS and not asked else stored.splits[:1])
 
 
-def _one(splits: Sequence[str], asked: Sequence[str], usual: str = "overall") -> str:
+def _chosen(splits: Sequence[str], asked: Sequence[str], usual: str) -> str:
     """Return the split by which a data set counts among several."""
     return next((split for split in (*asked, usual, "overall") if split in splits), splits[0])
 
 
-def _of_all(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") -> Part:
+def _one(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") -> Part:
     by_split = {part.split: part for part in some}
-    return by_split[_one(list(by_split), asked, usual)]
+    return by_split[_chosen(list(by_split), asked, usual)]
 
 
 def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
@@ -168,7 +167,7 @@ def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str
             f"suite {suite.name}: expected rows on two of its data sets or more, by one version of a protocol, found "
             f"{names}; run them with `tsadbench run --suite {suite.name}`"
         )
-    return [_of_all(some, asked, suite.splits.get(some[0].dataset, "overall")) for some in found]
+    return [_one(some, asked, suite.splits.get(some[0].dataset, "overall")) for some in found]
 
 
 def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> list[Part]:

@@ -16,8 +16,8 @@ import pandas as pd
 from scipy import stats
 
 from tsadbench.analysis.audit.findings import shipped_note
+from tsadbench.analysis.significance import Result, interval
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
-from tsadbench.analysis.significance.result import Result, interval
 from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.suites import SIMULATED, Suite
