@@ -62,14 +62,6 @@ class Curve(NamedTuple):
         return found
 
 
-class OperatingPoint(NamedTuple):
-    """Rates at the thresholds; None if undefined."""
-
-    false_alarm_rate: float | None
-    recall: float | None
-    precision: float | None
-
-
 class ScoreGroups(NamedTuple):
     """Scores of calibration rows and of normal and anomalous test rows, NaN left out, with the threshold in their unit.
 
@@ -81,11 +73,6 @@ class ScoreGroups(NamedTuple):
     anomalous: FloatArray
     threshold: float
     relative: bool
-
-    @property
-    def pooled(self) -> FloatArray:
-        """All scores, [n]."""
-        return np.concatenate(self[:3])
 
 
 class Tail(NamedTuple):
@@ -147,11 +134,6 @@ def average_precision(scores: FloatArray, anomalous: BoolArray) -> float | None:
     return float(average_precision_score(anomalous, worst_case(scores, anomalous))) - missed
 
 
-def chance_level(fits: Sequence[FitRows]) -> float:
-    """Return the precision of random flags, the share of anomalous rows: the mean over the fits that have a curve."""
-    return float(np.mean([fit.anomalous.mean() for fit in fits if fit.both_classes]))
-
-
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Return the mean over the curves of several fits, on `GRID`; a single curve as it is.
 
@@ -167,19 +149,19 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     return Curve(GRID, np.mean([curve.heights(GRID) for curve in curves], axis=0), steps=curves[0].steps)
 
 
-def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> OperatingPoint:
-    """Return the rates at the fits' thresholds: over the rows of all fits, or means over the fits of entities.
+def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> tuple[float | None, ...]:
+    """Return false alarm rate, recall and precision at the fits' thresholds, None if undefined.
 
-    Means are over the fits with rows of both classes, as those of curves are; without a flagged row precision is 0.
+    They are over the rows of all fits, or means over the fits of entities with rows of both classes, as those of curves
+    are; there, precision is 0 without a flagged row.
     """
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
         rates, recalls, precisions = ([point[i] for point in points] for i in range(3))
-        return OperatingPoint(mean_defined(rates), mean_defined(recalls), mean_defined(x or 0.0 for x in precisions))
-    flagged = np.concatenate([fit.flagged for fit in fits])
-    anomalous = np.concatenate([fit.anomalous for fit in fits])
+        return mean_defined(rates), mean_defined(recalls), mean_defined(one or 0.0 for one in precisions)
+    flagged, anomalous = (np.concatenate([getattr(fit, what) for fit in fits]) for what in ("flagged", "anomalous"))
     parts = flagged[~anomalous], flagged[anomalous], anomalous[flagged]
-    return OperatingPoint(*(float(part.mean()) if len(part) else None for part in parts))
+    return tuple(float(part.mean()) if len(part) else None for part in parts)
 
 
 def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:

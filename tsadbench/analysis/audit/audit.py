@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from tsadbench.analysis.audit import labels, overlap, sensors
-from tsadbench.analysis.audit.findings import Finding, Part, parts_of
+from tsadbench.analysis.audit.findings import Finding, Part, by_entity, parts_of
 from tsadbench.analysis.audit.label_noise import Fit, LabelChanges, label_changes, label_noise
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.render import Table, render
@@ -76,7 +76,7 @@ def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | No
         yield overlap.overlap(parts)
         yield from overlap.shared(pairs, copies, data)
     yield overlap.copies(copies, pairs, sum(one.n_rows for one in dataset.test))
-    sensor_table = sensors.sensor_table(parts)
+    sensor_table = by_entity(parts, sensors.of_sensors)
     if dataset.test:
         yield from overlap.sessions(copies, dataset.sessions)
         yield sensors.shift(parts)

@@ -69,19 +69,14 @@ def label_changes(
         }
     left_out = {"contradictory rows out": _contradictory(data)}
     for margin in sorted(set(MARGINS if margins is None else margins)):
+        before = {name: pd.Series(rows).rolling(margin, min_periods=1).max().shift() for name, rows in truth.items()}
         left_out[f"{margin} rows after events out"] = {
-            name: _after(rows, margin) for name, rows in data.labels.rows.items()
+            name: ((before[name] == 1) & (rows == 0)).to_numpy() for name, rows in truth.items()
         }
     for change, out in left_out.items():
         if any(map(np.any, out.values())):
             changes[change] = {name: np.where(out[name], np.int8(-1), rows) for name, rows in truth.items()}
     return changes
-
-
-def _after(rows: BoolArray, margin: int) -> BoolArray:
-    """Return which rows are normal, with an anomalous one among the ``margin`` before them."""
-    anomalous = np.concatenate([np.zeros(margin + 1, dtype=np.int64), np.cumsum(rows)])
-    return ~rows & (anomalous[margin:-1] > anomalous[: -margin - 1])
 
 
 def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:

@@ -198,19 +198,15 @@ def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequenc
             deviation = f", deviation {of_each.std():.3f}" if len(of_each) > 1 else ""
             spread = f"{of_each.min():.3f} to {of_each.max():.3f}"
             over = f", mean over {len(of_each)} entities{deviation}, {spread}"
-        strength, limit = (_strength(auroc, of_each), _WEAK) if blind else (auroc, _STRONG)
+        strength, limit = auroc, _STRONG
+        if blind:  # in whichever direction; over entities, chance points in some direction
+            by_chance = len(of_each) > 1 and abs(auroc - 0.5) < 2 * of_each.std() / sqrt(len(of_each))
+            strength, limit = 0.5 + (0.0 if by_chance else abs(auroc - 0.5)), _WEAK
         tells = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"
         grade: Grade = "good" if strength <= limit else "fault" if strength > _STRONG else "note"
         brief = f"{name} alone has AUROC {auroc:.3f}" if blind or auroc == strongest else ""
         sentence = f"{_BLIND.get(name, f'The one-liner {name}')} {tells}: AUROC {auroc:.3f}{over}."
         yield Finding(name, grade, sentence, brief, tables)
-
-
-def _strength(auroc: float, of_each: pd.Series[float]) -> float:
-    """Return how well a predictor ranks whose direction is unknown; over entities, chance points in some direction."""
-    if len(of_each) > 1 and abs(auroc - 0.5) < 2 * of_each.std() / sqrt(len(of_each)):
-        return 0.5
-    return 0.5 + abs(auroc - 0.5)
 
 
 def _rankings(
@@ -239,16 +235,14 @@ def one_liner_scores(parts: Sequence[Part], folder: Path | None = None) -> tuple
     traits = {name: describe(name).traits for name in floors()}
     # The others draw lots or flag every row.
     names = [name for name, one in traits.items() if one.fixed_threshold is None and not one.stochastic]
-    return tuple({name: found for name in names if (found := _scores(name, part, folder))} for part in parts)
-
-
-def _scores(name: str, part: Part, folder: Path | None) -> dict[str, FloatArray]:
     forbidden = () if folder is None else (folder,)
-    if part.train:
-        with suppress(BoxFailure), Box(Construction(locate(name)), threads=1, forbidden=forbidden) as box:
-            box.fit(part.train)
-            return {recording.id: box.score(recording) for recording in part.test}
-    return {}
+    found: tuple[dict[str, Mapping[str, FloatArray]], ...] = tuple({} for _ in parts)
+    for part, of_part in zip(parts, found, strict=True):
+        for name in names if part.train else ():
+            with suppress(BoxFailure), Box(Construction(locate(name)), threads=1, forbidden=forbidden) as box:
+                box.fit(part.train)
+                of_part[name] = {recording.id: box.score(recording) for recording in part.test}
+    return found
 
 
 def position_scores(truth: Mapping[str, BoolArray], sessions: Mapping[str, str]) -> list[FloatArray]:

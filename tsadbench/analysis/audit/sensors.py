@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity, within
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, within
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
@@ -68,8 +68,8 @@ def _shifts(part: Part) -> Iterator[tuple[object, ...]]:
             yield from zip([split] * len(z), part.sensors, before, now, z, outside, strict=True)
 
 
-def sensor_table(parts: Sequence[Part]) -> pd.DataFrame:
-    """Return what each entity's sensors do in training and in the test.
+def of_sensors(part: Part) -> Mapping[str, object]:
+    """Return what an entity's sensors do in training and in the test.
 
     "out of range" is the share of the normal test rows in which at least one sensor lies outside its training range,
     "off a training constant" of those in which a sensor that is constant in training has another value. Of the sensors
@@ -78,10 +78,6 @@ def sensor_table(parts: Sequence[Part]) -> pd.DataFrame:
     round ("training"), over the training rows and over both ("either"), over the training and over the test rows
     ("each").
     """
-    return by_entity(parts, _sensors_of)
-
-
-def _sensors_of(part: Part) -> Mapping[str, object]:
     train, test = part.train_rows, part.test_rows
     normal, both = test[~part.anomalous], np.concatenate([train, test])
     still, still_train, still_test, still_normal = (
@@ -96,7 +92,7 @@ def _sensors_of(part: Part) -> Mapping[str, object]:
     # Sensors of two values are states, which were 0 and 1 from the beginning.
     moving = ~((both == both.min(axis=0)) | (both == both.max(axis=0))).all(axis=0)
     by_both, by_train, by_test = (_scaled(rows) & moving for rows in (both, train, test))
-    of_sensors = {
+    lists = {
         "never move": still,
         "move in training only": still_test & ~still,
         "move in the test only": still_train & ~still,
@@ -110,7 +106,7 @@ def _sensors_of(part: Part) -> Mapping[str, object]:
         "scaled by each": by_train & by_test,
     }
     return {
-        **{"out of range": outside, **{name: list(names[mask]) for name, mask in of_sensors.items()}},
+        **{"out of range": outside, **{name: list(names[mask]) for name, mask in lists.items()}},
         **{"off a training constant": off, **{name: mask.sum() for name, mask in counts.items()}},
     }
 
@@ -205,7 +201,20 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
             "never move": [", ".join(names) or None for names in still],
         }
     )
-    yield _gaps(steps)
+    jumps = [
+        (name, int(place) + 1, float(of[place]))
+        for name, of in steps.items()
+        if len(of)
+        for place in np.flatnonzero(of > _GAP * np.median(of))
+    ]
+    gaps = pd.DataFrame(jumps, columns=["recording", "before row", "s"])
+    gaps = gaps.sort_values(["s", "recording", "before row"], ascending=False)
+    longest = "; ".join(f"{s:g} s before row {row} of {name}" for name, row, s in gaps.head(6).to_numpy().tolist())
+    if jumps:
+        brief, tables = f"{len(gaps)} gaps in time", (Table("Gaps in time", gaps, {"s": None}),)
+        yield Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, tables)
+    else:
+        yield Finding("gaps", "good", "Time runs without gaps, or there is none.")
     behind = (Table("Recordings", table, {"step, s": None}),)
     sentence, share = "No row repeats the one before it.", 0.0
     if repeated := int(table["repeated rows"].sum()):
@@ -217,20 +226,3 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
         sentence = f"{len(names)} times a sensor never moves in a recording: {first_of(names)}."
     yield Finding("constant", "note" if names else "good", sentence, "sensors that never move in a recording")
-
-
-def _gaps(steps: Mapping[str, FloatArray]) -> Finding:
-    jumps = [
-        (name, int(place) + 1, float(of[place]))
-        for name, of in steps.items()
-        if len(of)
-        for place in np.flatnonzero(of > _GAP * np.median(of))
-    ]
-    if not jumps:
-        return Finding("gaps", "good", "Time runs without gaps, or there is none.")
-    table = pd.DataFrame(jumps, columns=["recording", "before row", "s"])
-    table = table.sort_values(["s", "recording", "before row"], ascending=False)
-    first = table.head(6).itertuples(index=False, name=None)
-    longest = "; ".join(f"{seconds:g} s before row {row} of {recording}" for recording, row, seconds in first)
-    brief, behind = f"{len(table)} gaps in time", (Table("Gaps in time", table, {"s": None}),)
-    return Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, behind)

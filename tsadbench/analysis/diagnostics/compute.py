@@ -170,13 +170,12 @@ def hit_chances(sums: FloatArray, to_blame: BoolArray, ranks: Sequence[int] = RA
     >>> hit_chances(np.array([1.0, 5.0, 5.0]), np.array([False, True, False]), (1, 2))
     (0.5, 1.0)
     """
-    return tuple(_hit_chance(sums, to_blame, min(k, len(sums))) for k in ranks)
-
-
-def _hit_chance(sums: FloatArray, to_blame: BoolArray, k: int) -> float:
-    last = np.sort(sums)[-k]
-    before, tied = sums > last, sums == last
-    if (before & to_blame).any():
-        return 1.0
-    places = k - int(before.sum())
-    return 1 - comb(int((tied & ~to_blame).sum()), places) / comb(int(tied.sum()), places)
+    found = []
+    for k in (min(k, len(sums)) for k in ranks):
+        last = np.sort(sums)[-k]
+        before, tied = sums > last, sums == last
+        missed = comb(int((tied & ~to_blame).sum()), k - int(before.sum())) / comb(
+            int(tied.sum()), k - int(before.sum())
+        )
+        found.append(1.0 if (before & to_blame).any() else 1 - missed)
+    return tuple(found)
