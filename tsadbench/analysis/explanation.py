@@ -79,7 +79,15 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     about |= {"calibration": result.calibrated_on(scored.episode), "contributions": state}
     about["not_evaluated"] = mask_runs(scored.anomalous & ~scored.evaluated)
     about["false_alarms"] = _false_alarms(scored, slice(None))
-    return Explanation(about, events, {} if used is None else _neighbours(used, events))
+    # The edges of the sensors that contributed most, those of the first event first.
+    moments = [moment for event in events if (moment := event["first_alarm"] or event["highest"])]
+    edges = () if used is None else used.edges
+    neighbours = {
+        name: tuple(edge for edge in edges if name in (edge.source, edge.target))
+        for moment in moments
+        for name in _top(moment["sensors"])
+    }
+    return Explanation(about, events, {} if used is None else neighbours)
 
 
 def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> Iterator[dict[str, Any]]:
@@ -126,13 +134,6 @@ def _false_alarms(scored: ScoredRecording, rows: slice) -> dict[str, int]:
 def _seconds(scored: ScoredRecording, row: int) -> float | None:
     time = scored.recording.time
     return None if time is None else float(time[row] - time[0])
-
-
-def _neighbours(prior: Prior, events: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Edge, ...]]:
-    """Return the edges of the sensors that contributed most, those of the first event first."""
-    moments = [moment for event in events if (moment := event["first_alarm"] or event["highest"])]
-    sensors = [name for moment in moments for name in _top(moment["sensors"])]
-    return {name: tuple(edge for edge in prior.edges if name in (edge.source, edge.target)) for name in sensors}
 
 
 def narrative(explanation: Explanation, width: int = 100) -> str:
@@ -190,7 +191,13 @@ def _event(event: Mapping[str, Any], number: int, look_ahead: int) -> Iterator[s
         yield "It was missed: none of its rows is flagged."
     else:
         yield f"Its first flagged row is {alarm['row']:,}, with a score of {_level(alarm)}."
-        yield _late(event["delay_rows"], event["delay_seconds"], look_ahead)
+        rows, after = event["delay_rows"], event["delay_seconds"]
+        late = "at the onset"
+        if rows:
+            late = f"{counted(rows, 'row')}{'' if after is None else f' ({duration(after)})'} late"
+        needs = f", as a score needs the next {counted(look_ahead, 'row')}" if look_ahead else ""
+        unseen = "Its onset was not seen, so the alarm has no delay."
+        yield unseen if rows is None else f"The alarm is raised {late}{needs}."
         yield f"Flagged: {event['flagged_rows']:,} of its {stop - start:,} evaluated rows."
         yield from _sensors(alarm["sensors"], "to the first alarm")
     if highest is not None and alarm is None:
@@ -213,15 +220,6 @@ def _event(event: Mapping[str, Any], number: int, look_ahead: int) -> Iterator[s
         yield f"{told[0].upper()}{told[1:]}."
         if before["rows"] >= _ALWAYS * before["normal_rows"]:
             yield "The score was already above the threshold: this alarm says little about the event."
-
-
-def _late(rows: int | None, seconds: float | None, look_ahead: int) -> str:
-    if rows is None:
-        return "Its onset was not seen, so the alarm has no delay."
-    after = "" if seconds is None else f" ({duration(seconds)})"
-    late = "at the onset" if rows == 0 else f"{counted(rows, 'row')}{after} late"
-    needs = f", as a score needs the next {counted(look_ahead, 'row')}" if look_ahead else ""
-    return f"The alarm is raised {late}{needs}."
 
 
 def _sensors(shares: Mapping[str, float], where: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.analysis.diagnostics.affiliation import Zone, affiliation, zones_of
+from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
 
 unhurried = settings(deadline=None, max_examples=60)
 
@@ -120,6 +120,6 @@ def test_it_is_the_definition(case):
 
 
 def test_means_over_events_leave_undefined_precision_out():
-    assert affiliation([Zone(0.5, 0.25), Zone(None, 0.0), Zone(1.0, 0.5)]) == (0.75, 0.25, 0.375)
+    assert affiliation([(0.5, 0.25), (None, 0.0), (1.0, 0.5)]) == (0.75, 0.25, 0.375)
     assert affiliation([]) == (None, None, None)
-    assert affiliation([Zone(0.0, 0.0)]) == (0.0, 0.0, 0.0)
+    assert affiliation([(0.0, 0.0)]) == (0.0, 0.0, 0.0)

@@ -14,7 +14,7 @@ recall is 0 there. Of several zones: the mean over those in which it is defined;
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
@@ -27,21 +27,16 @@ from tsadbench.utils.arrays import BoolArray, mean_defined
 _CELLS = 4
 
 
-class Zone(NamedTuple):
-    """Precision and recall of one event: None and 0 if no row of its zone is flagged."""
-
-    precision: float | None
-    recall: float
+Zone: TypeAlias = tuple[float | None, float]  # precision and recall of one event: None and 0 without a flagged row
 
 
 def affiliation(zones: Sequence[Zone]) -> tuple[float | None, float | None, float | None]:
     """Return precision, recall and F1 over the zones of one recording or of several; None where undefined.
 
-    >>> affiliation([Zone(1.0, 0.5), Zone(None, 0.0)])
+    >>> affiliation([(1.0, 0.5), (None, 0.0)])
     (1.0, 0.25, 0.4)
     """
-    precision = mean_defined(zone.precision for zone in zones)
-    recall = mean_defined(zone.recall for zone in zones)
+    precision, recall = (mean_defined(zone[i] for zone in zones) for i in (0, 1))
     if precision is None or recall is None:
         return precision, recall, None
     both = precision + recall
@@ -55,8 +50,8 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
     flag's border, the average chance to be no nearer is 5/6: recall is (5/6 + 1) / 2.
 
     >>> flagged = np.array([0, 0, 0, 1, 0, 0], dtype=bool)
-    >>> (zone,) = zones_of(flagged, np.array([0, 0, 1, 1, 0, 0], dtype=bool))
-    >>> zone.precision, round(zone.recall, 4)
+    >>> ((precision, recall),) = zones_of(flagged, np.array([0, 0, 1, 1, 0, 0], dtype=bool))
+    >>> precision, round(recall, 4)
     (1.0, 0.9167)
     """
     cells, events = np.repeat(flagged, _CELLS), runs(anomalous) * _CELLS
@@ -70,14 +65,14 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
 
 def _zone(flagged: BoolArray, start: int, stop: int) -> Zone:
     """Return precision and recall of the event in the cells ``start`` to ``stop - 1`` of its zone, [n_cells]."""
+    n = len(flagged)
     if not flagged.any():
-        return Zone(None, 0.0)
-    middles = np.arange(len(flagged)) + 0.5
+        return None, 0.0
+    middles = np.arange(n) + 0.5
     to_event = np.maximum(np.maximum(start - middles, middles - stop), 0.0)[flagged]
-    nearer = stop - start + np.minimum(to_event, start) + np.minimum(to_event, len(flagged) - stop)
-    precision = np.where(to_event > 0, 1 - nearer / len(flagged), 1.0)
-
+    nearer = stop - start + np.minimum(to_event, start) + np.minimum(to_event, n - stop)
+    precision = np.where(to_event > 0, 1 - nearer / n, 1.0)
     # From each cell's middle to the border of the nearest flagged cell, in cells; 0 inside.
     inside, to_flag = middles[start:stop], np.maximum(distance_transform_edt(~flagged) - 0.5, 0.0)[start:stop]
-    nearer = np.minimum(to_flag, inside) + np.minimum(to_flag, len(flagged) - inside)
-    return Zone(float(precision.mean()), float((1 - nearer / len(flagged)).mean()))
+    nearer = np.minimum(to_flag, inside) + np.minimum(to_flag, n - inside)
+    return float(precision.mean()), float((1 - nearer / n).mean())

@@ -174,8 +174,7 @@ def hit_chances(sums: FloatArray, to_blame: BoolArray, ranks: Sequence[int] = RA
     for k in (min(k, len(sums)) for k in ranks):
         last = np.sort(sums)[-k]
         before, tied = sums > last, sums == last
-        missed = comb(int((tied & ~to_blame).sum()), k - int(before.sum())) / comb(
-            int(tied.sum()), k - int(before.sum())
-        )
+        places = k - int(before.sum())
+        missed = comb(int((tied & ~to_blame).sum()), places) / comb(int(tied.sum()), places)
         found.append(1.0 if (before & to_blame).any() else 1 - missed)
     return tuple(found)

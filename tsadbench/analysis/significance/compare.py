@@ -99,7 +99,12 @@ def compare(
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)
     better = tested.better or "higher"
-    recordings = _recordings(loaded.dataset, split, independent=independent)
+    data_set = loaded.dataset
+    if split is not None and split not in data_set.splits:
+        raise UsageError(f"data set {data_set.name!r} has no split {split!r}{nearest(split, data_set.splits)}")
+    names = [one.id for one in data_set.test if split is None or one.id in data_set.splits[split]]
+    session_of = dict(zip(names, names, strict=True)) if independent else sessions_of(data_set)
+    recordings = pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
     sessions = recordings.groupby("session", sort=False)["recording"].agg(tuple)
     groups = [*sessions, *((name,) for name in recordings["recording"])]
     means, sizes = _judged(stored, loaded, groups)
@@ -131,7 +136,7 @@ def compare(
     subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"
     frames = {f"{subject}: pairs": pairs, "detectors": described, "sessions": units.reset_index(names="session")}
     frames |= {"recordings": recordings, **({"friedman": pd.DataFrame([test])} if test else {})}
-    about = _about(tested, loaded.dataset, recordings, rules, independent=independent)
+    about = _about(tested, data_set, recordings, rules, independent=independent)
     kept = recordings[recordings["left_out"] == ""]["session"].value_counts()
     n = f"{kept.sum()} recordings, {len(kept)} session{'s' if len(kept) > 1 else ''}"
     return Comparison(
@@ -150,15 +155,6 @@ def compare(
         frames=[Table(title, frame) for title, frame in frames.items()],
         sentences=[*found, _legend(tested, rope, len(units)), *stored.remarks(), *about],
     )
-
-
-def _recordings(dataset: Dataset, split: str | None, *, independent: bool) -> pd.DataFrame:
-    """Return the recordings of a split with their sessions, in the data set's order; None: all test recordings."""
-    if split is not None and split not in dataset.splits:
-        raise UsageError(f"data set {dataset.name!r} has no split {split!r}{nearest(split, dataset.splits)}")
-    names = [one.id for one in dataset.test if split is None or one.id in dataset.splits[split]]
-    session_of = dict(zip(names, names, strict=True)) if independent else sessions_of(dataset)
-    return pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
 
 
 def _judged(
@@ -185,9 +181,9 @@ def _judged(
 
 
 def _described(title: str, metrics: Sequence[Metric], tested: Metric, detectors: pd.DataFrame) -> Table:
-    titles = {one.name: f"{one.title}{'*' if one.oracle else ''}" for one in metrics if one.name != tested.name}
     columns = {"label": "detector", "seeds": "seeds", "status": "status", tested.name: f"{tested.title} mean"}
-    columns |= {"median": "median", "mean_rank": "mean rank", **titles}
+    columns |= {"median": "median", "mean_rank": "mean rank"}
+    columns |= {one.name: f"{one.title}{'*' if one.oracle else ''}" for one in metrics if one.name != tested.name}
     if (detectors["status"] == "ok").all():
         del columns["status"]
     return Table(title, detectors[[*columns]].rename(columns=columns), {"mean rank": 2})
