@@ -6,12 +6,15 @@ report the same of a trial.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, StrictUndefined
 from pydantic_core import to_jsonable_python
 
 from tsadbench.analysis.events import recording_events, summed_contributions
@@ -24,6 +27,7 @@ from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.text import counted
 
 SCHEMA = 2
+_TEMPLATE = Path(__file__).with_suffix(".jinja")
 # How many sensors of a moment are named, and their neighbours looked up in the prior.
 _TOP = 3
 # If this share of the normal rows before an event is flagged, its alarm means nothing.
@@ -138,7 +142,10 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
 
 def narrative(explanation: Explanation, width: int = 100) -> str:
     """Return an explanation as paragraphs, wrapped to so many columns."""
-    paragraphs = [textwrap.fill(text, width) for text in _paragraphs(explanation)]
+    template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
+    values = {**explanation.about, "events": explanation.events, "always": _ALWAYS}
+    text = template.render(values, counted=counted, duration=duration, top=_top)
+    paragraphs = [textwrap.fill(" ".join(one.split()), width) for one in re.split(r"\n\s*\n", text.strip())]
     if explanation.neighbours:
         lines = ["What is known of these sensors (the prior):"]
         for sensor, edges in explanation.neighbours.items():
@@ -150,101 +157,8 @@ def narrative(explanation: Explanation, width: int = 100) -> str:
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _paragraphs(explanation: Explanation) -> Iterator[str]:
-    about, events = explanation.about, explanation.events
-    label, threshold = about["label"], about["threshold"]
-    found = f"{sum(one['first_alarm'] is not None for one in events)} of {counted(len(events), 'event')} found"
-    if not events:
-        found = "no event is evaluated" if about["not_evaluated"] else "labelled normal throughout"
-    yield (
-        f"{label} (seed {about['seed']}) on recording {about['recording']} of {about['dataset']}, protocol "
-        f"{about['protocol']} {about['protocol_version']}: {found}; {_told(about['false_alarms'])}."
-    )
-    origin = "a constant of this floor"
-    if threshold.method != "fixed":
-        how = "" if threshold.status == "ok" else f" ({threshold.status})"
-        origin = f"found by Peaks-over-Threshold{how} on {threshold.n or 0:,} {about['calibration']} rows"
-        if threshold.q is not None:
-            origin += f"; about one normal row in {round(1 / threshold.q):,} should exceed it"
-    yield f"A row is flagged if its score exceeds {threshold.value:.4g}, {origin}."
-    for number, event in enumerate(events, start=1):
-        yield " ".join(_event(event, number, about["look_ahead"]))
-    if about["not_evaluated"]:
-        spans = " and ".join(_span(start, stop) for start, stop in about["not_evaluated"])
-        yield f"Also labelled anomalous, but not evaluated by the protocol: {spans}."
-    reasons = {
-        "not kept": "this trial kept no contributions; `tsadbench run ... --rerun no-contributions` makes it again "
-        "with them",
-        "not known": "this trial kept no contributions, and its detector is not registered here",
-        "not offered": f"{label} does not report it",
-    }
-    if about["contributions"] in reasons:
-        yield f"Which sensors raised the alarms is not known: {reasons[about['contributions']]}."
-
-
-def _event(event: Mapping[str, Any], number: int, look_ahead: int) -> Iterator[str]:
-    start, stop, alarm, highest = (event[name] for name in ("start", "stop", "first_alarm", "highest"))
-    seconds = event["start_seconds"]
-    begins = "" if seconds is None else f", {duration(seconds)} after the recording's start"
-    yield f"Event {number}, {_span(start, stop)}{begins}."
-    if alarm is None:
-        yield "It was missed: none of its rows is flagged."
-    else:
-        yield f"Its first flagged row is {alarm['row']:,}, with a score of {_level(alarm)}."
-        rows, after = event["delay_rows"], event["delay_seconds"]
-        late = "at the onset"
-        if rows:
-            late = f"{counted(rows, 'row')}{'' if after is None else f' ({duration(after)})'} late"
-        needs = f", as a score needs the next {counted(look_ahead, 'row')}" if look_ahead else ""
-        unseen = "Its onset was not seen, so the alarm has no delay."
-        yield unseen if rows is None else f"The alarm is raised {late}{needs}."
-        yield f"Flagged: {event['flagged_rows']:,} of its {stop - start:,} evaluated rows."
-        yield from _sensors(alarm["sensors"], "to the first alarm")
-    if highest is not None and alarm is None:
-        yield f"The highest score, {_level(highest)}, is at row {highest['row']:,}."
-        yield from _sensors(highest["sensors"], "there")
-    elif highest is not None and highest["row"] != alarm["row"]:
-        yield f"The score is highest at row {highest['row']:,}: {_level(highest)}."
-        yield from _sensors(highest["sensors"], "at the highest score")
-    if event["to_blame"]:
-        yield f"To blame, according to the data set: {', '.join(event['to_blame'])}."
-        yield from _sensors(event["sensors"], "over the whole event")
-        if event["sensors"]:
-            right = [name for name in _top(event["sensors"]) if name in event["to_blame"]]
-            yield f"Of these to blame: {', '.join(right) or 'none'}."
-    before, since = event["before"], "since the previous event" if number > 1 else "before it"
-    if before["normal_rows"] == 0:
-        yield f"No normal row is evaluated {since}."
-    else:
-        told = _told(before, f" {since}")
-        yield f"{told[0].upper()}{told[1:]}."
-        if before["rows"] >= _ALWAYS * before["normal_rows"]:
-            yield "The score was already above the threshold: this alarm says little about the event."
-
-
-def _sensors(shares: Mapping[str, float], where: str) -> Iterator[str]:
-    if shares:
-        yield f"What contributes most {where}: {', '.join(f'{name} ({shares[name]:.0%})' for name in _top(shares))}."
-
-
 def _top(shares: Mapping[str, float]) -> list[str]:
     return [name for name, share in list(shares.items())[:_TOP] if share > 0]
-
-
-def _told(false_alarms: Mapping[str, int], since: str = "") -> str:
-    normal = counted(false_alarms["normal_rows"], "normal row")
-    if false_alarms["rows"] == 0:
-        return f"no false alarm{since} in {normal}"
-    return f"{counted(false_alarms['alarms'], 'false alarm')}{since}, {false_alarms['rows']:,} of {normal} flagged"
-
-
-def _level(moment: Mapping[str, Any]) -> str:
-    times = "" if moment["ratio"] is None else f" ({moment['ratio']:,.1f} times the threshold)"
-    return f"{moment['score']:.4g}{times}"
-
-
-def _span(start: int, stop: int) -> str:
-    return f"rows {start:,} to {stop - 1:,}"
 
 
 def duration(seconds: float) -> str:
