@@ -17,8 +17,8 @@ from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.frame import check_split, records_of, rows, splits_of, trials
-from tsadbench.leaderboard.notes import notes_on, older_rules
+from tsadbench.leaderboard.frame import check_split, records_of, rows, trials
+from tsadbench.leaderboard.notes import notes_on
 from tsadbench.leaderboard.table import remarks
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
@@ -68,15 +68,14 @@ class Stored:
         return next(record for record in self.records if record.status == "ok")
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits that the trials have metrics of."""
-        return splits_of(self.records)
+    def splits(self) -> list[str]:
+        """The splits of the trials."""
+        return [*self.trials["split"].unique()]
 
     @property
     def split(self) -> str:
         """The split ``overall``, or the first one."""
-        known = [*self.trials["split"].unique()]
-        return "overall" if "overall" in known else known[0]
+        return "overall" if "overall" in self.splits else self.splits[0]
 
     def on(self, split: str | None, seed: int | None = None) -> Stored:
         """Return the trials on one split, by default ``overall`` or the first, and of one seed or each row's only one.
@@ -121,12 +120,6 @@ class Stored:
             placed=value.notna() & ~unfit,
             value=value,
         )
-
-    def notes(self, split: str) -> Iterator[str]:
-        """Yield what readers of a split's values must know of the rows."""
-        if (n := self.rows.loc[self.rows["split"] == split, "n_entities"].max()) > 1:
-            yield f"Values: mean over {n:.0f} entities, one model each."
-        yield from map(str, older_rules(self.records))
 
     def remarks(self) -> Iterator[str]:
         """Yield which rows failed, what their leaderboard remarks, and what their trials say."""

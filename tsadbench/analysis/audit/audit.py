@@ -83,8 +83,7 @@ def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | No
         yield sensors.out_of_range(sensor_table)
     yield from sensors.recordings(data)
     if dataset.test:
-        yield sensors.constant_in_training(sensor_table)
-        yield sensors.scaling(sensor_table)
+        yield from sensors.of_table(sensor_table)
     if not missing:
         fits = [Fit(name, scores) for part in one_liners for name, scores in part.items()]
         yield label_noise(f"one-liners on all test rows of {dataset.name}", fits, changes)

@@ -139,31 +139,27 @@ def out_of_range(table: pd.DataFrame) -> Finding:
     return Finding("range", grade, sentence, brief, behind)
 
 
-def constant_in_training(table: pd.DataFrame) -> Finding:
-    """Say which sensors are constant in training and move in the test."""
+def of_table(table: pd.DataFrame) -> Iterator[Finding]:
+    """Say which sensors are constant in training and move in the test, and whether the test's statistics scaled some."""
     names = [
         f"{name}{within(row)}" for _, row in table.groupby(table.index) for name in row["move in the test only"].iloc[0]
     ]
-    if not names:
-        return Finding("constant-in-training", "good", "No sensor is constant in training and moves in the test.")
-    off = table["off a training constant"].mean()
+    off, alone = table["off a training constant"].mean(), table["move in anomalies only"].str.len().sum()
     brief = f"{len(names)} sensors are constant in training and move in the test"
-    alone = table["move in anomalies only"].str.len().sum()
     sentence = (
         f"{brief}: {first_of(names)}; {alone} of them in anomalous rows alone. "
         f"{0.0 if np.isnan(off) else off:.1%} of the normal test rows are off a training constant."
     )
-    return Finding("constant-in-training", "fault" if off >= _OFF_CONSTANT else "note", sentence, brief)
-
-
-def scaling(table: pd.DataFrame) -> Finding:
-    """Say whether sensors were scaled by the test's statistics."""
+    grade: Grade = "good" if not names else "fault" if off >= _OFF_CONSTANT else "note"
+    if not names:
+        sentence = "No sensor is constant in training and moves in the test."
+    yield Finding("constant-in-training", grade, sentence, brief)
     moving, both, each = (table[name] for name in ("move", "scaled by both", "scaled by each"))
     of_test = table[(both > table["scaled by training"]) & (both + table["scaled by either"] >= _SCALED * moving)]
     of_itself = table[(moving > 0) & (each >= _SCALED * moving)]
     bounds = f"of {moving.sum()} sensors run exactly from 0 to 1 or -1 to 1, or have mean 0 and deviation 1, over"
     together = f"{both.sum()} {bounds} training and test rows together and not over the training rows:"
-    grade: Grade = "fault"
+    grade = "fault"
     if len(of_test):
         sentence = f"{together} they were scaled by the test's statistics{within(of_test)}."
         brief = "sensors were scaled by the test's statistics"
@@ -177,9 +173,8 @@ def scaling(table: pd.DataFrame) -> Finding:
         grade, sentence = "note", f"{together} too few to say that they were scaled by the test's statistics."
         brief = f"{both.sum()} of {moving.sum()} sensors may be scaled by the test's statistics"
     else:
-        grade, brief = "good", ""
-        sentence = f"None of {moving.sum()} sensors seems to be scaled by the test's statistics."
-    return Finding("scaling", grade, sentence, brief)
+        grade, sentence = "good", f"None of {moving.sum()} sensors seems to be scaled by the test's statistics."
+    yield Finding("scaling", grade, sentence, brief)
 
 
 def recordings(data: LabelledDataset) -> Iterator[Finding]:

@@ -145,7 +145,7 @@ def _splits(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> li
         usual = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
         return list(dict.fromkeys(_one(stored.splits, asked, one) for one in usual))
     own = [split for split in dict.fromkeys(asked) if split in stored.splits]
-    return own or list(stored.splits if len(stored.splits) <= _MOST_SPLITS and not asked else stored.splits[:1])
+    return own or (stored.splits if len(stored.splits) <= _MOST_SPLITS and not asked else stored.splits[:1])
 
 
 def _one(splits: Iterable[str], asked: Sequence[str], usual: str = "overall") -> str:

@@ -22,6 +22,7 @@ from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.suites import SIMULATED, Suite
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
@@ -113,6 +114,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     frame = _shown(pd.DataFrame(content).sort_values(["rank", "detector"]), only, "detector")
     unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
     unplaced = every[~every["placed"]].groupby("reason", sort=False)["detector"].agg(", ".join)
+    n_entities = part.stored.rows.loc[part.stored.rows["split"] == part.split, "n_entities"].max()
     notes = {
         f"{part.n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
         "change the ranks by more than the intervals say.": 1 < part.n_sessions < LEAST_FOR_TESTS,
@@ -121,7 +123,8 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
         **{f"{label} has no rank: {why}.": True for label, why in part.stored.left_out.items()},
         **{f"no rank for {labels}: {why}.": True for why, labels in unplaced.items()},
-        **dict.fromkeys(part.stored.notes(part.split), True),
+        f"Values: mean over {n_entities:.0f} entities, one model each.": n_entities > 1,
+        **dict.fromkeys(map(str, older_rules(part.stored.records)), True),
     }
     legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
     title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
