@@ -9,8 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tsadbench.analysis.audit import Audit, audit
-from tsadbench.analysis.audit.audit import MARKS
+from tsadbench.analysis.audit import MARKS, Audit, audit
 from tsadbench.analysis.audit.findings import shipped_note, write_shipped
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset

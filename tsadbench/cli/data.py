@@ -204,8 +204,8 @@ def audit(
     """
     from rich.text import Text
 
+    from tsadbench.analysis.audit import MARKS
     from tsadbench.analysis.audit import audit as audit_data
-    from tsadbench.analysis.audit.audit import MARKS
     from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
     from tsadbench.analysis.stored import stored_trials
     from tsadbench.base.dataset import DataOptions

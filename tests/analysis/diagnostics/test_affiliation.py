@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
+from tsadbench.analysis.diagnostics.measures import affiliation, zones_of
 
 unhurried = settings(deadline=None, max_examples=60)
 
@@ -65,8 +65,8 @@ def test_by_hand(anomalous, flagged, expected):
     found = zones_of(rows(flagged), rows(anomalous))
     assert len(found) == len(expected)
     for zone, (precision, recall) in zip(found, expected, strict=True):
-        assert zone.precision == (None if precision is None else pytest.approx(precision, abs=1e-12))
-        assert zone.recall == pytest.approx(recall, abs=1e-12)
+        assert zone[0] == (None if precision is None else pytest.approx(precision, abs=1e-12))
+        assert zone[1] == pytest.approx(recall, abs=1e-12)
 
 
 def test_the_papers_example():
@@ -76,9 +76,9 @@ def test_the_papers_example():
     flagged = stretches(180, (5, 6), (7, 10), (11, 12), (40, 60), (115, 130), (135, 140), (165, 170))
     anomalous = stretches(180, (0, 10), (50, 70), (170, 175))
     _, middle, _ = zones_of(flagged, anomalous)
-    assert middle.precision == pytest.approx((10 * 60 / 90 + 10 + 5 * 2.5 / 90) / 25)
-    assert middle.precision == pytest.approx(0.672222222)
-    assert middle.recall == pytest.approx(0.944444444)
+    assert middle[0] == pytest.approx((10 * 60 / 90 + 10 + 5 * 2.5 / 90) / 25)
+    assert middle[0] == pytest.approx(0.672222222)
+    assert middle[1] == pytest.approx(0.944444444)
 
 
 def by_fine_steps(flagged: np.ndarray, anomalous: np.ndarray, steps: int = 64) -> list[tuple[float | None, float]]:
@@ -115,8 +115,8 @@ def test_it_is_the_definition(case):
     found, expected = zones_of(flagged, anomalous), by_fine_steps(flagged, anomalous)
     assert len(found) == len(expected)
     for zone, (precision, recall) in zip(found, expected, strict=True):
-        assert zone.precision == (None if precision is None else pytest.approx(precision, abs=0.03))
-        assert zone.recall == pytest.approx(recall, abs=0.03)
+        assert zone[0] == (None if precision is None else pytest.approx(precision, abs=0.03))
+        assert zone[1] == pytest.approx(recall, abs=0.03)
 
 
 def test_means_over_events_leave_undefined_precision_out():

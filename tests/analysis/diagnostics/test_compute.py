@@ -7,8 +7,7 @@ import pytest
 
 from tests.helpers.flags import FLAGGED, make_dataset, rows
 from tsadbench.analysis.diagnostics import of_result, of_splits
-from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
-from tsadbench.analysis.diagnostics.vus import vus_pr
+from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.columns import GROUPS
 from tsadbench.results.trial_result import TrialResult

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import average_precision_score
 
-from tsadbench.analysis.diagnostics.vus import vus_pr
+from tsadbench.analysis.diagnostics.measures import vus_pr
 
 unhurried = settings(deadline=None, max_examples=40)
 

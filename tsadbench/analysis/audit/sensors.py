@@ -140,7 +140,7 @@ def out_of_range(table: pd.DataFrame) -> Finding:
 
 
 def of_table(table: pd.DataFrame) -> Iterator[Finding]:
-    """Say which sensors are constant in training and move in the test, and whether the test's statistics scaled some."""
+    """Say which sensors are constant in training and move in the test, and which the test's statistics scaled."""
     names = [
         f"{name}{within(row)}" for _, row in table.groupby(table.index) for name in row["move in the test only"].iloc[0]
     ]

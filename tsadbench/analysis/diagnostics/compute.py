@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
-from tsadbench.analysis.diagnostics.vus import vus_pr
+from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
 from tsadbench.analysis.events import recording_events, row_seconds, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.errors import UsageError

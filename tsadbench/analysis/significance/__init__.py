@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from jinja2 import Environment, StrictUndefined
 
 from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.render import Form, Table, render
@@ -59,3 +62,10 @@ class Result:
 def interval(low: pd.Series, high: pd.Series, form: str) -> list[str]:
     """Return intervals as texts, ``25% to 50%``, a dash where undefined."""
     return ["-" if pd.isna(one) else f"{one:{form}} to {other:{form}}" for one, other in zip(low, high, strict=True)]
+
+
+def sentences(about: str, **values: Any) -> list[str]:
+    """Return what ``sentences.jinja`` says about a result."""
+    template = Path(__file__).with_name("sentences.jinja").read_text(encoding="utf-8")
+    environment = Environment(trim_blocks=True, undefined=StrictUndefined)
+    return [*filter(None, environment.from_string(template).render(values, about=about).split("\n"))]

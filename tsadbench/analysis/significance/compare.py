@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from tsadbench.analysis.significance import PRIMARY, ROPE, Result, inference, interval
+from tsadbench.analysis.significance import PRIMARY, ROPE, Result, inference, interval, sentences
 from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS, p_value
 from tsadbench.analysis.stored import Stored, metric_named, stored_trials
-from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Metric
 from tsadbench.datasets.sessions import STEPS, sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
@@ -115,8 +115,8 @@ def compare(
         without = ", ".join(label for label in stored.stores if label not in labels)
         raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(stored.remarks())}")
     units: Any = of_sessions[tested.name][labels].dropna()
-    counts = sizes.reindex(range(len(sessions))).set_axis(sessions.index).dropna().astype(int)
-    why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in counts.itertuples()}
+    evaluated = sizes.reindex(range(len(sessions))).set_axis(sessions.index).dropna().astype(int)
+    why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in evaluated.itertuples()}
     why |= dict.fromkeys(units.index, "")
     recordings["left_out"] = recordings["session"].map(why).fillna("no row is evaluated")
     recordings = recordings.join(of_recordings[tested.name][labels], on="recording")
@@ -136,9 +136,23 @@ def compare(
     subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"
     frames = {f"{subject}: pairs": pairs, "detectors": described, "sessions": units.reset_index(names="session")}
     frames |= {"recordings": recordings, **({"friedman": pd.DataFrame([test])} if test else {})}
-    about = _about(tested, data_set, recordings, rules, independent=independent)
-    kept = recordings[recordings["left_out"] == ""]["session"].value_counts()
-    n = f"{kept.sum()} recordings, {len(kept)} session{'s' if len(kept) > 1 else ''}"
+    n_rows, episodes = {recording.id: recording.n_rows for recording in data_set.test}, [*rules.episodes(data_set)]
+    kept = recordings[recordings["left_out"] == ""]
+    together = kept.groupby("session", sort=False)["recording"].agg(" + ".join)
+    about = sentences(
+        "compare",
+        **{"metric": tested, "rope": number(rope, 2), "n_sessions": len(units), "least_for_tests": LEAST_FOR_TESTS},
+        **{"least_for_bca": inference.LEAST_FOR_BCA, "remarks": [*stored.remarks()], "primary": PRIMARY},
+        left_out=recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join),
+        **{"independent": independent, "guessed": not data_set.sessions, "steps": STEPS},
+        joint="; ".join(of for of in together if " + " in of),
+        untimed=any(recording.time is None for recording in data_set.test),
+        joined=any(place.start for episode in episodes for place in rules.places(episode, n_rows)),
+        by_entity=len(episodes) > 1 and {episode.id for episode in episodes} == data_set.by_entity.keys(),
+        one_fit=len(episodes) == 1 and len(n_rows) > 1,
+    )
+    counts = kept["session"].value_counts()
+    n = f"{counts.sum()} recordings, {len(counts)} session{'s' if len(counts) > 1 else ''}"
     return Comparison(
         subject=subject,
         metric=tested,
@@ -150,10 +164,10 @@ def compare(
         conclusions=found,
         tables=[
             _described(f"{subject}: {n}", rules.metrics, tested, described),
-            *_differences(tested, units, pairs, kept),
+            *_differences(tested, units, pairs, counts),
         ],
         frames=[Table(title, frame) for title, frame in frames.items()],
-        sentences=[*found, _legend(tested, rope, len(units)), *stored.remarks(), *about],
+        sentences=[*found, *about],
     )
 
 
@@ -207,51 +221,3 @@ def _differences(tested: Metric, units: pd.DataFrame, pairs: pd.DataFrame, count
         shown |= dict(zip(units.index, by_session, strict=True))
     shown[f"sessions for {number(inference.EFFECT, 2)}"] = pairs["sessions_needed"]
     yield Table("Differences, first - second", pd.DataFrame(shown), {"rank-biserial": 2})
-
-
-def _legend(tested: Metric, rope: float, n_sessions: int) -> str:
-    few = ", likely too short" if n_sessions < inference.LEAST_FOR_BCA else ""
-    how = (
-        f" Intervals are bootstrap intervals of the mean difference{few}; rank-biserial runs from -1 to 1. p: "
-        "Wilcoxon's signed-rank test, two-sided; smallest p: the smallest that this many sessions can give."
-    ) * (n_sessions >= LEAST_FOR_TESTS)
-    return (
-        f"Means over sessions, of each metric on all rows of a session, seeds averaged. {tested.title} was chosen to "
-        "compare, the other metrics describe (* chosen with the test labels: an upper bound, not a result). "
-        f"Win/tie/loss: differences beyond, within and below {number(rope, 2)}.{how}"
-    )
-
-
-def _about(
-    tested: Metric, dataset: Dataset, recordings: pd.DataFrame, rules: Protocol, *, independent: bool
-) -> list[str]:
-    """Say what the metric is not, which recordings are left out, what sessions are, and what they have in common."""
-    kept = recordings[recordings["left_out"] == ""]
-    left_out = recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join)
-    together = kept.groupby("session", sort=False)["recording"].agg(list)
-    joint = "; ".join(" + ".join(of) for of in together if len(of) > 1)
-    guessed = not (independent or dataset.sessions)
-    n_rows = {recording.id: recording.n_rows for recording in dataset.test}
-    episodes = list(rules.episodes(dataset))
-    joined = any(place.start for episode in episodes for place in rules.places(episode, n_rows))
-    said = {
-        f"{PRIMARY.upper()} is the metric that was named beforehand; {tested.title} describes. To choose a metric "
-        "after seeing the results makes p-values worthless.": tested.name != PRIMARY,
-        f"{tested.title} is chosen with the test labels: an upper bound, not a result.": tested.oracle,
-        f"A lower {tested.title} is better: a negative difference is in favour of the first.": tested.better == "lower",
-        **{f"Recordings left out ({names}): {reason}.": True for reason, names in left_out.items()},
-        "Each recording counts as a session (--independent): p-values and intervals are too optimistic.": independent,
-        "The data set declares no sessions. Recordings that share rows or follow each other within "
-        f"{STEPS} sampling steps count as one: {joint or 'none'}.": guessed,
-        "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If that "
-        "joins independent recordings, declare the sessions, or use --independent.": guessed
-        and any(recording.time is None for recording in dataset.test),
-        "The protocol joins the recordings into one series: windows cross their borders, so sessions are less "
-        "independent than this comparison assumes.": joined,
-        "Each entity has a model of its own. Means here are over sessions, so an entity with more sessions counts "
-        "more; those of tables are over entities.": len(episodes) > 1
-        and {episode.id for episode in episodes} == dataset.by_entity.keys(),
-        "One fit per seed scored all recordings: they show how a difference varies with the test data, not with the "
-        "training data.": len(episodes) == 1 and len(n_rows) > 1,
-    }
-    return [text for text, applies in said.items() if applies]

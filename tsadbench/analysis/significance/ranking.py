@@ -6,7 +6,7 @@ They are [n_rows, n_columns]: a column for each data set, or of one data set as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from tsadbench.analysis.audit.findings import shipped_note
-from tsadbench.analysis.significance import Result, interval
+from tsadbench.analysis.significance import Result, interval, sentences
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
 from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
@@ -114,26 +114,18 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     frame = _shown(pd.DataFrame(content).sort_values(["rank", "detector"]), only, "detector")
     unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
     unplaced = every[~every["placed"]].groupby("reason", sort=False)["detector"].agg(", ".join)
-    n_entities = part.stored.rows.loc[part.stored.rows["split"] == part.split, "n_entities"].max()
-    notes = {
-        f"{part.n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
-        "change the ranks by more than the intervals say.": 1 < part.n_sessions < LEAST_FOR_TESTS,
-        "not resampled: one session says nothing about how ranks vary between sessions.": part.n_sessions == 1,
-        f"without stored scores: {unscored}.": unscored and part.n_sessions != 1,
-        f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
-        **{f"{label} has no rank: {why}.": True for label, why in part.stored.left_out.items()},
-        **{f"no rank for {labels}: {why}.": True for why, labels in unplaced.items()},
-        f"Values: mean over {n_entities:.0f} entities, one model each.": n_entities > 1,
-        **dict.fromkeys(map(str, older_rules(part.stored.records)), True),
-    }
-    legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
+    rows = part.stored.rows
+    said = sentences(
+        "rank_split",
+        **{"dataset": first.dataset, "split": part.split, "n_resamples": n_resamples, "unscored": unscored},
+        **{"n_sessions": part.n_sessions, "least_for_tests": LEAST_FOR_TESTS, "unplaced": unplaced},
+        **{"n_undefined": np.count_nonzero(~defined), "left_out": part.stored.left_out},
+        **{"n_entities": rows.loc[rows["split"] == part.split, "n_entities"].max()},
+        notes=older_rules(part.stored.records),
+    )
     title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
     if n_resamples:
         title += f": {part.n_recordings} recordings, {part.n_sessions} sessions"
-        legend += (
-            " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings in each, seeds averaged. "
-            "Beats the best floor: in which share of the resamples, by the floor that is best in each."
-        )
     return Ranking(
         title=title,
         protocol=first.rules,
@@ -141,7 +133,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         datasets=pd.DataFrame([{**part.about, "n_resamples": n_resamples}]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
-        sentences=[legend, *(f"{first.dataset}, split {part.split}: {note}" for note, said in notes.items() if said)],
+        sentences=said,
     )
 
 
@@ -191,13 +183,21 @@ def rank_parts(
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
     wanted = f" of {len(found) + len(absent)}" if absent else ""
     title = f"{metric.title} over {len(found)}{wanted} data sets{f', suite {suite}' if suite else ''}, protocol {rules}"
-    legend = (
-        "Mean rank: over the data sets, 1 for the best, floors included; beside it the same among detectors alone. "
-        "Equal values share their mean rank, a failure is the last one. Beats the best floor: on how many data sets. "
-        f"Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement; seeds are averaged."
+    table = table.reset_index()
+    alike = table[table["reason"] != ""].groupby(["label", "status", "reason"], sort=False)["dataset"].agg(", ".join)
+    audits = [shipped_note(part.dataset, part.stored.first.dataset_version) for part in parts]
+    said = sentences(
+        "rank_parts",
+        **{"n_draws": n_draws, "absent": absent, "n": len(parts), "few": _FEW, "n_rows": n_complete},
+        lacking=frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join),
+        critical=critical_difference(n_complete, len(parts)),
+        simulated=[name + SIMULATED[name] for name in found if name in SIMULATED],
+        **{"bounded": ", ".join(table.loc[table["bounded"], "dataset"].unique()), "bounds": BOUNDS, "alike": alike},
+        parts=[
+            {"dataset": part.dataset, "left_out": part.stored.left_out, "audit": note}
+            for part, note in zip(parts, audits, strict=True)
+        ],
     )
-    lacking = frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join)
-    without = [f"Without a mean rank for lack of {lacks}: {labels}." for lacks, labels in lacking.items()]
     return Ranking(
         title=title,
         suite=str(suite or ""),
@@ -207,7 +207,7 @@ def rank_parts(
         win_rates=win_rates,
         tables=[_suite_table(title, frame, datasets)],
         frames=[Table(title, frame), Table("win rates", win_rates), Table("data sets", datasets)],
-        sentences=[legend, *without, *_about_datasets(parts, absent, table.reset_index(), n_complete)],
+        sentences=said,
     )
 
 
@@ -298,29 +298,3 @@ def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Tab
         shown = places.where(status == "ok", status.replace("missing", "-"))
         columns[name if split == "overall" else f"{name} ({split})"] = shown
     return Table(title, pd.DataFrame(columns), {"mean rank": 2, "detectors alone": 2})
-
-
-def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.DataFrame, n_rows: int) -> Iterator[str]:
-    """Yield how far results carry, which rows are which, what failed, and what is wrong with the data."""
-    n = len(parts)
-    simulated = [name + SIMULATED[name] for name in (part.dataset for part in parts) if name in SIMULATED]
-    bounded = ", ".join(table.loc[table["bounded"], "dataset"].unique())
-    said = {
-        f"No rows on {', '.join(absent)}: the ranking is over the others.": absent,
-        f"{n} data sets are few: draws repeat these and contain no other, so intervals are too short, and one without "
-        "width (0% to 0%) says that these agree, not that another one would.": n < _FEW,
-        f"By Nemenyi's test two mean ranks of {n_rows} rows over {n} data sets differ from "
-        f"{critical_difference(n_rows, n):.1f} on (at .05); win rates say more about a pair, but of so many pairs some "
-        "differ by chance.": True,
-        f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}.": simulated,
-        f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}) and may have ended early; such a row counts as the "
-        "row without the bound, unless that is there too.": bounded,
-    }
-    yield from (text for text, applies in said.items() if applies)
-    alike = table[table["reason"] != ""].groupby(["label", "status", "reason"], sort=False)["dataset"]
-    for (label, status, reason), of in alike:
-        yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of)}: {reason}."
-    for part in parts:
-        yield from (f"{part.dataset}: {label} has no rank: {why}." for label, why in part.stored.left_out.items())
-        if note := shipped_note(part.dataset, part.stored.first.dataset_version):
-            yield f"Audit of {note}"
