@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan, run_trial
-from tsadbench import Recording, UsageError
+from tsadbench import Recording
 from tsadbench.analysis.explanation import explain, narrative
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Episode, EpisodeThreshold, Scored, Threshold
@@ -97,21 +97,6 @@ def test_events_alarms_and_delays(record):
     assert found.about["n_evaluated"] == 10
 
 
-@pytest.mark.parametrize(("look_ahead", "rows"), [(0, 2), (3, 5), (5, 7), (90, 7)])
-def test_a_delay_includes_the_look_ahead_up_to_the_end_of_the_recording(record, look_ahead, rows):
-    event, _ = explain(result(record, look_ahead=look_ahead), "r").events
-    assert (event["delay_rows"], event["delay_seconds"]) == (rows, 5.0 * rows)
-    assert event["first_alarm"]["row"] == 6, "the row is that of the score"
-
-
-def test_an_event_that_began_before_the_evaluated_rows_has_no_delay(record):
-    cut = result(record, evaluated_from=5)
-    first, _ = explain(cut, "r").events
-    assert (first["start"], first["stop"], first["onset_seen"]) == (5, 8, False)
-    assert first["first_alarm"]["row"] == 6
-    assert first["delay_rows"] is first["delay_seconds"] is None
-
-
 def test_rows_that_are_not_evaluated_are_no_event(record):
     explanation = explain(result(record, evaluated_from=9), "r")
     assert [(event["start"], event["stop"]) for event in explanation.events] == [(10, 12)]
@@ -131,11 +116,6 @@ def test_sensors_are_ranked_and_their_neighbours_looked_up(record):
     assert edges == {"heat": [("flow", "heat"), ("heat", "speed")], "flow": [("flow", "heat"), ("speed", "flow")]}
     other = explain(result(record), "r", Prior((Edge("heat", "flow"),)))
     assert [edge.target for edge in other.neighbours["heat"]] == ["flow"]
-
-
-def test_an_unknown_recording(record):
-    with pytest.raises(UsageError, match="'rr'.* 'r'"):
-        explain(result(record), "rr")
 
 
 def test_the_narrative_has_the_same_numbers(record):

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tsadbench.analysis.audit.findings import (
-    Finding,
-    shipped_findings,
-    shipped_note,
-    summary,
-    write_shipped,
-)
+from tsadbench.analysis.audit.findings import Finding, shipped_findings, shipped_note, summary, write_shipped
 
 GOOD = Finding("gaps", "good", "Time runs without gaps.")
 NOTE = Finding("shift", "note", "A long sentence.", "somewhat moved")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +15,6 @@ from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.audit.label_noise import Fit, fits_of, label_changes, label_noise
 from tsadbench.analysis.stored import stored_trials
-from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 
@@ -105,38 +102,6 @@ def test_who_changes_places_and_by_how_much():
     assert f"{0.35 - 1.0:.4f} (late, 1 row earlier)" in noise.sentence
 
 
-def test_scores_of_several_fits_are_never_pooled():
-    """Two entities whose scores are of different sizes: each ranks perfectly by itself."""
-    data = machines({"a": [0, 0, 1, 1, 0, 0], "b": [0, 1, 1, 0, 0, 0]})
-    fits = [
-        Fit("x", {"a": np.array([0, 0, 9, 9, 0, 0.0])}),
-        Fit("x", {"b": np.array([500, 900, 900, 500, 500, 500.0])}),
-        Fit("y", {"b": np.array([0, 1, 0, 0, 0, 0.0])}),
-    ]
-    auprc, *_ = frames(label_noise("", fits, label_changes(data, shifts=[1], margins=[1])))
-    assert auprc["as given"].to_dict() == {"x": 1.0, "y": pytest.approx((1 + 2 / 6) / 2)}
-    # Labels a row earlier: rows 1 and 2 of a, where 2 and 3 score highest; rows 0 and 1 of b, where 1 and 2 do.
-    of_each = [0.5 * 0.5 + 0.5 * 2 / 6] * 2
-    assert auprc.loc["x", "1 row earlier"] == pytest.approx(np.mean(of_each))
-
-
-def machines(labels: dict[str, list[int]]) -> LabelledDataset:
-    """Return a data set of several entities, a test recording each."""
-    rows = {name: np.array(one, dtype=np.bool_) for name, one in labels.items()}
-    test = tuple(Recording(name, np.arange(2.0 * len(one)).reshape(-1, 2), ("a", "b")) for name, one in rows.items())
-    train = tuple(Recording(f"{name} train", np.ones((40, 2)), ("a", "b")) for name in rows)
-    entities = {one.id: one.id.split()[0] for one in (*train, *test)}
-    splits = {"overall": tuple(rows)}
-    return LabelledDataset(Dataset("machines", train, test, splits, entities=entities), Labels(rows, splits))
-
-
-def test_labels_of_one_class_have_no_auprc():
-    data = one_recording([0] * 10)
-    noise = label_noise("", [Fit("x", dict.fromkeys(data.labels.rows, np.arange(10.0)))], label_changes(data))
-    assert frames(noise)[0].isna().all(axis=None)
-    assert noise.grade == "note"
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A store under three protocols, whose data have a contradictory stretch."""
@@ -196,21 +161,3 @@ def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
                     seeds.append(average_precision_score(y, s))
             assert auprc.loc[detector, change] == pytest.approx(np.mean(seeds)), (detector, change)
     assert auprc["as given"].to_dict() == pytest.approx(rows["auprc_mean"].to_dict())
-
-
-@pytest.mark.skab
-def test_the_command_line(skab_directory, monkeypatch, tsadbench, tmp_path):
-    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
-    store = Store.create(tmp_path / "runs")
-    run_plan(make_plan(["max-z", "l2-z"], protocol="strict", floors=False), store)
-    arguments = ("--runs", store.path, "--label-shift", 3, "--label-margin", 20, "--format", "json")
-    shown = tsadbench("data", "audit", "skab", *arguments)
-    tables = {one["title"]: one["rows"] for one in json.loads(shown.out)["tables"]}
-    names = ["as given", "3 rows earlier", "3 rows later", "contradictory rows out", "20 rows after events out"]
-    one_liners, stored = (rows for title, rows in tables.items() if title.startswith("AUPRC by other labels"))
-    assert list(stored[0]) == list(one_liners[0]) == ["", *names]
-    assert {row[""] for row in stored} == {"max-z", "l2-z"}
-    (changes,) = (rows for title, rows in tables.items() if title.startswith("What") and "protocol strict" in title)
-    assert changes[2]["rows left out"] == 470  # 57 and 178 rows, each in two recordings
-    refused = tsadbench("data", "audit", "skab", "--split", "valve1")
-    assert (refused.code, "--runs" in refused.err) == (2, True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,8 +79,3 @@ def add(store) -> Callable[..., Record]:
         return record
 
     return call
-
-
-@pytest.fixture
-def folder(store) -> Path:
-    return store.path

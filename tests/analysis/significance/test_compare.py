@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import json
 import re
 import sys
@@ -10,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
@@ -129,50 +127,6 @@ class TestNumbers:
         values = {label: found.recordings[label].iloc[2] for label in (FIRST, SEEDED)}
         assert sessions["rows"][1] == {"session": "r2", **values}
 
-    def test_the_other_metrics_describe(self, made):
-        described = compare(made, FIRST, SEEDED).detectors.set_index("label")
-        judged = compare(made, FIRST, SEEDED, metric="auroc").units
-        assert described["auroc"].to_dict() == pytest.approx(judged.mean().to_dict())
-
-
-class TestSessions:
-    """A plant whose recordings are copies of each other, declared to be of one session or not."""
-
-    @staticmethod
-    def plant(n_sessions: int, copies: int = 1, *, timed: bool = True, declared: bool = False) -> LabelledDataset:
-        """Return recordings of different faults, each of them so many times under other names."""
-        rng = np.random.default_rng(1)
-        train = Recording("normal", rng.normal(size=(300, 2)), SENSORS, np.arange(300.0) if timed else None)
-        test, labels, sessions = [], {}, {"normal": "s0"}
-        for number in range(n_sessions):
-            anomalous = np.zeros(N_ROWS, dtype=bool)
-            anomalous[60 : 80 + number] = True
-            values = rng.normal(size=(N_ROWS, 2))
-            values[anomalous] += rng.uniform(0.0, 3.0, size=2)
-            for copy in range(copies):
-                name = f"r{number}.{copy}"
-                time = 1e6 * number + 1e4 * copy + np.arange(1.0, N_ROWS + 1)
-                test.append(Recording(name, values, SENSORS, time if timed else None))
-                labels[name] = anomalous.copy()
-                sessions[name] = f"s{number}"
-        splits = {"overall": tuple(labels)}
-        dataset = Dataset("copies", (train,), tuple(test), splits, sessions=sessions if declared else {})
-        return LabelledDataset(dataset, Labels(labels, splits))
-
-    @staticmethod
-    def compared(data: LabelledDataset, folder: Path):
-        run_plan(make_plan([FIRST, Largest], dataset=data, floors=False), Store.create(folder))
-        return package.compare(folder, [FIRST, SECOND], dataset=data)
-
-    @pytest.mark.parametrize("options", [{}, {"timed": False}, {"declared": True}])
-    def test_copies_of_recordings_give_no_smaller_p_value(self, tmp_path, options):
-        once = self.compared(self.plant(8, **options), tmp_path / "once")
-        thrice = self.compared(self.plant(8, copies=3, **options), tmp_path / "thrice")
-        assert (len(once.recordings), len(thrice.recordings)) == (8, 24)
-        assert len(thrice.units) == 8
-        numbers = once.pairs.select_dtypes("number")
-        pd.testing.assert_frame_equal(thrice.pairs[list(numbers)], numbers)
-
 
 class TestFailures:
     def test_a_detector_with_a_failed_seed_is_a_row_that_says_so(self, made):
@@ -216,24 +170,3 @@ class TestWrongInputs:
         assert len(compare(made, FIRST, SECOND).pairs) == 1
         with pytest.raises(MissingExtraError, match=r"pip install 'tsadbench\[stats\]'"):
             compare(made, FIRST, SECOND, SEEDED)
-
-
-@pytest.mark.skab
-def test_skab_has_four_sessions_and_is_described(skab_directory, tmp_path, tsadbench, monkeypatch):
-    monkeypatch.setenv("TSADBENCH_DATA", str(skab_directory))
-    ran = tsadbench("run", "-d", "t2", "-d", "t2-q", "--no-floors", "--out", tmp_path / "runs")
-    assert ran.code == 0, ran.err
-    found = tsadbench("compare", tmp_path / "runs", "t2", "t2-q", "--format", "json")
-    assert found.code == 0, found.err
-    (pair,), _, sessions, recordings = (table["rows"] for table in json.loads(found.out)["tables"])
-    counts = collections.Counter(one["session"] for one in recordings)
-    assert counts == {"valve1": 16, "valve2": 4, "other/1-4": 4, "other/5-14": 10}
-    assert (pair["wilcoxon"], pair["p_holm"], pair["interval"]) == (None, None, None)
-    assert pair["sessions_needed"] >= 6
-    of_sessions = {one["session"]: one for one in sessions}
-    # A session's value is the table's, on the split that holds the same recordings.
-    board = json.loads(tsadbench("leaderboard", tmp_path / "runs", "--format", "json").out)["rows"]
-    rows = {(row["label"], row["split"]): row["metrics"]["auprc"]["mean"] for row in board}
-    for split in ("valve1", "valve2"):
-        for label in ("t2", "t2-q"):
-            assert of_sessions[split][label] == pytest.approx(rows[label, split])

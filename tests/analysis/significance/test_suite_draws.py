@@ -12,9 +12,6 @@ from scipy import stats
 from tsadbench.analysis.significance.ranking import (
     above_floors,
     critical_difference,
-    draw_datasets,
-    estimates,
-    interval_of,
     ranks_among,
     wins,
 )
@@ -66,51 +63,6 @@ def test_ranks_and_friedman_are_scipys(gains):
         chi_squared = n**2 * (k - 1) * np.square(means - (k + 1) / 2).sum() / spread
         finite = np.where(np.isinf(gains), -1.0, gains)
         assert chi_squared == pytest.approx(stats.friedmanchisquare(*finite).statistic)
-
-
-@given(whole)
-def test_a_dominated_row_moves_no_mean_rank_and_an_incomplete_one_no_rank_at_all(gains):
-    gains = np.where(np.isinf(gains), 0.0, gains)
-    columns = [column[:, None] for column in gains.T]
-    before = mean_ranks(columns, np.ones(6, dtype=bool))
-    dominated = [np.vstack([column, column.min(keepdims=True) - 1]) for column in columns]
-    assert mean_ranks(dominated, np.ones(7, dtype=bool)) == pytest.approx([*before, 7.0])
-    partial = [np.vstack([column, [[1.0]] if i else [[NAN]]]) for i, column in enumerate(columns)]
-    complete = np.array([True] * 6 + [False])
-    # Better than all six on what it has, and counted against nobody.
-    assert mean_ranks(partial, complete) == pytest.approx([*before, 1.0])
-
-
-def test_estimates_over_draws_are_those_of_a_loop():
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=(3, 3))
-    values[1, 0], values[2] = NAN, NAN  # the second row lacks the first data set, the third all
-    times = draw_datasets(3, 40, seed=2)
-    assert times.sum(axis=0).tolist() == [3] * 40
-    assert draw_datasets(3, 3000, seed=0).mean(axis=1) == pytest.approx(np.ones(3), abs=0.06)
-    means = np.full((2, 40), NAN)
-    for draw in range(40):
-        for row in range(2):
-            taken = np.repeat(values[row], times[:, draw].astype(int))
-            if not np.isnan(taken).all():
-                means[row, draw] = np.nanmean(taken)
-    of = estimates("x", values, times)
-    assert of["x"][:2] == pytest.approx([values[0].mean(), values[1, 1:].mean()])
-    assert of["x_low"][:2] == pytest.approx(np.nanquantile(means, 0.05, axis=1))
-    assert of["x_high"][:2] == pytest.approx(np.nanquantile(means, 0.95, axis=1))
-    assert np.isnan([of["x"][2], of["x_low"][2], of["x_high"][2]]).all()
-    assert np.isnan(interval_of("x", np.empty((2, 0)))["x_low"]).all()
-
-
-def test_intervals_hold_the_mean_as_often_as_they_say():
-    """Data sets drawn from a population: the 90 % interval of a mean rank of 30 of them holds its expectation."""
-    rng = np.random.default_rng(0)
-    held = 0
-    for repetition in range(200):
-        ranks = ranks_among(wins(rng.normal(size=(4, 30))), np.ones(4, dtype=bool))
-        of = estimates("x", ranks, draw_datasets(30, 200, seed=repetition))
-        held += bool(of["x_low"][0] <= 2.5 <= of["x_high"][0])
-    assert 0.83 <= held / 200 <= 0.95
 
 
 @pytest.mark.parametrize(("rows", "datasets", "quantile"), [(2, 12, 1.960), (4, 10, 2.569), (10, 8, 3.164)])
