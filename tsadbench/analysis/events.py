@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tsadbench.base.recording import Recording
 from tsadbench.results.trial_result import ScoredRecording
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray, mask_runs
 
@@ -85,13 +84,6 @@ def row_seconds(time: FloatArray | None) -> float | None:
     steps = np.diff(time)
     median = float(np.median(steps))
     return median if median > 0 and not (steps < 0).any() else None
-
-
-def elapsed(recording: Recording) -> FloatArray:
-    """Return the seconds since a recording's first row, [n_rows]; row numbers if it has no time."""
-    if recording.time is None:
-        return np.arange(recording.n_rows, dtype=np.float64)
-    return np.asarray(recording.time - recording.time[0], dtype=np.float64)
 
 
 def runs(mask: BoolArray) -> IntArray:

@@ -124,16 +124,6 @@ def shipped_note(dataset: str, version: int | None = None) -> str:
     return f"{dataset}: {summary(findings)} (docs/audits/{dataset}.md)." if findings else ""
 
 
-def write_shipped(audits: Mapping[str, tuple[int, Sequence[Finding]]], file: Path = SHIPPED) -> None:
-    """Write data sets' versions and findings into the file that ships; other data sets stay as they are."""
-    datasets = json.loads(file.read_bytes())["datasets"] if file.is_file() else {}
-    for name, (version, findings) in audits.items():
-        rows = [finding.as_row() for finding in findings]
-        datasets[name] = {"version": version, "summary": summary(findings), "findings": rows}
-    content = {"schema": 1, "datasets": dict(sorted(datasets.items()))}
-    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 @cache
 def _shipped() -> dict[str, Any]:
     datasets: dict[str, Any] = json.loads(SHIPPED.read_bytes())["datasets"]

@@ -20,7 +20,6 @@ from sklearn.metrics import roc_auc_score
 
 from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity, within
 from tsadbench.analysis.curves import average_precision
-from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.scores import worst_case
 from tsadbench.datasets.sessions import sessions_of
@@ -218,7 +217,8 @@ def _rankings(
         sessions = {name: name for name in truth}
     position = dict(zip(truth, position_scores(truth, sessions), strict=True))
     for part, of_part in zip(parts, one_liners, strict=True):
-        time = {recording.id: elapsed(recording) for recording in part.test}
+        rows = {one.id: np.arange(float(one.n_rows)) if one.time is None else one.time for one in part.test}
+        time = {name: since - since[0] for name, since in rows.items()}
         for name, by_id in {"position": position, "time": time, **of_part}.items():
             scores = np.concatenate([by_id[one.id] for one in part.test])
             auprc, auroc = average_precision(scores, part.anomalous), np.nan

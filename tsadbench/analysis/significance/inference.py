@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
@@ -47,7 +47,11 @@ def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float
         {"first": first, "second": second, **compare_pair(units[first], units[second], better=better, rope=rope)}
         for first, second in combinations(units.columns, 2)
     )
-    pairs["p_holm"] = holm(pairs["p"].tolist()) if len(units) >= LEAST_FOR_TESTS else math.nan
+    pairs["p_holm"] = pairs["p"]
+    if len(pairs) > 1 and len(units) >= LEAST_FOR_TESTS:
+        with extra("comparing more than two detectors", "stats"):
+            from statsmodels.stats.multitest import multipletests
+        pairs["p_holm"] = multipletests(pairs["p"], method="holm")[1]
     return pairs
 
 
@@ -90,15 +94,6 @@ def compare_pair(
         "smallest_p": wilcoxon(np.abs(differences))[0] if tested else math.nan,
         **{"n_different": int(np.count_nonzero(differences)), "wilcoxon": method},
     }
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected by Holm's method; a MissingExtraError if there are several without statsmodels."""
-    if len(p_values) < 2:
-        return list(p_values)
-    with extra("comparing more than two detectors", "stats"):
-        from statsmodels.stats.multitest import multipletests
-    return [float(p) for p in multipletests(p_values, method="holm")[1]]
 
 
 def wilcoxon(differences: FloatArray) -> tuple[float, str]:
