@@ -11,7 +11,7 @@ from scipy.integrate import trapezoid
 from sklearn.metrics import roc_auc_score
 
 from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
-from tsadbench.analysis.curves import curve_of, fits_of, mean_curve, score_groups
+from tsadbench.analysis.curves import curve_of, fits_of, mean_curve
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.results.trial_result import TrialResult
 
@@ -54,14 +54,6 @@ def test_a_curve_is_the_mean_of_the_entities_curves_and_its_area_the_mean_in_the
     everything = [rows_of(result, one) for one in MACHINES]
     pooled = roc_auc_score(*reversed([np.concatenate(part) for part in zip(*everything, strict=True)]))
     assert abs(pooled - table) > 1e-3
-
-
-def test_distributions_are_in_units_of_each_fits_threshold(result):
-    groups = score_groups(result, "overall")
-    assert (groups.relative, groups.threshold) == (True, 1.0)
-    thresholds = {entry.episode: entry.threshold.value for entry in result.record.thresholds}
-    expected = [rows_of(result, one)[0][rows_of(result, one)[1]] / thresholds[one] for one in WITH_EVENTS]
-    assert_allclose(groups.anomalous, np.concatenate(expected))
 
 
 class TestSignificance:

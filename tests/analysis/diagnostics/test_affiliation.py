@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tsadbench.analysis.diagnostics.measures import affiliation, zones_of
+from tsadbench.analysis.diagnostics.measures import zones_of
 
 unhurried = settings(deadline=None, max_examples=60)
 
@@ -84,9 +84,3 @@ def test_it_is_the_definition(case):
     for zone, (precision, recall) in zip(found, expected, strict=True):
         assert zone[0] == (None if precision is None else pytest.approx(precision, abs=0.03))
         assert zone[1] == pytest.approx(recall, abs=0.03)
-
-
-def test_means_over_events_leave_undefined_precision_out():
-    assert affiliation([(0.5, 0.25), (None, 0.0), (1.0, 0.5)]) == (0.75, 0.25, 0.375)
-    assert affiliation([]) == (None, None, None)
-    assert affiliation([(0.0, 0.0)]) == (0.0, 0.0, 0.0)

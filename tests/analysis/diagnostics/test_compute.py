@@ -8,7 +8,6 @@ import pytest
 from tests.helpers.flags import FLAGGED, make_dataset, rows
 from tsadbench.analysis.diagnostics import of_result, of_splits
 from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
-from tsadbench.errors import UsageError
 from tsadbench.leaderboard.columns import GROUPS
 from tsadbench.results.trial_result import TrialResult
 
@@ -80,9 +79,3 @@ def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
     assert found["affiliation_f1"] == pytest.approx(
         2 * found["affiliation_precision"] * found["affiliation_recall"] / both
     )
-
-
-@pytest.mark.parametrize(("split", "groups", "name"), [("overal", GROUPS, "overal"), ("overall", ["vsu"], "vsu")])
-def test_wrong_input_is_refused(result, split, groups, name):
-    with pytest.raises(UsageError, match=name):
-        of_result(result, split, groups)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.flags import ANOMALOUS, make_dataset
-from tsadbench import DataError, Leaderboard
+from tsadbench import Leaderboard
 from tsadbench.analysis.diagnostics import of_result, with_diagnostics
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import TrialResult
@@ -50,10 +50,3 @@ def test_metrics_and_order_stay_as_they_are_and_failures_have_none(board):
     pd.testing.assert_frame_equal(board.frame[shared], plain.frame[shared])
     of_failed = board.frame.loc[~board.frame["ok"], [name for name in board.frame if name.startswith("diagnostic_")]]
     assert of_failed.isna().all(axis=None)
-
-
-def test_other_data_are_refused(add, store, data):
-    board = Leaderboard.from_records([add(data)])
-    other = make_dataset(timeless=("a",))
-    with pytest.raises(DataError, match=other.dataset.content_hash[:12]):
-        with_diagnostics(board, store, lambda _: other, ["operational"])

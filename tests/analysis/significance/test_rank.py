@@ -144,19 +144,3 @@ def test_a_lower_metric_is_better_where_it_is(tmp_path):
     assert rows[TRUTH].value < rows[OPPOSITE].value
     assert (rows[TRUTH].rank, rows[OPPOSITE].rank) == (1, 2)
     assert np.isnan(rows[OPPOSITE].beats_floors)  # no floor takes part
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"metric": "aupr"}, "aupr"),
-        ({"splits": ["overal"]}, "overal"),
-        ({"dataset": "rankabel"}, "rankabel"),
-        ({"protocol": "published"}, "published"),
-        ({"detectors": ["max-zz"]}, "max-zz"),
-        ({"stability": True, "resamples": 0, "dataset": PLANT}, "resample"),
-    ],
-)
-def test_wrong_names(runs, options, name):
-    with pytest.raises(UsageError, match=name):
-        package.rank(runs, **options)
