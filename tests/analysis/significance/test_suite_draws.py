@@ -19,7 +19,6 @@ from tsadbench.analysis.significance.ranking import (
 NAN, WORST = np.nan, -np.inf
 # Three detectors on three data sets; the second failed on the last one.
 GAINS = [np.array([[0.9], [0.5], [0.7]]), np.array([[0.4], [0.4], [0.6]]), np.array([[0.2], [WORST], [0.1]])]
-ALL = np.array([True, True, True])
 whole = hnp.arrays(np.float64, (6, 4), elements=st.sampled_from([WORST, 0.1, 0.2, 0.3, 0.4, 0.5]))
 
 

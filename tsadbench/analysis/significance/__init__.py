@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.render import Form, Table, render
@@ -17,6 +17,7 @@ from tsadbench.leaderboard.render import Form, Table, render
 PRIMARY = "auprc"
 # Differences of at most this much are a tie: the region of practical equivalence.
 ROPE = 0.01
+_ENVIRONMENT = Environment(loader=FileSystemLoader(Path(__file__).parent), trim_blocks=True, undefined=StrictUndefined)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +67,5 @@ def interval(low: pd.Series, high: pd.Series, form: str) -> list[str]:
 
 def sentences(about: str, **values: Any) -> list[str]:
     """Return what ``sentences.jinja`` says about a result."""
-    template = Path(__file__).with_name("sentences.jinja").read_text(encoding="utf-8")
-    environment = Environment(trim_blocks=True, undefined=StrictUndefined)
-    return [*filter(None, environment.from_string(template).render(values, about=about).split("\n"))]
+    text = _ENVIRONMENT.get_template("sentences.jinja").render(values, about=about)
+    return [*filter(None, text.split("\n"))]
