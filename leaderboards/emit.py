@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tsadbench.execution.record import RECORDS, read_records
-from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.shipped import session_counts
+from tsadbench.leaderboard.board import Leaderboard, known_sessions
 
 HERE = Path(__file__).parent
 # The splits with a committed table (.gitignore): those that a person reads. () stands for all.
@@ -29,9 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser.parse_args(arguments).tables
     for file in sorted([*top.glob(f"*/*/{RECORDS}"), *top.glob(f"pyod/*/*/{RECORDS}")]):
         splits = SPLITS.get(file.relative_to(top).parts[0], ("overall",))
-        dataset = file.parts[-3]
-        sessions = {dataset: session_counts(top, dataset)}
-        board = Leaderboard.from_records(read_records(file), splits, checked_in=top, sessions=sessions)
+        board = Leaderboard.from_records(read_records(file), splits, checked_in=top, sessions=known_sessions(top))
         written = board.write_tables(file.parents[2])
         print(f"{file.parent.relative_to(top)}: {len(written)} files")
     return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench.analysis.significance import PRIMARY, ROPE
-from tsadbench.analysis.stored import Committed
+from tsadbench.analysis.stored import Committed, all_records
 from tsadbench.api.request import naming_arguments, one_or_several
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import CARD_ENDING, load_dataset, loader
@@ -17,7 +17,6 @@ from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.selection import all_records
 from tsadbench.registry import entries
 from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.files import LEADERBOARDS

@@ -20,7 +20,7 @@ from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorS
 from tsadbench.execution.runner import n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.shipped import stored_records
+from tsadbench.results.shipped import stored_records
 
 _DEFAULT_DATASET = "skab"
 
@@ -154,10 +154,7 @@ def run(
 
 def stored_beside(plans: Sequence[Plan], against: str | None) -> list[tuple[Record, ...]]:
     """Return the shipped records to show beside each plan's. A UsageError or a DataError as for `stored_records`."""
-    return [
-        () if against is None else stored_records(plan.data.dataset.name, plan.protocol_label, plan.data)
-        for plan in plans
-    ]
+    return [() if against is None else stored_records(plan.data, plan.protocol_label) for plan in plans]
 
 
 def ranked(

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from tsadbench.cli import complete
 from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
 from tsadbench.cli.output import ResultFormat, table_width
 
@@ -21,15 +20,6 @@ def compare(
     split: Annotated[str | None, typer.Option(help="Split whose recordings count (default: all).")] = None,
     dataset: StoredDatasetOption = None,
     protocol: StoredProtocolOption = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROTOCOL",
-            help="Detectors that RUNS does not have are rows of the leaderboard under this protocol that ships with "
-            "tsadbench; none of them is run.",
-            autocompletion=complete.protocols,
-        ),
-    ] = None,
     rope: Annotated[float, typer.Option(help="Region of practical equivalence: differences up to it are ties.")] = 0.01,
     independent: Annotated[
         bool, typer.Option("--independent", help="Take each recording for a session of its own.")
@@ -68,7 +58,6 @@ def compare(
         split=split,
         rope=rope,
         independent=independent,
-        against=against,
         data=data,
     )
     typer.echo(comparison.text(form, table_width()), nl=False)

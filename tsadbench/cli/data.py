@@ -204,8 +204,8 @@ def audit(
     """
     from rich.text import Text
 
+    from tsadbench.analysis.audit import MARKS
     from tsadbench.analysis.audit import audit as audit_data
-    from tsadbench.analysis.audit.audit import MARKS
     from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
     from tsadbench.analysis.stored import stored_trials
     from tsadbench.base.dataset import DataOptions
@@ -219,11 +219,10 @@ def audit(
     changes = label_changes(loaded, label_shift or None, label_margin or None)
     stored = None
     if runs is not None:
-        trials = stored_trials(runs, dataset=loaded, protocol=protocol)
-        shown = trials.split(split)
+        trials = stored_trials(runs, dataset=loaded, protocol=protocol).on(split)
         with progress_bar("Judging"):
-            about = f"trials on {loaded.dataset.name}, split {shown}, protocol {trials.first.rules}"
-            stored = label_noise(about, fits_of(trials, shown, loaded), changes)
+            about = f"trials on {loaded.dataset.name}, split {trials.split}, protocol {trials.first.rules}"
+            stored = label_noise(about, fits_of(trials, loaded), changes)
     result = audit_data(loaded, changes, stored)
     if form != "table":
         typer.echo(result.text(form), nl=False)

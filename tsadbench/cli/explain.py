@@ -39,8 +39,8 @@ def explain(
     """
     from tsadbench.analysis.explanation import explain as explain_result
     from tsadbench.analysis.explanation import narrative
+    from tsadbench.analysis.stored import select
     from tsadbench.api.loading import load_prior
-    from tsadbench.leaderboard.selection import select
 
     if figure is not None:
         from tsadbench.reporting.figures.style import check_ending
@@ -54,8 +54,8 @@ def explain(
         typer.echo(json.dumps(explained.to_json(), indent=1, allow_nan=False))
     else:
         typer.echo(printable(narrative(explained), lines=True), nl=False)
-    for line in selection.left_out:
-        typer.echo(f"left out: {line}", err=True)
+    for row, reason in selection.left_out.items():
+        typer.echo(f"left out: {row}: {reason}", err=True)
     if figure is not None:
         from tsadbench.cli.plot import write_figure
         from tsadbench.reporting import figures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,15 +19,13 @@ from tsadbench.cli.options import (
     format_option,
 )
 from tsadbench.cli.output import BoardFormat, wide_console
-from tsadbench.errors import TsadbenchError, UsageError
+from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.base.protocol import Episode
     from tsadbench.execution.record import Record
     from tsadbench.execution.store import Store
     from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.results.trial_result import TrialResult
 
 
 def leaderboard(
@@ -43,8 +41,7 @@ def leaderboard(
     write: Annotated[
         Path | None,
         typer.Option(
-            help="Write <data set>/<protocol>/<split>.csv and .md below this folder instead, with the records "
-            "and their metrics by recording."
+            help="Write <data set>/<protocol>/<split>.csv and .md below this folder instead, with the records."
         ),
     ] = None,
     smoothing: Annotated[
@@ -86,9 +83,6 @@ def leaderboard(
     if write is not None:
         for file in board.write(write):
             typer.echo(file, err=True)
-        for one, store in zip(boards, stores, strict=True):
-            for file in _write_unit_values(one, store, load, write):
-                typer.echo(file, err=True)
         return
     of_store = board.frame.loc[~board.frame["stored"] & ~board.frame["floor"], "detector"]
     own = {*detector} if detector else {*of_store} if board.frame["stored"].any() else set()
@@ -96,7 +90,7 @@ def leaderboard(
 
 
 def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Record, ...]:
-    from tsadbench.leaderboard.selection import all_records
+    from tsadbench.analysis.stored import all_records
     from tsadbench.results.judging import judge_outdated
 
     records, n_left = judge_outdated(all_records(store), store, load)
@@ -110,7 +104,7 @@ def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Recor
 
 
 def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -> tuple[Record, ...]:
-    from tsadbench.leaderboard.selection import all_records
+    from tsadbench.analysis.stored import all_records
     from tsadbench.results.judging import judge_smoothed
     from tsadbench.utils.grouping import grouped
 
@@ -131,47 +125,6 @@ def show(
         board.print(wide_console(), wide=wide, columns=columns, own=own)
     else:
         typer.echo(board.to(form, columns=columns, wide=wide or form == "markdown"), nl=False)
-
-
-def _write_unit_values(
-    board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset], folder: Path
-) -> list[Path]:
-    """Write the metrics of a leaderboard's trials by recording and session beside their records; return the files.
-
-    Those of other committed trials stay. Where data or scores are missing, a line on standard error says so.
-    """
-    from tsadbench.leaderboard.board import inside
-    from tsadbench.leaderboard.frame import records_of
-    from tsadbench.leaderboard.shipped import RECORDINGS, write_values
-    from tsadbench.results.trial_result import protocol_of
-    from tsadbench.utils.grouping import grouped
-
-    written = []
-    own = records_of(board.trials[~board.trials["stored"]])
-    for (dataset, protocol), of_table in grouped(own, lambda record: (record.dataset, record.protocol)).items():
-        records = [record for record in of_table if record.status == "ok"]
-        try:
-            data = load(dataset)
-            episodes = tuple(protocol_of(of_table[0]).episodes(data.dataset))
-            with progress_bar("Judging by recording"):
-                results = _results(records, store, data, episodes)
-                written.append(write_values(inside(folder, dataset, protocol, RECORDINGS), results, data))
-        except TsadbenchError as error:
-            typer.echo(f"note: no metrics by recording are written for {dataset}, {protocol}: {error}", err=True)
-    return written
-
-
-def _results(
-    records: Sequence[Record], store: Store, data: LabelledDataset, episodes: Sequence[Episode]
-) -> Iterator[TrialResult]:
-    from tsadbench.results.trial_result import readable_result
-    from tsadbench.utils.progress import progress
-
-    for done, record in enumerate(records):
-        progress(done, len(records), f"{record.dataset}: {record.label}")
-        result = readable_result(record, store, data, episodes)
-        if result is not None:
-            yield result
 
 
 def add_diagnostics(

@@ -19,7 +19,7 @@ from tsadbench.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from tsadbench.leaderboard.selection import Selection
+    from tsadbench.analysis.stored import Stored
     from tsadbench.results.trial_result import TrialResult
 
 Kind: TypeAlias = Literal["roc", "precision-recall", "recording", "threshold", "seeds", "speed", "graph"]
@@ -78,7 +78,7 @@ def plot(
 
     - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
     """
-    from tsadbench.leaderboard.selection import select
+    from tsadbench.analysis.stored import select
 
     if kind == "recording" and recording is None:
         raise UsageError("kind recording draws one recording: name it with --recording ID")
@@ -98,8 +98,8 @@ def plot(
         everything=kind in ("seeds", "speed", "graph"),
     )
     write_figure(out, lambda page: _draw(kind, selection, recording, metrics, page, named=bool(detector)))
-    for line in selection.left_out:
-        typer.echo(f"left out: {line}", err=True)
+    for row, reason in selection.left_out.items():
+        typer.echo(f"left out: {row}: {reason}", err=True)
 
 
 def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
@@ -113,7 +113,7 @@ def write_figure(file: Path, draw: Callable[[Figure], object]) -> None:
 
 def _draw(
     kind: str,
-    selection: Selection,
+    selection: Stored,
     recording: str | None,
     metrics: Sequence[str],
     page: Figure,
@@ -146,7 +146,7 @@ def _draw(
             figures.graph(sensor_graph(_with_graph(selection, named=named)), page)
 
 
-def _with_graph(selection: Selection, *, named: bool) -> TrialResult:
+def _with_graph(selection: Stored, *, named: bool) -> TrialResult:
     """Return a trial of the best detector that works on a sensor graph; of the best detector if none does.
 
     Code and files that a store names are used only if the user has named the detector.

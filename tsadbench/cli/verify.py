@@ -175,8 +175,8 @@ def _print_redone(
 
 def _print_table_check(store: Store, load: Callable[[str], LabelledDataset], file: Path) -> bool:
     """Print how a table differs from the store's trials; return whether it does not."""
+    from tsadbench.analysis.stored import all_records
     from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.leaderboard.selection import all_records
     from tsadbench.leaderboard.table_check import check_table
     from tsadbench.results.judging import judge_outdated
 
