@@ -12,8 +12,7 @@ from pathlib import Path
 from tsadbench.analysis.audit import MARKS, Audit, audit
 from tsadbench.analysis.audit.findings import SHIPPED, shipped_note, summary
 from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets.loading import load_dataset
-from tsadbench.datasets.suites import suite_named
+from tsadbench.datasets.loading import load_dataset, suite_named
 from tsadbench.leaderboard.formatting import fill_blocks, plain
 from tsadbench.reporting.figures.audit import draw_audit
 

@@ -12,7 +12,6 @@ from tsadbench.api.live import RunProgress, watched
 from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
-from tsadbench.datasets.sessions import sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
@@ -171,7 +170,7 @@ def ranked(
     sessions: dict[str, dict[str, int]] = {}
     against: dict[str, str] = {}
     for plan, beside in zip(plans, stored, strict=True):
-        session_of = sessions_of(plan.data.dataset)
+        session_of = plan.data.dataset.sessions
         splits_of = plan.data.dataset.splits.items()
         sessions[plan.data.dataset.name] = {name: len({session_of[one] for one in ids}) for name, ids in splits_of}
         against |= {plan.data.dataset.name: plan.protocol_label} if beside else {}

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tsadbench.cli import complete
-from tsadbench.datasets.loading import CARD_ENDING
-from tsadbench.datasets.suites import SUITES
+from tsadbench.datasets.loading import CARD_ENDING, SUITES
 from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.registry import Kind, Source, entries, package_of
 from tsadbench.utils.parameters import nearest

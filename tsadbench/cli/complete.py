@@ -9,8 +9,7 @@ from pathlib import Path
 
 import typer
 
-from tsadbench.datasets.loading import CARD_ENDING
-from tsadbench.datasets.suites import SUITES
+from tsadbench.datasets.loading import CARD_ENDING, SUITES
 from tsadbench.registry import Kind, entries, package_of
 from tsadbench.utils.files import LEADERBOARDS
 

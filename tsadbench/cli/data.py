@@ -242,9 +242,8 @@ def audit(
 
 def _sources_of(names: Iterable[str]) -> Iterator[Source]:
     """Yield the sources of data sets and of suites' data sets, each once; a UsageError if files are not published."""
-    from tsadbench.datasets.loading import CARD_ENDING
+    from tsadbench.datasets.loading import CARD_ENDING, SUITES
     from tsadbench.datasets.shipped import BY_REQUEST, HOW, Source, published
-    from tsadbench.datasets.suites import SUITES
     from tsadbench.registry import entries
 
     members = dict[str, None]()
@@ -298,18 +297,16 @@ def _load_here(name: str, directory: Path | None) -> LabelledDataset:
 
 def _contents(loaded: LabelledDataset) -> Iterator[str]:
     """Yield what a data set contains, line by line."""
-    from tsadbench.datasets.sessions import sessions_of
-
     data, labels = loaded.dataset, loaded.labels
     yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"
     yield f"training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows"
     yield f"test      {_test_rows(loaded)}"
     for split, members in data.splits.items():
         yield f"split     {split}: {len(members)} recordings"
-    sessions = sessions_of(data)
+    sessions = data.sessions
     names = list(dict.fromkeys(sessions[recording.id] for recording in data.test or data.train))
     role = "under test" if data.test else "to train on"
-    yield f"sessions  {len(names)} {role}, {'declared' if data.sessions else 'inferred'}: {_first(names)}"
+    yield f"sessions  {len(names)} {role}: {_first(names)}"
     entities = list(dict.fromkeys(data.entities.values()))
     if len(entities) > 1:
         yield f"entities  {len(entities)}, a model for each: {_first(entities)}"

@@ -99,7 +99,7 @@ def rank(
 
 def _check_outputs(suites: Sequence[str], write: Path | None, figure: Path | None) -> None:
     """Raise a UsageError before long work if its results could not be written."""
-    from tsadbench.datasets.suites import suite_named
+    from tsadbench.datasets.loading import suite_named
     from tsadbench.utils.files import require_writable
 
     if write is not None and not suites:

@@ -10,7 +10,7 @@ from tests.helpers.committed import commit, made
 from tsadbench import UsageError
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
-from tsadbench.datasets.suites import SUITES, Suite
+from tsadbench.datasets.loading import SUITES, Suite
 
 ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
 TWO = {"good": 0.6, "fair": 0.6, "poor": 0.4, "max-z": 0.5}

@@ -22,7 +22,6 @@ from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity, w
 from tsadbench.analysis.curves import average_precision
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.scores import worst_case
-from tsadbench.datasets.sessions import sessions_of
 from tsadbench.leaderboard.render import Table
 from tsadbench.registry import floors, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, describe
@@ -212,7 +211,7 @@ def _rankings(
     data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]
 ) -> Iterator[tuple[str, str, float, float]]:
     """Yield the AUROC and AUPRC of each predictor on each entity's test rows, NaN if these are of one class."""
-    truth, sessions = data.labels.rows, sessions_of(data.dataset)
+    truth, sessions = data.labels.rows, data.dataset.sessions
     if len({sessions[name] for name in truth}) < 2:
         sessions = {name: name for name in truth}
     position = dict(zip(truth, position_scores(truth, sessions), strict=True))

@@ -14,7 +14,6 @@ from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS, p_value
 from tsadbench.analysis.stored import Stored, metric_named, stored_trials
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
-from tsadbench.datasets.sessions import STEPS, sessions_of
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.formatting import number
@@ -61,7 +60,7 @@ def compare(
 ) -> Comparison:
     """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
-    The session, one stretch of operation, is the unit of inference (`tsadbench.datasets.sessions.sessions_of`): the
+    The session, one stretch of operation, is the unit of inference (`Dataset.sessions`): the
     protocol judges all rows of a session together, as it judges a split, and values are averaged over seeds.
 
     Parameters
@@ -79,7 +78,7 @@ def compare(
     rope
         Region of practical equivalence: differences of at most this much are ties.
     independent
-        Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
+        Take every recording for a session of its own, whatever the data set declares.
     data
         Folder with the data sets' files; None searches as the documentation says.
 
@@ -106,7 +105,7 @@ def compare(
     if split is not None and split not in data_set.splits:
         raise UsageError(f"data set {data_set.name!r} has no split {split!r}{nearest(split, data_set.splits)}")
     names = [one.id for one in data_set.test if split is None or one.id in data_set.splits[split]]
-    session_of = dict(zip(names, names, strict=True)) if independent else sessions_of(data_set)
+    session_of = dict(zip(names, names, strict=True)) if independent else data_set.sessions
     recordings = pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
     sessions = recordings.groupby("session", sort=False)["recording"].agg(tuple)
     groups = [*sessions, *((name,) for name in recordings["recording"])]
@@ -141,15 +140,12 @@ def compare(
     frames |= {"recordings": recordings, **({"friedman": pd.DataFrame([test])} if test else {})}
     n_rows, episodes = {recording.id: recording.n_rows for recording in data_set.test}, [*rules.episodes(data_set)]
     kept = recordings[recordings["left_out"] == ""]
-    together = kept.groupby("session", sort=False)["recording"].agg(" + ".join)
     about = sentences(
         "compare",
         **{"metric": tested, "rope": number(rope, 2), "n_sessions": len(units), "least_for_tests": LEAST_FOR_TESTS},
         **{"least_for_bca": inference.LEAST_FOR_BCA, "remarks": [*stored.remarks()], "primary": PRIMARY},
         left_out=recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join),
-        **{"independent": independent, "guessed": not data_set.sessions, "steps": STEPS},
-        joint="; ".join(of for of in together if " + " in of),
-        untimed=any(recording.time is None for recording in data_set.test),
+        alone=len(names) > 1 and len(sessions) == len(names),
         joined=any(place.start for episode in episodes for place in rules.places(episode, n_rows)),
         by_entity=len(episodes) > 1 and {episode.id for episode in episodes} == data_set.by_entity.keys(),
         one_fit=len(episodes) == 1 and len(n_rows) > 1,

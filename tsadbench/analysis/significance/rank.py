@@ -16,8 +16,7 @@ from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, r
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.analysis.stored import Stored, common_name, metric_named, read_stored
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.sessions import sessions_of
-from tsadbench.datasets.suites import Suite, suite_named
+from tsadbench.datasets.loading import Suite, suite_named
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL
@@ -179,7 +178,7 @@ def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int,
     if not n_resamples or not labels:
         return {split: Part(stored, split, by) for split in splits}
     data = stored.load()
-    session_of = sessions_of(data.dataset)
+    session_of = data.dataset.sessions
     n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     scored = {place.recording for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows)}
     parts, draws = dict[str, Part](), []

@@ -20,7 +20,7 @@ from tsadbench.analysis.significance import Result, interval, sentences
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
 from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
-from tsadbench.datasets.suites import SIMULATED, Suite
+from tsadbench.datasets.loading import SIMULATED, Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.render import Table
