@@ -96,11 +96,13 @@ def run_suite(root: Path, names: Collection[str] = ()) -> Suite:
 
 
 def require_nothing_learned(suite: Suite, attack: Attack) -> None:
-    """Assert that a hostile detector ended as it may, and that its trial holds nothing that it must not know."""
+    """Assert that a hostile detector ended as it may, cost what it cost, and knows nothing that it must not."""
     made = suite.of(attack)
     assert len(made) == attack.seeds
     for trial in made:
         assert trial.record.status in attack.ends, trial.record.reason
+        assert (trial.record.fit_seconds or 0.0) >= attack.takes_seconds
+        assert (trial.record.peak_memory_mib or 0.0) >= attack.takes_mib
         assert not learned(trial, suite.innocent), trial.log[-2000:]
         assert "LOOT" not in trial.log, trial.log[-2000:]
         assert suite.plant.canary not in trial.log
