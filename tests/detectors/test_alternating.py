@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.detectors.test_deep import noise
+from tests.helpers.planted import noise
 from tsadbench_detectors.deep.training import Training, TrainingPlan
 from tsadbench_detectors.deep.windows import Windows
 
@@ -93,26 +93,3 @@ def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rat
     np.testing.assert_allclose([loss for loss, _ in training.losses], [np.mean(one) for one in losses], rtol=1e-5)
     assert facts["steps"] == 3 * math.ceil(56 / 16)
     assert facts["loss"] == training.losses[-1][0]
-
-
-def test_the_watched_loss_alone_ends_training_and_chooses_the_network() -> None:
-    network = Pair()
-    weights: list[Tensor] = []
-
-    def watched(windows: Tensor) -> Tensor:
-        assert not network.training
-        if not weights or not torch.equal(weights[-1], network.first.weight):
-            weights.append(network.first.weight.clone())
-        return torch.tensor([3.0, 1.0, 2.0, 2.0, 2.0][len(weights) - 1])
-
-    training = Training(
-        "pair",
-        network,
-        watched,
-        network.losses,
-        network.optimisers(),
-        some_windows(),
-        plan(held_out=0.2, epochs=9, patience=2),
-    )
-    assert training.run()["epochs"] == 4
-    assert torch.equal(network.first.weight, weights[1])

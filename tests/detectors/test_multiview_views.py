@@ -161,15 +161,6 @@ def test_evidence_is_minus_the_logarithm_of_the_tail_probability(shape: float, s
     assert tails.shape[0] == pytest.approx(shape, abs=0.05)
 
 
-def test_the_share_is_that_of_the_values_above_the_initial_threshold() -> None:
-    n = 10_000
-    assert Tails.of(_column(_sample(0.2, n))).share[0] == 200 / (n + 1)
-    # 2 % of 400 values are 8: the threshold falls until it has 30 of them above it.
-    assert Tails.of(_column(_sample(0.2, 400))).share[0] == 32 / 401
-    # And no further than to the .90 quantile.
-    assert Tails.of(_column(_sample(0.2, 100))).share[0] == 10 / 101
-
-
 @pytest.mark.parametrize("least", [0.25])
 def test_a_lighter_tail_gets_the_least_shape_and_keeps_its_mean_excess(least: float) -> None:
     sample = _sample(0.0)

@@ -148,10 +148,3 @@ def test_warming_up_trains_forecasts_alone_and_then_places_the_centres() -> None
             assert (nearest > 0.99).all()
             _, mixed = net.shared_out(inputs, level)  # type: ignore[operator]
     assert [np.isinf(held_out) for _, held_out in warm.losses_] == [True, True, False]
-
-
-@pytest.fixture(scope="module")
-def trained() -> THOC:
-    shape: dict[str, int] = {"window": 16, "layers": 4, "hidden_size": 32}
-    detector = THOC(**shape, stride=4, batch_size=32, learning_rate=3e-3, warm_up=4, epochs=40, max_steps=350)
-    return detector.fit(series(4_000))

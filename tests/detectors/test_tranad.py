@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.detectors.test_deep import noise
+from tests.helpers.planted import in_range, noise
 from tsadbench import Recording
 from tsadbench.base import FloatArray
 from tsadbench_detectors.tranad import TranAD
@@ -23,11 +23,6 @@ TEST = noise(40, N_SENSORS, seed=1)
 
 def fitted(**parameters: object) -> TranAD:
     return TranAD(**{**TranAD.test_params(), **parameters}).fit(TRAINING)  # type: ignore[arg-type]
-
-
-def scaled(rows: FloatArray) -> FloatArray:
-    smallest, largest = TRAINING.min(axis=0), TRAINING.max(axis=0)
-    return np.asarray((rows - smallest) / (largest - smallest))
 
 
 class ByHand:
@@ -88,7 +83,7 @@ class ByHand:
 
 def errors(detector: TranAD, width: int, heads: int) -> tuple[FloatArray, ...]:
     """Return the squared errors of O1, O2 and O2' for the test rows that end a full window, [n, n_sensors] each."""
-    network, rows = ByHand(detector, width, heads), scaled(TEST)
+    network, rows = ByHand(detector, width, heads), in_range(TEST, TRAINING)
     windows = [rows[end - detector.window : end] for end in range(detector.window, len(rows) + 1)]
     by_window = [[(made - window[-1]) ** 2 for made in network.reconstructions(window)] for window in windows]
     return tuple(np.array(one) for one in zip(*by_window, strict=True))
@@ -114,7 +109,7 @@ def test_the_losses_are_the_papers(epoch: int, epsilon: float, least_weight: flo
     detector = fitted(epsilon=epsilon, least_weight=least_weight)
     detector.losses_ = (epoch - 1) * [(0.0, 0.0)]
     first, second, again = (float(error.mean()) for error in errors(detector, 16, 2))
-    rows = torch.from_numpy(scaled(TEST)).float()
+    rows = torch.from_numpy(in_range(TEST, TRAINING)).float()
     found = [loss.item() for loss in detector._losses(rows.unfold(0, 6, 1).transpose(1, 2))]
     one, other = weight * first + (1 - weight) * again, weight * second - (1 - weight) * again
     np.testing.assert_allclose(found, [one, other, one + other], rtol=1e-3)
