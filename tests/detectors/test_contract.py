@@ -12,9 +12,10 @@ import pytest
 import torch
 from sklearn.base import clone
 
+from tests.tuning.test_space import drawn
 from tsadbench import DataError, Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
-from tsadbench.base.search_space import Choice, Tune
+from tsadbench.base.search_space import Tune
 from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.registry import entries, load_detector, package_of
 from tsadbench.testing import normal
@@ -192,20 +193,12 @@ def test_its_docstring_its_search_space_and_its_ranges(name):
     assert all(one.holds(defaults[key]) for key, one in space.items())
     fixed = {"prior": PRIOR} if "prior" in defaults else {}
     for _ in range(20):
-        cls(**fixed, **{key: _drawn(one, draw) for key, one in space.items()}).check(SENSORS)
+        cls(**fixed, **{key: drawn(one, draw) for key, one in space.items()}).check(SENSORS)
 
     wrong = [key for key, one in space.items() if isinstance(one, Tune)]
     for key in [*wrong, *({"seed", "mean", "smoothing", "size"} & set(defaults))]:
         with pytest.raises(UsageError, match=key):
             cls(**{**cls.test_params(), key: -1}).check(SENSORS)
-
-
-def _drawn(space, draw):
-    if isinstance(space, Choice):
-        return draw.choice(space.values)
-    if space.integer:
-        return draw.choice((space.low, space.high, draw.randint(space.low, space.high)))
-    return space.rounded(draw.choice((space.low, space.high, draw.uniform(space.low, space.high))))
 
 
 # Rules between parameters, and between them and the sensors, of which there are four.

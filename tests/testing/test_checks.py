@@ -30,7 +30,7 @@ def make(tmp_path, monkeypatch):
     return construct
 
 
-def failures(detector, only=None) -> dict[str, str]:
+def failures(detector, only=()) -> dict[str, str]:
     found = check_detector(detector, only=only, on_fail=None)
     return {result.id: result.reason for result in found if result.status in ("fail", "warn")}
 
