@@ -15,6 +15,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.benchmarks.test_bench_networks import told
 from tests.helpers.noise import PRIOR, SENSORS, noise
 from tsadbench_detectors.dprgm import DPRGM, Network
 
