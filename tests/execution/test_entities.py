@@ -11,7 +11,6 @@ from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machine
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import DataError
 from tsadbench.execution.judging import judge_again
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
@@ -69,11 +68,3 @@ def test_other_entities_are_another_trial_and_one_entity_is_not(made):
     renamed = {one: f"the {entity}" for one, entity in declared.items()}
     assert len({name(declared), name(renamed), name({})}) == 3
     assert name({}) == name(dict.fromkeys(declared, "plant"))
-
-
-def test_an_entity_whose_scores_cannot_be_stored_is_refused_before_anything_runs(made):
-    dataset = made.data.dataset
-    for wrong in ("bad\nname", ""):
-        entities = {one: wrong if entity == "beta" else entity for one, entity in dataset.entities.items()}
-        with pytest.raises(DataError, match="name"):
-            plan_for(LabelledDataset(replace(dataset, entities=entities), made.data.labels), DISTANCE)
