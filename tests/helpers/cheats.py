@@ -72,16 +72,6 @@ class SmoothedRows(Honest):
         return smooth
 
 
-class Expanding(Honest):
-    """Adds a tenth of the mean of all scores so far: remembers all rows, and says so."""
-
-    traits = Traits(memory=None)
-
-    def _score(self, recording):
-        scores = super()._score(recording)
-        return scores + 0.1 * np.cumsum(scores) / np.arange(1, len(scores) + 1)
-
-
 class Contributes(Honest):
     """Says which sensor it was."""
 
@@ -123,7 +113,7 @@ class Adaptive(Honest):
         return scores
 
 
-HONEST = (Honest, Windowed, SmoothedRows, Causal, Expanding, Contributes, Seeded, Adaptive)
+HONEST = (Honest, Windowed, SmoothedRows, Causal, Contributes, Seeded, Adaptive)
 
 
 # Contract
@@ -231,14 +221,6 @@ class KnowsNames(Honest):
 
     def _score(self, recording):
         return super()._score(recording) + hashlib.sha256(recording.id.encode()).digest()[0]
-
-
-class KnowsTheHour(Honest):
-    """Knows at which hours of the day the faults happened."""
-
-    def _score(self, recording):
-        hour = 0.0 if recording.time is None else recording.time[0] // 3600 % 24
-        return super()._score(recording) * (1.0 + 0.1 * hour)
 
 
 class KnowsSensors(Honest):
@@ -735,7 +717,6 @@ CAUGHT_BY: dict[type[Detector], str] = {
     NoCopies: "copies",
     KnowsNames: "anonymous",
     ReadsTheClock: "anonymous",
-    KnowsTheHour: "anonymous",
     KnowsSensors: "sensor-names",
     HidesALibrary: "libraries",
     CountsLater: "replays",
@@ -784,26 +765,18 @@ CAUGHT_BY: dict[type[Detector], str] = {
     CountsRows: "no-trend",
 }
 
-# One fault that inevitably breaks two promises.
-ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
-    KnowsNames: {"same-in-box": "recordings have other names in the box"},
-    KnowsTheHour: {"same-in-box": "recordings begin at other times in the box"},
-    ReadsTheClock: {"same-in-box": "recordings begin at other times in the box"},
-    WritesIntoInput: {"same-in-box": "the memory of recordings cannot be made writable in the box"},
-    ScalesByItself: {"every-row": "the rows that it is scaled by have no scores"},
-    Delays: {"every-row": "the first rows answer for none"},
-    EarlyAlignment: {
-        "every-row": "the last rows answer for none",
-        "spike": "the score of an extreme row stands before it, out of its declared reach",
-        "alignment": "every row's score stands in another row",
-    },
-    LateAlignment: {
-        "position": "a row that is scored by an earlier one has no score where that one is left out",
-        "spike": "the score of an extreme row stands after it, out of its declared reach",
-        "alignment": "every row's score stands in another row",
-    },
-    UsesRandomModule: {"same-in-box": "the box's generator is in another state"},
-    SharesWithItsClass: {"same-in-box": "what the class holds here comes from another fit than in the box"},
-    NeedsMany: {"prefix": "the shortest part of a recording is shorter than its window"},
-    NeverLearned: {"units": "numbers that somebody typed in are in one unit only"},
+# One fault that inevitably breaks two promises: names, times and what a process holds are others in the box, a row that
+# answers for another one has no score or one in the wrong place, numbers that somebody typed in are in one unit.
+ALSO_CAUGHT_BY: dict[type[Detector], tuple[str, ...]] = {
+    KnowsNames: ("same-in-box",),
+    ReadsTheClock: ("same-in-box",),
+    WritesIntoInput: ("same-in-box",),
+    UsesRandomModule: ("same-in-box",),
+    SharesWithItsClass: ("same-in-box",),
+    ScalesByItself: ("every-row",),
+    Delays: ("every-row",),
+    EarlyAlignment: ("every-row", "spike", "alignment"),
+    LateAlignment: ("position", "spike", "alignment"),
+    NeedsMany: ("prefix",),
+    NeverLearned: ("units",),
 }
