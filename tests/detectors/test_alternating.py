@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.helpers.planted import noise
+from tsadbench import Recording
 from tsadbench_detectors.deep.training import Training, TrainingPlan
 from tsadbench_detectors.deep.windows import Windows
+from tsadbench_detectors.tranad import TranAD
+from tsadbench_detectors.usad import USAD
 
 N_SENSORS = 3
 
@@ -93,3 +97,30 @@ def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rat
     np.testing.assert_allclose([loss for loss, _ in training.losses], [np.mean(one) for one in losses], rtol=1e-5)
     assert facts["steps"] == 3 * math.ceil(56 / 16)
     assert facts["loss"] == training.losses[-1][0]
+
+
+@pytest.mark.parametrize(
+    ("cls", "parts"),
+    [
+        (USAD, [{"encoder", "first"}, {"encoder", "second"}]),
+        (TranAD, [{"first"}, {"second"}, {"query", "context", "to_window", "to_context"}]),
+    ],
+)
+def test_each_loss_trains_its_own_part(cls: type[USAD | TranAD], parts: list[set[str]]) -> None:
+    class Kept(cls):  # type: ignore[valid-type,misc]
+        """Keeps its network from the start."""
+
+        def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+            self.built_ = super()._build_network(recordings)
+            return self.built_
+
+    detector, reached = Kept(**{**cls.test_params(), "least_weight": 0.0, "epochs": 3}), list[set[str]]()
+
+    def look(*_: object) -> None:
+        weights = detector.built_.named_parameters()
+        reached.append({name.split(".")[0] for name, weight in weights if weight.grad is not None})
+
+    hook = register_optimizer_step_pre_hook(look)
+    detector.fit(noise(120, 3))
+    hook.remove()
+    assert reached == 3 * parts

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
@@ -53,6 +53,7 @@ def test_scores_by_hand(floor: type[Detector]) -> None:
     np.testing.assert_allclose(floor().fit(TRAIN).score(TEST), BY_HAND[floor])
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_max_z_l2_z_and_l1_z_are_the_norms_of_the_z_scores(rows: tuple[FloatArray, FloatArray]) -> None:
     train, test = rows
@@ -61,6 +62,7 @@ def test_max_z_l2_z_and_l1_z_are_the_norms_of_the_z_scores(rows: tuple[FloatArra
         np.testing.assert_allclose(floor().fit(train).score(test), np.linalg.norm(z, order, axis=1), atol=1e-9)
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_sensor_range_scores_training_rows_by_the_range_of_the_other_blocks(
     rows: tuple[FloatArray, FloatArray],
@@ -99,6 +101,7 @@ def test_random_follows_from_the_seed_and_the_first_row() -> None:
     assert not np.array_equal(Random(seed=3).fit(TRAIN).score(TEST[1:]), expected[:3])
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_nearest_neighbour_is_brute_force(rows: tuple[FloatArray, FloatArray]) -> None:
     train, test = rows
@@ -108,6 +111,7 @@ def test_nearest_neighbour_is_brute_force(rows: tuple[FloatArray, FloatArray]) -
     np.testing.assert_allclose(detector.score(test), cdist(z_test, z_train).min(axis=1), atol=1e-12)
 
 
+@settings(max_examples=40)
 @given(ROWS, st.integers(2, 30), st.sampled_from([0.0, 0.05, 0.1]))
 def test_nearest_neighbours_training_scores_leave_out_neighbours_in_time(
     rows: tuple[FloatArray, FloatArray], max_rows: int, exclude: float

@@ -123,34 +123,6 @@ def test_the_loss_by_hand() -> None:
     torch.testing.assert_close(detector._loss(windows), squares)
 
 
-def with_logits(logits: Tensor) -> tuple[GReLeN, Persistence]:
-    """A fitted detector whose graph learner gives these logits whatever it sees."""
-    detector, decoder = small().fit(waves(n_sensors=5)), Persistence()
-    network = detector.network_
-    network.decoder = decoder
-    network.learner.forward = lambda _: logits  # type: ignore[assignment,method-assign]
-    return detector, decoder
-
-
-def test_relations_are_drawn_in_training_alone() -> None:
-    windows, probabilities = windows_of(), types_of()
-    detector, decoder = with_logits(probabilities.log())
-    network = detector.network_
-
-    detector._loss(windows)
-    torch.testing.assert_close(decoder.relations, probabilities)
-    network.train()
-    draws = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        detector._loss(windows)
-        draws.append(decoder.relations)
-        torch.testing.assert_close(decoder.relations, (decoder.relations > 0.5).double())
-        torch.testing.assert_close(decoder.relations.sum(dim=1), torch.ones(4, 5, 5, dtype=torch.float64))
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
-
-
 def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Each statistic's contributions [n_rows, n_sensors] and scores [n_rows], a window at a time."""
     network = copy.deepcopy(detector.network_).double()

@@ -17,7 +17,7 @@ from tsadbench_detectors.multiview import MultiView
 from tsadbench_detectors.multiview.detector import without_beginning
 from tsadbench_detectors.multiview.panel import z_scores
 from tsadbench_detectors.multiview.tails import Tails
-from tsadbench_detectors.multiview.views import Forecast, Graph, Level, Movement, Range, Relation
+from tsadbench_detectors.multiview.views import Forecast, Graph, Movement, Range, Relation
 from tsadbench_detectors.standardise import Standardiser
 
 # Three series of three sensors: one is shorter than a window of forecasts.
@@ -102,10 +102,6 @@ def test_range_is_how_far_a_row_sticks_out_of_the_box() -> None:
     np.testing.assert_allclose(shares[5], [0, 144 / 169, 25 / 169])
     np.testing.assert_array_equal(view.statistics(pooled), 0.0)
     np.testing.assert_array_equal(view.shares(pooled), 1 / 3)
-
-
-def test_level_is_the_distance_from_the_mean_in_standard_deviations() -> None:
-    np.testing.assert_array_equal(Level.of(TRAIN).statistics(TEST), np.abs(TEST))
 
 
 @pytest.mark.parametrize("constant", [0.1, -7.3e6, 1e-9])

@@ -27,12 +27,6 @@ def _correlated(n_rows: int, seed: int = 0) -> FloatArray:
 TRAIN, TEST = _correlated(300), _correlated(80, seed=1) * 1.3
 
 
-def test_scores_by_hand() -> None:
-    # Standardised rows (-1,-1), (-1,1), (1,-1), (1,1): S = 4/3 I, so T-squared = 3/4 |z|^2.
-    detector = T2().fit(np.array([[-1.0, -10.0], [-1.0, 10.0], [1.0, -10.0], [1.0, 10.0]]) + 7)
-    np.testing.assert_allclose(detector.score(np.array([[7.0, 7.0], [9.0, 7.0], [10.0, 47.0]])), [0, 3, 18.75])
-
-
 def test_is_the_squared_mahalanobis_distance() -> None:
     # scikit-learn divides by n, T-squared by n - 1.
     expected = EmpiricalCovariance().fit(TRAIN).mahalanobis(TEST) * (len(TRAIN) - 1) / len(TRAIN)

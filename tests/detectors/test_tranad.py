@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
 from scipy.special import expit, softmax
-from torch import nn
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.helpers.planted import in_range, noise
-from tsadbench import Recording
 from tsadbench.base import FloatArray
 from tsadbench_detectors.tranad import TranAD
 
@@ -114,25 +109,3 @@ def test_the_losses_are_the_papers(epoch: int, epsilon: float, least_weight: flo
     one, other = weight * first + (1 - weight) * again, weight * second - (1 - weight) * again
     np.testing.assert_allclose(found, [one, other, one + other], rtol=1e-3)
     np.testing.assert_allclose(detector.held_out_loss(TEST), (first + again) / 2, rtol=1e-3)
-
-
-class Kept(TranAD):
-    """Keeps its network from the start."""
-
-    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        self.built_ = super()._build_network(recordings)
-        return self.built_
-
-
-def test_each_loss_trains_its_own_part() -> None:
-    detector = Kept(**{**TranAD.test_params(), "least_weight": 0.0, "epochs": 3})  # type: ignore[arg-type]
-    reached: list[set[str]] = []
-
-    def look(*_: object) -> None:
-        weights = detector.built_.named_parameters()
-        reached.append({name.split(".")[0] for name, weight in weights if weight.grad is not None})
-
-    hook = register_optimizer_step_pre_hook(look)
-    detector.fit(TRAINING)
-    hook.remove()
-    assert reached == 3 * [{"first"}, {"second"}, {"query", "context", "to_window", "to_context"}]

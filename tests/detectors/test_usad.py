@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tests.helpers.planted import in_range, noise, windows
-from tsadbench import Recording
 from tsadbench.base import FloatArray
 from tsadbench_detectors.usad import USAD
 
@@ -68,28 +64,6 @@ def test_contributions_are_both_errors_of_the_windows_last_row() -> None:
     first, _, again = ((made - given)[:, -3:] ** 2 for made in reconstructions(detector, given))
     found = detector.contributions(TEST)[detector.window - 1 :]
     np.testing.assert_allclose(found, 0.3 * first + 0.7 * again, rtol=1e-3, atol=1e-7)
-
-
-class Kept(USAD):
-    """Keeps its network from the start."""
-
-    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        self.built_ = super()._build_network(recordings)
-        return self.built_
-
-
-def test_no_gradient_of_one_loss_reaches_the_other_decoder() -> None:
-    detector = Kept(**{**USAD.test_params(), "least_weight": 0.0, "epochs": 3})  # type: ignore[arg-type]
-    reached: list[list[str]] = []
-
-    def look(*_: object) -> None:
-        weights = detector.built_.named_parameters()
-        reached.append(sorted({name.split(".")[0] for name, weight in weights if weight.grad is not None}))
-
-    hook = register_optimizer_step_pre_hook(look)
-    detector.fit(TRAINING)
-    hook.remove()
-    assert reached == 3 * [["encoder", "first"], ["encoder", "second"]]
 
 
 def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:

@@ -25,29 +25,16 @@ _BETWEEN_VICTIMS = 8
 
 @dataclass
 class Suite:
-    """What is left when the runs are over.
-
-    Parameters
-    ----------
-    plant
-        The plant that was attacked.
-    victims
-        The honest detectors, by reference.
-    alone, crowd, endless
-        The run of the honest detectors alone; that of all others between them; that of those that never come back, if
-        any was chosen.
-    processes, left, changed
-        Processes that lived on, what was left outside, and files that were changed.
-    """
+    """What is left when the runs are over."""
 
     plant: Plant
-    victims: tuple[str, ...]
-    alone: subprocess.CompletedProcess[str]
-    crowd: subprocess.CompletedProcess[str]
-    endless: subprocess.CompletedProcess[str] | None
-    processes: list[psutil.Process]
-    left: list[str]
-    changed: set[str]
+    victims: tuple[str, ...]  # the honest detectors, by reference
+    alone: subprocess.CompletedProcess[str]  # the run of the honest detectors
+    crowd: subprocess.CompletedProcess[str]  # that of all others between them
+    endless: subprocess.CompletedProcess[str] | None  # that of those that never come back, if any was chosen
+    processes: list[psutil.Process]  # that lived on
+    left: list[str]  # outside
+    changed: set[str]  # files
 
     @cached_property
     def undisturbed(self) -> dict[str, list[Trial]]:
