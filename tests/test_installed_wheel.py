@@ -66,7 +66,7 @@ class Idea(Detector):
         return "high"
 
 
-reveal_type(tsadbench.run("t2").rows[0].label)
+reveal_type(tsadbench.run("t2").to_markdown())
 tsadbench.run("t2", protokol="strict")
 Traits(look_ahead="nine")
 """
