@@ -100,9 +100,8 @@ def conditions_by_loops(made: Network, window: Tensor) -> Tensor:
     return found
 
 
-@pytest.mark.parametrize("blocks", [3])
-def test_the_density_is_that_of_affine_maps_of_a_normal_distribution(blocks: int) -> None:
-    made, given = network(blocks=blocks), windows()
+def test_the_density_is_that_of_affine_maps_of_a_normal_distribution() -> None:
+    made, given = network(blocks=3), windows()
     found = made(given)
     for number, window in enumerate(given):
         conditions = conditions_by_loops(made, window)

@@ -87,13 +87,12 @@ def test_chains_are_the_states_of_dilated_layers_at_the_last_row_and_skips_befor
             np.testing.assert_allclose(chains[layer][:, :, number].detach().numpy(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("temperature", [0.2])
-def test_the_hierarchy_by_loops(temperature: float) -> None:
-    net = network(temperature=temperature)
+def test_the_hierarchy_by_loops() -> None:
+    net = network(temperature=0.2)
     features = np.random.default_rng(1).normal(size=(3, 4, 6))
     distance, relevance = net.distance(list(torch.from_numpy(features)))
     for row in range(4):
-        expected, paths = description(list(features[:, row]), weights(net), temperature)
+        expected, paths = description(list(features[:, row]), weights(net), 0.2)
         np.testing.assert_allclose(distance[row].item(), expected, rtol=1e-10)
         np.testing.assert_allclose(relevance[row].detach().numpy(), paths, rtol=1e-10)
     np.testing.assert_allclose(relevance.sum(dim=1).detach().numpy(), 1.0, rtol=1e-12)

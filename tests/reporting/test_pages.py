@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.hostile import QUOTES, SCRIPT
-from tests.reporting.test_tables import Cells, column
+from tests.reporting.test_tables import column, html_tables
 from tsadbench.errors import UsageError
 from tsadbench.reporting.pages import first_page, headline, pages, read_tables
 from tsadbench.utils.files import LEADERBOARDS
@@ -41,10 +41,6 @@ def tables(tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(tables):
     return pages(tables)
-
-
-def html_tables(page: str) -> list[Cells]:
-    return [Cells(found) for found in re.findall(r"<table.*?</table>", page, re.S)]
 
 
 def test_there_is_a_page_for_each_data_set_and_each_detector(made):

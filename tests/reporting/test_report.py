@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 
 from tests.helpers.hostile import LONG, QUOTES, SCRIPT
-from tests.reporting.test_tables import Cells, column
+from tests.reporting.test_tables import column, html_tables
 from tsadbench.errors import DataError, UsageError
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.reporting.report import write_report
 from tsadbench.results.trial_result import TrialResult
-
-
-def html_tables(text: str) -> list[Cells]:
-    return [Cells(found) for found in re.findall(r"<table.*?</table>", text, re.S)]
 
 
 def test_the_tables_are_the_leaderboards(reported_store):
