@@ -50,7 +50,7 @@ def output(folder: Path, text: str, *arguments: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.slow(15)  # three interpreters
+@pytest.mark.long  # three interpreters
 def test_a_script_from_standard_input_keeps_trials_that_no_later_run_takes_for_done(tmp_path, tsadbench):
     store = tmp_path / "runs"
     assert output(tmp_path, CLASS + RUN, "-") == ["ok"]
@@ -69,7 +69,7 @@ def test_a_script_from_standard_input_keeps_trials_that_no_later_run_takes_for_d
     assert tsadbench("verify", store).code == 0
 
 
-@pytest.mark.parametrize("from_file", [False, True])
+@pytest.mark.parametrize("from_file", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_variable_that_changes_between_two_runs_is_another_trial_with_other_scores(tmp_path, from_file):
     """The class stays the session's own: a run that put copies of its methods into it would freeze their variables."""
     text = f"""{CLASS}

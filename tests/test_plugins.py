@@ -75,14 +75,6 @@ def test_a_class_in_a_file_runs_on_a_foreign_data_set_and_protocol(tiny, tsadben
     assert row["metrics"]["auroc"]["mean"] > 0.95
 
 
-def test_an_error_in_a_file_is_one_line(tiny, tsadbench, tmp_path):
-    (tmp_path / "idea.py").write_text("import no_such_package\n")
-    done = tsadbench("run", "-d", f"{tmp_path}/idea.py:Idea", "--dataset", "tiny", "--out", tmp_path / "runs")
-    assert (done.code, done.out) == (2, "")
-    assert "'no_such_package'" in done.err
-    assert len(done.err.splitlines()) == 1
-
-
 def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsadbench, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as where the console script is started

@@ -69,16 +69,6 @@ def test_the_content_hash_changes_with_any_value_id_or_role():
     assert dataset().content_hash == dataset(name="other").content_hash
 
 
-def test_labels_are_booleans_and_become_read_only():
-    with pytest.raises(DataError, match="'f'"):
-        Labels({"f": np.zeros(3)}, {})
-    labels = Labels({"f": np.zeros(3, dtype=bool)}, {"overall": ("f",)})
-    with pytest.raises(ValueError, match="read-only"):
-        labels.rows["f"][0] = True
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        labels.rows = {}
-
-
 TRUTH = np.array([False, True, True, False, True])
 SPREAD = np.zeros(50, dtype=bool)
 SPREAD[::10] = TRUTH
@@ -125,13 +115,6 @@ def test_the_callers_own_array_stays_writable_and_apart():
 def test_other_labels_are_refused(rows):
     with pytest.raises(DataError, match="'f'"):
         Labels({"f": rows}, {"overall": ("f",)})
-
-
-def test_the_labels_hash_changes_with_a_label():
-    assert (
-        Labels({"f": np.array([True, False])}, {}).content_hash
-        != Labels({"f": np.array([False, True])}, {}).content_hash
-    )
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tsadbench.base.replay import Replay
 from tsadbench.execution.replays import weakest
-
-RATIOS = st.none() | st.floats(1e-9, 1e9)
-REPLAYS = st.builds(
-    Replay,
-    copy=st.sampled_from(["restored", "forked", "same process"]),
-    rows=st.integers(0, 10_000),
-    correlation=st.none() | st.floats(-1, 1),
-    median_ratio=RATIOS,
-    tail_ratio=RATIOS,
-)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +42,3 @@ def test_the_weakest_of_several():
 def test_of_none_there_is_no_weakest():
     assert weakest([]) is None
     assert weakest([None, None]) is None
-
-
-@given(st.lists(REPLAYS, min_size=1, max_size=5))
-def test_a_mark_of_one_is_a_mark_of_all(replays):
-    found = weakest(replays)
-    assert {*found.marks} == {mark for replay in replays for mark in replay.marks}

@@ -44,14 +44,3 @@ def test_equal_numbers_are_equal_rows_of_two_recordings(tables, untimed, timed):
             if number >= 0:
                 assert number_of.setdefault(key, number) == number
     assert len(set(number_of.values())) == len(number_of)
-
-
-def test_rows_of_one_recording_alone_are_not_shared():
-    (numbers,) = shared_rows([recording("a", [(0, 1, 1), (0, 1, 1)])], untimed="distinct")
-    assert numbers.tolist() == [-1, -1]
-    assert shared_rows([], untimed="by value") == []
-
-
-def test_minus_zero_equals_zero():
-    first, second = recording("a", [(0.0, -0.0, 1)]), recording("b", [(-0.0, 0.0, 1)])
-    assert [numbers.tolist() for numbers in shared_rows([first, second], untimed="distinct")] == [[0], [0]]

@@ -13,16 +13,6 @@ from tsadbench.utils.arrays import FloatArray
 VALUES = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6))
 
 
-@given(VALUES, st.integers(1, 50), st.integers(0, 5))
-def test_the_mean_is_that_of_the_last_rows_that_exist(values: FloatArray, rows: int, missing: int) -> None:
-    padded = np.concatenate([np.full(missing, np.nan), values])
-    expected = [
-        np.nan if row < missing else np.mean(padded[max(missing, row - rows + 1) : row + 1])
-        for row in range(len(padded))
-    ]
-    np.testing.assert_allclose(trailing_mean(padded, rows), expected, rtol=1e-12, atol=1e-9)
-
-
 def test_an_extreme_value_leaves_no_trace_in_the_mean_once_it_is_gone() -> None:
     values = np.array([1e300, 0.1, 0.2, 0.3])
     assert trailing_mean(values, 2)[3] == (0.3 + 0.2) / 2

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tsadbench import ContractError, Detector, NotFittedError
+from tsadbench import ContractError, Detector
 from tsadbench.base import share_note
 
 ROWS = np.zeros((5, 2))
@@ -27,14 +27,6 @@ class States(Detector):
 
     def _training_facts(self):
         return self.facts
-
-
-class StatesNothing(States):
-    _training_facts = Detector._training_facts
-
-
-def test_a_detector_that_says_nothing_states_nothing():
-    assert StatesNothing().fit(ROWS).training_facts() == {}
 
 
 def test_facts_come_out_as_pythons_own_numbers():
@@ -61,11 +53,6 @@ def test_facts_come_out_as_pythons_own_numbers():
 def test_what_may_not_be_stated(facts, name):
     with pytest.raises(ContractError, match=name):
         States(facts=facts).fit(ROWS).training_facts()
-
-
-def test_before_the_fit_there_are_none():
-    with pytest.raises(NotFittedError):
-        States(facts={}).training_facts()
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.detectors.test_deep import noise
+from tests.helpers.planted import noise
+from tsadbench import Recording
 from tsadbench_detectors.deep.training import Training, TrainingPlan
 from tsadbench_detectors.deep.windows import Windows
+from tsadbench_detectors.tranad import TranAD
+from tsadbench_detectors.usad import USAD
 
 N_SENSORS = 3
 
@@ -95,24 +99,28 @@ def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rat
     assert facts["loss"] == training.losses[-1][0]
 
 
-def test_the_watched_loss_alone_ends_training_and_chooses_the_network() -> None:
-    network = Pair()
-    weights: list[Tensor] = []
+@pytest.mark.parametrize(
+    ("cls", "parts"),
+    [
+        (USAD, [{"encoder", "first"}, {"encoder", "second"}]),
+        (TranAD, [{"first"}, {"second"}, {"query", "context", "to_window", "to_context"}]),
+    ],
+)
+def test_each_loss_trains_its_own_part(cls: type[USAD | TranAD], parts: list[set[str]]) -> None:
+    class Kept(cls):  # type: ignore[valid-type,misc]
+        """Keeps its network from the start."""
 
-    def watched(windows: Tensor) -> Tensor:
-        assert not network.training
-        if not weights or not torch.equal(weights[-1], network.first.weight):
-            weights.append(network.first.weight.clone())
-        return torch.tensor([3.0, 1.0, 2.0, 2.0, 2.0][len(weights) - 1])
+        def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
+            self.built_ = super()._build_network(recordings)
+            return self.built_
 
-    training = Training(
-        "pair",
-        network,
-        watched,
-        network.losses,
-        network.optimisers(),
-        some_windows(),
-        plan(held_out=0.2, epochs=9, patience=2),
-    )
-    assert training.run()["epochs"] == 4
-    assert torch.equal(network.first.weight, weights[1])
+    detector, reached = Kept(**{**cls.test_params(), "least_weight": 0.0, "epochs": 3}), list[set[str]]()
+
+    def look(*_: object) -> None:
+        weights = detector.built_.named_parameters()
+        reached.append({name.split(".")[0] for name, weight in weights if weight.grad is not None})
+
+    hook = register_optimizer_step_pre_hook(look)
+    detector.fit(noise(120, 3))
+    hook.remove()
+    assert reached == 3 * parts

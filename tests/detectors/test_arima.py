@@ -7,7 +7,6 @@ import pytest
 from scipy.signal import lfilter
 from statsmodels.tsa.statespace.sarimax import SARIMAX
 
-from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.arima import ARIMA
 from tsadbench_detectors.arima_model import Model, likeliest, n_differences, regressed
@@ -102,20 +101,8 @@ def test_differences_until_the_series_is_stationary() -> None:
     assert n_differences(spikes) == 1  # the KPSS statistic of its differences is not defined
 
 
-def test_smooths_the_score_by_a_trailing_median() -> None:
-    scores = ARIMA().fit(TRAIN).score(TEST)
-    assert ARIMA(smoothing=5).fit(TRAIN).score(TEST)[40] == np.median(scores[36:41])
-
-
 def test_the_held_out_loss_is_the_mean_squared_forecast_error() -> None:
     detector = ARIMA(p=0, d=1, q=0).fit(TRAIN)
     errors = np.diff(TEST, axis=0) / np.concatenate(TRAIN).std(axis=0)
     assert detector.held_out_loss(TEST, 10) == pytest.approx((errors[9:] ** 2).mean())
     assert ARIMA().fit(TRAIN).held_out_loss(TEST, 10) < detector.held_out_loss(TEST, 10)
-
-
-def test_needs_rows_to_estimate_from() -> None:
-    with pytest.raises(DataError, match="ARIMA"):
-        ARIMA().fit([TEST[:7], TEST[:3]])
-    with pytest.raises(DataError, match="ARIMA"):
-        ARIMA().fit(np.ones((40, 2)))

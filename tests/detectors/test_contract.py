@@ -12,9 +12,10 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from tsadbench import Prior, Recording, UsageError
+from tests.tuning.test_space import drawn
+from tsadbench import DataError, Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
-from tsadbench.base.search_space import Choice, Tune
+from tsadbench.base.search_space import Tune
 from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.registry import entries, load_detector, package_of
 from tsadbench.testing import normal
@@ -44,6 +45,12 @@ NETWORKS = [
 ]
 TRAIN = (normal(120, 1, "one"), normal(80, 2, "two"))
 TEST, OTHER = normal(70, 3, "test"), normal(50, 4, "other")
+# A score is the sum of its contributions, but for these; None: of neither rule.
+MADE_OF = {
+    **dict.fromkeys(("arima", "gdn", "lstm-ndt", "max-z", "sensor-range"), lambda terms: terms.max(axis=1)),
+    **dict.fromkeys(("l2-z", "mset", "nearest-neighbour", "ridge"), lambda terms: np.sqrt(terms.sum(axis=1))),
+    **dict.fromkeys(("dprgm", "untrained", "grelen", "ocsvm", "svdd")),
+}
 # Not published, or not yet.
 NO_YEAR = {"dprgm", "multiview", "multiview-graph"}
 
@@ -119,6 +126,9 @@ class TestEveryDetector:
             found = detector.contributions(TEST)
             assert found.shape == TEST.values.shape
             assert np.isfinite(found).all()
+            made_of = MADE_OF.get(name, lambda terms: terms.sum(axis=1))
+            if made_of is not None and not changes:
+                close(made_of(found), detector.score(TEST))
         rested = cheap(name, changes).fit([still(one) for one in TRAIN])  # a sensor that had never moved, and does
         for recording in (still(TEST), TEST):
             assert np.isfinite(rested.score(recording)).all()
@@ -183,20 +193,12 @@ def test_its_docstring_its_search_space_and_its_ranges(name):
     assert all(one.holds(defaults[key]) for key, one in space.items())
     fixed = {"prior": PRIOR} if "prior" in defaults else {}
     for _ in range(20):
-        cls(**fixed, **{key: _drawn(one, draw) for key, one in space.items()}).check(SENSORS)
+        cls(**fixed, **{key: drawn(one, draw) for key, one in space.items()}).check(SENSORS)
 
     wrong = [key for key, one in space.items() if isinstance(one, Tune)]
     for key in [*wrong, *({"seed", "mean", "smoothing", "size"} & set(defaults))]:
         with pytest.raises(UsageError, match=key):
             cls(**{**cls.test_params(), key: -1}).check(SENSORS)
-
-
-def _drawn(space, draw):
-    if isinstance(space, Choice):
-        return draw.choice(space.values)
-    if space.integer:
-        return draw.choice((space.low, space.high, draw.randint(space.low, space.high)))
-    return space.rounded(draw.choice((space.low, space.high, draw.uniform(space.low, space.high))))
 
 
 # Rules between parameters, and between them and the sensors, of which there are four.
@@ -227,6 +229,15 @@ WRONG = [
 def test_a_rule_between_parameters_names_one(name, parameters, named):
     with pytest.raises(UsageError, match=named):
         load_detector(name)(**parameters).check(SENSORS)
+
+
+@pytest.mark.parametrize("name", ["arima", "cva", "dynamic-pca", "multiview", "pca", "ridge", "t2", "t2-q"])
+def test_rows_of_which_nothing_can_be_learned_are_refused(name):
+    cls = load_detector(name)
+    few, constant = normal(3, 1), Recording("still", np.ones((200, 4)), SENSORS)
+    for train in (few,) if name == "ridge" else (few, constant) if name in ("arima", "cva") else (constant,):
+        with pytest.raises(DataError, match=cls.__name__):
+            cls().fit(train)
 
 
 @pytest.mark.parametrize("name", ["dvgcrn", "ganf", "gcad"])

@@ -11,7 +11,6 @@ from scipy.stats import norm
 from sklearn.covariance import LedoitWolf, ledoit_wolf
 
 from tests.helpers.planted import series
-from tsadbench.errors import DataError
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.cva import CVA
 from tsadbench_detectors.window_covariance import shrunk_covariance
@@ -76,26 +75,3 @@ def test_the_covariance_of_overlapping_windows_is_scikit_learns(length, n_sensor
     expected, _ = ledoit_wolf(windows)
     np.testing.assert_allclose(mean, windows.mean(axis=0), atol=1e-10)
     np.testing.assert_allclose(covariance, expected, atol=1e-9 * np.abs(expected).max())
-
-
-def test_smooths_both_statistics_before_it_takes_the_larger() -> None:
-    _, _, test = _by_eigenvalues(5, 5, 12)
-    detector = CVA(past=5, future=5, states=12, smoothing=5).fit(TRAIN)
-    shares = test / detector.limits_
-    np.testing.assert_allclose(detector.score(TEST)[[0, 40]], [shares[0].max(), np.median(shares[36:41], axis=0).max()])
-
-
-@pytest.mark.parametrize("parameters", [{}, {"past": 3, "future": 3, "states": 24}, {"past": 4, "states": 1}])
-def test_contributions_sum_to_the_score(parameters) -> None:
-    detector = CVA(**parameters).fit(TRAIN)
-    assert detector.contributions(TEST).shape == TEST.shape
-    np.testing.assert_allclose(detector.contributions(TEST).sum(axis=1), detector.score(TEST))
-
-
-def test_needs_stretches_of_past_and_future_that_differ() -> None:
-    with pytest.raises(DataError, match="CVA"):
-        CVA().fit([TEST[:30], TEST[:29]])
-    with pytest.raises(DataError, match="CVA"):
-        CVA().fit([TEST[:30], TEST[:30]])
-    with pytest.raises(DataError, match="CVA"):
-        CVA().fit(np.ones((40, 2)))

@@ -7,15 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.helpers.planted import in_deviations, padded, waves, windows
 from tsadbench.base import FloatArray
 from tsadbench_detectors.deep_svdd import DeepSVDD, Network, centre_of, soft_boundary_loss
 
 WINDOW = 4
-
-
-def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
-    phase = np.arange(n_rows)[:, None] / 7.0 + np.arange(n_sensors)
-    return 5.0 + np.sin(phase) + 0.1 * np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
 
 
 def small(cls: type[DeepSVDD] = DeepSVDD, **parameters: object) -> DeepSVDD:
@@ -23,20 +19,9 @@ def small(cls: type[DeepSVDD] = DeepSVDD, **parameters: object) -> DeepSVDD:
     return cls(**{**given, "min_steps": 1, "batch_size": 16, **parameters})  # type: ignore[arg-type]
 
 
-def windows_of(training: FloatArray, fresh: FloatArray) -> Tensor:
-    """Return all full windows in standard deviations of the training rows, [n_windows, window, n_sensors]."""
-    z = torch.from_numpy((fresh - training.mean(axis=0)) / training.std(axis=0)).float()
-    return z.unfold(0, WINDOW, 1).transpose(1, 2)
-
-
-def network_of(detector: DeepSVDD) -> Network:
-    assert isinstance(detector.network_, Network)
-    return detector.network_
-
-
-def represented(network: Network, windows: Tensor) -> FloatArray:
+def represented(network: Network, given: Tensor) -> FloatArray:
     """Return the representations by numpy: three products, leaky ReLUs between them."""
-    outputs = np.asarray(windows.flatten(1).double())
+    outputs = np.asarray(given.flatten(1).double())
     weights = [np.asarray(weight.detach().double()) for weight in network.encoder.parameters()]
     for number, weight in enumerate(weights):
         outputs = outputs @ weight.T
@@ -61,13 +46,13 @@ class Frozen(DeepSVDD):
 def test_the_centre_is_the_mean_of_the_first_phases_representations_of_the_training_windows(
     pretraining_epochs: int,
 ) -> None:
-    detector = small(Frozen, pretraining_epochs=pretraining_epochs, held_out=0.0).fit(rows())
-    mean = represented(network_of(detector), windows_of(rows(), rows())).mean(axis=0)
+    detector = small(Frozen, pretraining_epochs=pretraining_epochs, held_out=0.0).fit(waves())
+    mean = represented(detector.network_, windows(in_deviations(waves(), waves()), WINDOW)).mean(axis=0)
     pushed = np.where(np.abs(mean) < 0.1, np.where(mean < 0.0, -0.1, 0.1), mean)
-    np.testing.assert_allclose(network_of(detector).centre.numpy(), pushed, atol=1e-5)
+    np.testing.assert_allclose(detector.network_.centre.numpy(), pushed, atol=1e-5)
     torch.manual_seed(0)
     initial = Network(WINDOW * 3, 6, 5)
-    same = torch.equal(next(initial.encoder.parameters()), next(network_of(detector).encoder.parameters()))
+    same = torch.equal(next(initial.encoder.parameters()), next(detector.network_.encoder.parameters()))
     assert same == (pretraining_epochs == 0)
 
 
@@ -80,45 +65,43 @@ def test_the_soft_boundarys_loss_by_hand() -> None:
 
 @pytest.mark.parametrize("objective", ["one-class", "soft-boundary"])
 def test_the_loss_is_the_objective_and_in_training_the_weight_decay(objective: str) -> None:
-    detector = small(objective=objective, weight_decay=0.3, nu=0.25).fit(rows())
-    network, windows = network_of(detector), torch.randn(30, 4, 3)
-    distances = ((represented(network, windows) - network.centre.double().numpy()) ** 2).sum(axis=1)
+    detector = small(objective=objective, weight_decay=0.3, nu=0.25).fit(waves())
+    network, drawn = detector.network_, torch.randn(30, 4, 3)
+    distances = ((represented(network, drawn) - network.centre.double().numpy()) ** 2).sum(axis=1)
     expected = distances.mean()
     if objective == "soft-boundary":
         squared = detector.radius_**2
         assert squared > 0.0
         expected = squared + np.maximum(distances - squared, 0.0).mean() / 0.25
     weights = sum(float(weight.detach().double().square().sum()) for weight in network.encoder.parameters())
-    assert detector._loss(windows).item() == pytest.approx(expected, rel=1e-5)
+    assert detector._loss(drawn).item() == pytest.approx(expected, rel=1e-5)
     network.train()
-    assert detector._loss(windows).item() == pytest.approx(expected + 0.15 * weights, rel=1e-5)
+    assert detector._loss(drawn).item() == pytest.approx(expected + 0.15 * weights, rel=1e-5)
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.3])
 def test_the_radius_leaves_its_share_of_all_training_windows_outside(nu: float) -> None:
-    detector = small(objective="soft-boundary", nu=nu, held_out=0.0).fit(rows())
-    scores = detector.score(rows())[WINDOW - 1 :]
+    detector = small(objective="soft-boundary", nu=nu, held_out=0.0).fit(waves())
+    scores = detector.score(waves())[WINDOW - 1 :]
     assert np.mean(scores > detector.radius_**2) == pytest.approx(nu, abs=1.0 / len(scores))
     assert detector.radius_**2 == pytest.approx(np.quantile(scores, 1.0 - nu), rel=1e-4)
 
 
 def test_a_score_is_the_squared_distance_of_the_window_that_ends_with_its_row() -> None:
-    detector = small().fit(rows())
-    fresh = rows(40, seed=1)
-    padded = np.concatenate([np.repeat(fresh[:1], WINDOW - 1, axis=0), fresh])
-    network = network_of(detector)
-    found = represented(network, windows_of(rows(), padded)) - network.centre.double().numpy()
+    detector = small().fit(waves())
+    fresh, network = waves(40, seed=1), detector.network_
+    given = windows(padded(in_deviations(fresh, waves()), WINDOW - 1), WINDOW)
+    found = represented(network, given) - network.centre.double().numpy()
     np.testing.assert_allclose(detector.score(fresh), (found**2).sum(axis=1), rtol=1e-4)
 
 
 def test_contributions_are_input_times_gradient_and_sum_to_the_score() -> None:
-    detector = small().fit(rows())
-    fresh = rows(40, seed=1)
-    network, windows = network_of(detector), windows_of(rows(), fresh).clone().requires_grad_()
-    apart = network.encoder(windows.flatten(1)) - network.centre
-    (gradient,) = torch.autograd.grad(0.5 * apart.square().sum(), windows)
+    detector = small().fit(waves())
+    fresh, network = waves(40, seed=1), detector.network_
+    given = windows(in_deviations(fresh, waves()), WINDOW).requires_grad_()
+    apart = network.encoder(given.flatten(1)) - network.centre
+    (gradient,) = torch.autograd.grad(0.5 * apart.square().sum(), given)
     constant = (apart * network.centre).sum(dim=1, keepdim=True) / 3
-    expected = ((gradient * windows).sum(dim=1) - constant).detach().numpy()
+    expected = ((gradient * given).sum(dim=1) - constant).detach().numpy()
     found = detector.contributions(fresh)
     np.testing.assert_allclose(found[WINDOW - 1 :], expected, rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(found.sum(axis=1), detector.score(fresh), rtol=1e-3, atol=1e-4)

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from tests.helpers.fake_device import FakeCuda, MixedDevicesError, fake_cuda
-from tests.helpers.plans import make_plan, run_trial
 from tsadbench import UsageError
-from tsadbench.base import FloatArray, LabelledDataset
+from tsadbench.base import FloatArray
 from tsadbench.base.serialization import from_parts, to_parts
 from tsadbench.registry import entries, load_detector
 from tsadbench_detectors.deep.device import find_device
@@ -64,19 +63,6 @@ def test_auto_takes_the_gpu_whose_tensors_do_not_mix_with_the_processors() -> No
             torch.ones(3, device="cuda") + torch.ones(3)
         facts = load_detector("vanilla-ae")(device="auto", max_steps=1).fit(TRAINING).training_facts()
     assert facts["on_gpu"] is True
-
-
-def test_a_plan_for_other_machines_does_not_need_this_ones_devices(
-    small_data: LabelledDataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(UsageError, match="'cuda'"):
-        make_plan(["vanilla-ae[device=cuda]"], dataset=small_data, floors=False)
-    plan = make_plan(["vanilla-ae[device=cuda]"], dataset=small_data, floors=False, cluster="tcp://10.0.0.1:8786")
-    # A worker without a GPU, here this machine: the trial fails, and says why.
-    record = run_trial(plan.trials[0], plan).record
-    assert record.status == "error"
-    assert "device" in str(record.reason)
 
 
 def test_a_model_from_a_gpu_is_read_without_one(monkeypatch: pytest.MonkeyPatch) -> None:

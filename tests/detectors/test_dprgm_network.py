@@ -52,13 +52,6 @@ def sage(layer: GraphLayer, nodes: Tensor) -> Tensor:
     )
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_which_layers_see_edge_weights(backbone: Backbone) -> None:
-    nodes = nodes_of()
-    weighted, support = made(backbone)(nodes), made(backbone, (ADJACENCY > 0).double())(nodes)
-    assert torch.equal(weighted, support) is (backbone in ("gat", "transformer"))
-
-
 def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
     """Weighted edges, without loops; the last sensor stands alone."""
     draws = np.random.default_rng(n_sensors)
@@ -121,11 +114,3 @@ def test_a_forecast_written_out() -> None:
         features = sage(layer, features).clamp(min=0)
     expected = torch.stack([network.head(features[0, sensor]) for sensor in range(5)], dim=1)
     torch.testing.assert_close(network(past)[0], expected)
-
-
-def test_parameters_by_number() -> None:
-    network = Network(torch.ones(8, 8), backbone="sage", horizon=10, hidden_size=32, layers=2, embedding_size=8)
-    gru = 3 * 32 * (1 + 32) + 2 * 3 * 32
-    graph = (40 * 32 * 2 + 32) + (32 * 32 * 2 + 32)
-    expected = gru + (96 * 32 + 32) + 8 * 8 + graph + (32 * 10 + 10)
-    assert sum(np.prod(parameter.shape) for parameter in network.parameters()) == expected

@@ -6,34 +6,27 @@ import numpy as np
 import pytest
 import torch
 
-from tests.detectors.test_deep import noise, padded
+from tests.helpers.planted import in_deviations, noise, padded, windows
 from tsadbench.base import FloatArray
 from tsadbench_detectors.gcad import GCAD
 
 TRAINING = noise(120, 3)
 
 
-def small(**parameters: object) -> GCAD:
-    cheap = {"window": 5, "hidden_size": 6, "epochs": 2, "min_steps": 1}
-    return GCAD(**{**cheap, **parameters})  # type: ignore[arg-type]
-
-
 def fitted(**parameters: object) -> GCAD:
-    made = small(**parameters).fit(TRAINING)
-    assert isinstance(made, GCAD)
-    return made
+    cheap = {"window": 5, "hidden_size": 6, "epochs": 2, "min_steps": 1}
+    return GCAD(**{**cheap, **parameters}).fit(TRAINING)  # type: ignore[arg-type]
 
 
 def scaled_windows(rows: FloatArray) -> torch.Tensor:
     """Return the windows [n, 6, n_sensors] of five rows and the one that is forecast, scaled as single precision."""
-    scaled = ((rows - TRAINING.mean(axis=0)) / TRAINING.std(axis=0)).astype(np.float32)
-    return torch.from_numpy(np.stack([scaled[i : i + 6] for i in range(len(rows) - 5)])).double()
+    return windows(in_deviations(rows, TRAINING), 6).double()
 
 
-def graphs_by_autograd(detector: GCAD, windows: torch.Tensor) -> FloatArray:
+def graphs_by_autograd(detector: GCAD, given: torch.Tensor) -> FloatArray:
     """Return G of each window: the mean over lags of the size of each squared error's gradient by each input."""
     found = []
-    for window in windows:
+    for window in given:
         past = window[None, :5].clone().requires_grad_()
         losses = (detector.network_(past)[0, 0] - window[5]).square()
         gradients = [torch.autograd.grad(loss, past, retain_graph=True)[0][0] for loss in losses]
@@ -41,9 +34,9 @@ def graphs_by_autograd(detector: GCAD, windows: torch.Tensor) -> FloatArray:
     return np.array(found)
 
 
-def sparse_graphs(detector: GCAD, windows: torch.Tensor, threshold: float) -> FloatArray:
+def sparse_graphs(detector: GCAD, given: torch.Tensor, threshold: float) -> FloatArray:
     """Return D of each window, entry by entry."""
-    found = graphs_by_autograd(detector, windows)
+    found = graphs_by_autograd(detector, given)
     sparse = np.zeros_like(found)
     for window, cause, effect in np.ndindex(found.shape):
         edge = found[window, cause, effect]
@@ -56,19 +49,19 @@ def sparse_graphs(detector: GCAD, windows: torch.Tensor, threshold: float) -> Fl
 @pytest.mark.parametrize("normalised", [True, False])
 def test_the_graph_is_that_of_the_losses_gradients(normalised: bool) -> None:
     detector = fitted(normalised=normalised)
-    windows = scaled_windows(noise(20, 3, seed=1))
+    given = scaled_windows(noise(20, 3, seed=1))
     with torch.no_grad():
-        found = detector._granger(windows).numpy()
-    np.testing.assert_allclose(found, graphs_by_autograd(detector, windows), rtol=1e-8, atol=1e-12)
+        found = detector._granger(given).numpy()
+    np.testing.assert_allclose(found, graphs_by_autograd(detector, given), rtol=1e-8, atol=1e-12)
 
 
 def test_threshold_and_normal_graph_are_those_of_the_training_windows() -> None:
     detector = fitted(sample=1.0, sparsity=0.3)
-    windows = scaled_windows(TRAINING)
-    assert len(windows) == 115
-    edges = sparse_graphs(detector, windows, 0.0)[:, ~np.eye(3, dtype=bool)]
+    given = scaled_windows(TRAINING)
+    assert len(given) == 115
+    edges = sparse_graphs(detector, given, 0.0)[:, ~np.eye(3, dtype=bool)]
     assert detector.threshold_ == pytest.approx(np.quantile(edges[edges > 0], 0.3), rel=1e-6)
-    expected = sparse_graphs(detector, windows, detector.threshold_).mean(axis=0)
+    expected = sparse_graphs(detector, given, detector.threshold_).mean(axis=0)
     np.testing.assert_allclose(detector.normal_graph_, expected, rtol=1e-6)
 
 
@@ -93,14 +86,7 @@ def test_the_score_by_hand(beta: float) -> None:
 
 def test_the_held_out_loss_is_that_of_single_precision() -> None:
     detector, fresh = fitted(), noise(60, 3, seed=1)
-    windows = scaled_windows(fresh)
+    given = scaled_windows(fresh)
     with torch.inference_mode():
-        expected = (detector.network_(windows[:, :5])[:, 0] - windows[:, 5]).square().mean().item()
+        expected = (detector.network_(given[:, :5])[:, 0] - given[:, 5]).square().mean().item()
     assert detector.held_out_loss(fresh) == pytest.approx(expected, rel=1e-6)
-
-
-def lagged(n_rows: int, seed: int) -> FloatArray:
-    """Return rows of white noise: the third sensor follows the first one row later, the fourth the second."""
-    rng = np.random.default_rng(seed)
-    leading, own = rng.normal(size=(n_rows + 1, 2)), rng.normal(size=(n_rows, 2))
-    return np.concatenate([leading[1:], [0.9, -0.9] * leading[:-1] + 0.2 * own], axis=1)

@@ -6,16 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tests.detectors.test_deep import padded
-from tsadbench import Detector, Recording
-from tsadbench.utils.arrays import FloatArray
+from tests.helpers.planted import in_range, padded, waves, windows
+from tsadbench import Recording
 from tsadbench_detectors.gdn import GDN, Network
-
-
-def rows(n_rows: int = 300, n_sensors: int = 4, seed: int = 0) -> FloatArray:
-    generator = np.random.default_rng(seed)
-    phase = np.arange(n_rows)[:, None] / 9.0 + np.arange(n_sensors)
-    return 3.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
 
 
 def network(n_sensors: int = 5, top_k: int = 3) -> Network:
@@ -26,7 +19,10 @@ def network(n_sensors: int = 5, top_k: int = 3) -> Network:
     return made.eval()
 
 
-def small(**parameters: object) -> Detector:
+TRAINING = waves(300, 4)
+
+
+def small(**parameters: object) -> GDN:
     return GDN(**{"window": 6, "embedding_size": 8, "epochs": 2, "min_steps": 1, **parameters})  # type: ignore[arg-type]
 
 
@@ -66,15 +62,10 @@ def _forecast_by_loops(made: Network, window: Tensor) -> Tensor:
 
 
 def test_the_score_by_hand() -> None:
-    detector = small(smoothing=3).fit(rows())
-    assert isinstance(detector, GDN)
-    fresh = rows(40, seed=1)
-    low, span = rows().min(axis=0), np.ptp(rows(), axis=0)
-    scaled = torch.from_numpy(padded((fresh - low) / span, 6)).float()
+    detector, fresh = small(smoothing=3).fit(TRAINING), waves(40, 4, seed=1)
+    given = windows(padded(in_range(fresh, TRAINING), 6), 7)
     with torch.inference_mode():
-        errors = np.array(
-            [(detector.network_(scaled[None, row - 6 : row])[0, 0] - scaled[row]).abs().numpy() for row in range(6, 46)]
-        )
+        errors = (detector.network_(given[:, :6])[:, 0] - given[:, 6]).abs().numpy()
     epsilon = 0.01 * np.median(detector.error_iqr_)
     deviations = (errors - detector.error_median_) / (detector.error_iqr_ + epsilon)
     smooth = np.array([deviations[max(0, row - 2) : row + 1].mean(axis=0) for row in range(len(deviations))])
@@ -83,44 +74,27 @@ def test_the_score_by_hand() -> None:
 
 
 def test_median_and_spread_are_those_of_the_held_out_rows() -> None:
-    detector = small(held_out=0.3, batch_size=64).fit(rows())
-    assert isinstance(detector, GDN)
+    detector = small(held_out=0.3, batch_size=64).fit(TRAINING)
     # 294 windows, the last 88 of them held out: they forecast the last 88 rows.
-    low, span = rows().min(axis=0), np.ptp(rows(), axis=0)
-    scaled = torch.from_numpy((rows() - low) / span).float()
+    given = windows(in_range(TRAINING, TRAINING), 7)[-88:]
     with torch.inference_mode():
-        past = torch.stack([scaled[row - 6 : row] for row in range(300 - 88, 300)])
-        errors = (detector.network_(past)[:, 0] - scaled[300 - 88 :]).abs().numpy()
+        errors = (detector.network_(given[:, :6])[:, 0] - given[:, 6]).abs().numpy()
     np.testing.assert_allclose(detector.error_median_, np.median(errors, axis=0), rtol=1e-3)
     first, third = np.quantile(errors, [0.25, 0.75], axis=0)
     np.testing.assert_allclose(detector.error_iqr_, third - first, rtol=1e-3)
 
 
-def test_the_quirk_is_marked_leaky_and_changes_scoring_alone() -> None:
-    detector = small().fit(rows())
+def test_the_quirk_is_marked_leaky_and_its_score_by_hand() -> None:
+    detector, fresh = small(smoothing=3).fit(TRAINING), waves(40, 4, seed=1)
     assert detector.declared_traits().leaky == ""
     detector.set_params(quirks=True)
     assert "rows that it scores" in detector.declared_traits().leaky
-    fresh = rows(60, seed=1)
     found = detector.score(fresh)
-    np.testing.assert_array_equal(found, small(quirks=True).fit(rows()).score(fresh))
-    np.testing.assert_array_equal(found[:9], 0.0)
-    assert (found[9:] != 0.0).all()
-    np.testing.assert_array_equal(detector.score(rows(5)), 0.0)
-
-
-def test_the_quirks_score_by_hand() -> None:
-    detector, fresh = small(quirks=True, smoothing=3).fit(rows()), rows(40, seed=1)
-    assert isinstance(detector, GDN)
+    np.testing.assert_array_equal(found, small(quirks=True, smoothing=3).fit(TRAINING).score(fresh))
     errors = np.sqrt(detector._errors(Recording("fresh", fresh, detector.sensors_)))[6:]
     first, median, third = np.quantile(errors, [0.25, 0.5, 0.75], axis=0)
     deviations = (errors - median) / (third - first + 0.01)
     smooth = np.array([deviations[max(0, row - 2) : row + 1].mean(axis=0) for row in range(len(deviations))])
-    np.testing.assert_allclose(detector.score(fresh)[8:], smooth.max(axis=1)[2:], rtol=1e-10)
-    np.testing.assert_array_equal(detector.score(fresh)[6:8], 0.0)
-
-
-def test_the_attention_starts_with_the_windows_alone() -> None:
-    made = Network(4, window=6, embedding_size=4, top_k=3, dropout=0.2)
-    assert not made.of_target_identity.any()
-    assert not made.of_source_identity.any()
+    np.testing.assert_allclose(found[8:], smooth.max(axis=1)[2:], rtol=1e-10)
+    np.testing.assert_array_equal(found[:8], 0.0)
+    np.testing.assert_array_equal(detector.score(waves(5, 4)), 0.0)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import cast, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.detectors.test_deep import padded
+from tests.helpers.planted import in_range, padded, waves
 from tsadbench.utils.arrays import FloatArray
-from tsadbench_detectors.grelen import Decoder, GReLeN, Network, Statistic, divergence, random_walks
+from tsadbench_detectors.grelen import Decoder, GReLeN, Statistic, divergence, random_walks
 
 STATISTICS = get_args(Statistic)
 WINDOW = 6
-
-
-def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
-    generator = np.random.default_rng(seed)
-    phase = np.arange(n_rows)[:, None] / 9.0 + np.arange(n_sensors)
-    return 3.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
 
 
 def small(**parameters: object) -> GReLeN:
@@ -31,7 +25,7 @@ def small(**parameters: object) -> GReLeN:
 
 @pytest.fixture(scope="module")
 def fitted() -> GReLeN:
-    return small().fit([rows(), rows(80, seed=1)])
+    return small().fit([waves(), waves(80, seed=1)])
 
 
 def windows_of(n_windows: int = 4, n_sensors: int = 5) -> Tensor:
@@ -120,51 +114,22 @@ class Persistence(nn.Module):
 
 
 def test_the_loss_by_hand() -> None:
-    detector = small().fit(rows(n_sensors=5))
-    network = cast("Network", detector.network_)
-    network.decoder = cast("Decoder", Persistence())
+    detector = small().fit(waves(n_sensors=5))
+    network = detector.network_
+    network.decoder = Persistence()
     windows = windows_of()
     steps = windows[:, 1:] - windows[:, :-1]
     squares = 0.5 * (steps**2).sum(dim=1).mean() + divergence(network.learner(windows).softmax(dim=1)).mean()
     torch.testing.assert_close(detector._loss(windows), squares)
 
 
-def with_logits(logits: Tensor) -> tuple[GReLeN, Persistence]:
-    """A fitted detector whose graph learner gives these logits whatever it sees."""
-    detector, decoder = small().fit(rows(n_sensors=5)), Persistence()
-    network = cast("Network", detector.network_)
-    network.decoder = cast("Decoder", decoder)
-    network.learner.forward = lambda _: logits  # type: ignore[assignment,method-assign]
-    return detector, decoder
-
-
-def test_relations_are_drawn_in_training_alone() -> None:
-    windows, probabilities = windows_of(), types_of()
-    detector, decoder = with_logits(probabilities.log())
-    network = detector.network_
-
-    detector._loss(windows)
-    torch.testing.assert_close(decoder.relations, probabilities)
-    network.train()
-    draws = []
-    for seed in (0, 0, 1):
-        torch.manual_seed(seed)
-        detector._loss(windows)
-        draws.append(decoder.relations)
-        torch.testing.assert_close(decoder.relations, (decoder.relations > 0.5).double())
-        torch.testing.assert_close(decoder.relations.sum(dim=1), torch.ones(4, 5, 5, dtype=torch.float64))
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
-
-
 def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Each statistic's contributions [n_rows, n_sensors] and scores [n_rows], a window at a time."""
-    network = copy.deepcopy(cast("Network", detector.network_)).double()
+    network = copy.deepcopy(detector.network_).double()
     pooled = np.concatenate(training)
 
     def by_row(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        scaled = (padded(values, WINDOW - 1) - pooled.min(axis=0)) / np.ptp(pooled, axis=0)
-        scaled = torch.from_numpy(scaled).float().double()
+        scaled = torch.from_numpy(in_range(padded(values, WINDOW - 1), pooled)).float().double()
         shares, errors = np.empty(values.shape), np.empty(values.shape)
         for last in range(len(values)):
             window = scaled[last : last + WINDOW]
@@ -196,10 +161,10 @@ def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> d
 
 
 def test_the_scores_by_hand(fitted: GReLeN) -> None:
-    test = rows(40, seed=2)
-    expected = by_hand(fitted, [rows(), rows(80, seed=1)], test)
+    test = waves(40, seed=2)
+    expected = by_hand(fitted, [waves(), waves(80, seed=1)], test)
     assert expected.keys() == set(STATISTICS)
     for statistic, (contributions, scores) in expected.items():
-        detector = small(statistic=statistic).fit([rows(), rows(80, seed=1)])
+        detector = small(statistic=statistic).fit([waves(), waves(80, seed=1)])
         np.testing.assert_allclose(detector.contributions(test), contributions, rtol=1e-4, atol=1e-9)
         np.testing.assert_allclose(detector.score(test), scores, rtol=1e-4, atol=1e-9)

@@ -66,12 +66,3 @@ def test_training_rows_that_it_does_not_remember_are_scored_too(blocks: int) -> 
     if blocks == 0:
         np.testing.assert_array_equal(scores[1::5], detector.score(TRAIN[1::5]))
         assert not np.allclose(scores[::5], detector.score(TRAIN[::5]))
-
-
-def test_contributions_name_the_sensor_and_sum_to_the_score() -> None:
-    detector = LOF().fit(TRAIN)
-    rows = np.vstack([TEST, TRAIN.mean(axis=0) + np.array([0.0, 900.0, 0.0])])
-    contributions = detector.contributions(rows)
-    np.testing.assert_allclose(contributions.sum(axis=1), detector.score(rows))
-    assert contributions[-1].argmax() == 1
-    assert contributions[-1, 1] > 0.9 * contributions[-1].sum()

@@ -8,39 +8,28 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
+from tests.helpers.planted import in_deviations, padded, waves, windows
 from tsadbench.base import FloatArray
 from tsadbench_detectors.lstm_ndt import LSTMNDT, dynamic_threshold
-
-
-def rows(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
-    phase = np.arange(n_rows)[:, None] / 7.0 + np.arange(n_sensors)
-    return 5.0 + np.sin(phase) + 0.1 * np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
 
 
 def small(**parameters: object) -> LSTMNDT:
     return LSTMNDT(**{"window": 4, "hidden_size": 5, "span": 3, "epochs": 1, "min_steps": 1, **parameters})  # type: ignore[arg-type]
 
 
-def absolute_errors(detector: LSTMNDT, training: FloatArray, fresh: FloatArray) -> FloatArray:
-    """Return each row's absolute errors in standard deviations, forecast one window at a time."""
-    z = torch.from_numpy((fresh - training.mean(axis=0)) / training.std(axis=0)).float()
-    z = torch.cat([z[:1].expand(detector.window, -1), z])
-    with torch.inference_mode():
-        forecasts = [detector.network_(z[None, i : i + detector.window])[0, 0] for i in range(len(fresh))]
-    return np.asarray((torch.stack(forecasts) - z[detector.window :]).abs().double())
-
-
 def test_the_score_is_the_largest_smoothed_error_beside_that_of_the_training_rows() -> None:
-    training, fresh = rows(), rows(40, seed=1)
+    training, fresh = waves(), waves(40, seed=1)
     detector = small().fit(training)
 
-    def smoothed(errors: FloatArray) -> FloatArray:
+    def smoothed(rows: FloatArray) -> FloatArray:
+        given = windows(in_deviations(rows, training), 5)
+        with torch.inference_mode():
+            errors = (detector.network_(given[:, :4])[:, 0] - given[:, 4]).abs().double().numpy()
         return pd.DataFrame(errors).ewm(span=3, adjust=False).mean().to_numpy()
 
-    usual = smoothed(absolute_errors(detector, training, training)[detector.window :])
-    ratios = smoothed(absolute_errors(detector, training, fresh)) / (usual.mean(axis=0) + usual.std(axis=0))
+    usual = smoothed(training)
+    ratios = smoothed(padded(fresh, 4)) / (usual.mean(axis=0) + usual.std(axis=0))
     np.testing.assert_allclose(detector.contributions(fresh), ratios, rtol=5e-3, atol=2e-3)
     np.testing.assert_array_equal(detector.score(fresh), detector.contributions(fresh).max(axis=1))
     np.testing.assert_allclose(detector.scale_, usual.mean(axis=0) + usual.std(axis=0), rtol=5e-3)
@@ -84,14 +73,9 @@ def test_the_dynamic_threshold_by_hand() -> None:
     assert dynamic_threshold([np.full(9, 2.0)]) == 2.0
 
 
-def n_weights(network: nn.Module) -> int:
-    return sum(weight.numel() for weight in network.parameters())
-
-
 def test_a_network_for_each_sensor_has_its_own_weights_and_sees_all_sensors() -> None:
     # A layer of width h with k inputs: 4 h (k + h) weights and 8 h biases; the head h + 1.
     of_one = 4 * 5 * (3 + 5) + 8 * 5 + 4 * 5 * (5 + 5) + 8 * 5
-    shared, separate = small().fit(rows()), small(separate_networks=True).fit(rows())
-    assert n_weights(shared.network_) == of_one + 3 * 6
-    assert n_weights(separate.network_) == 3 * (of_one + 6)
-    assert separate.contributions(rows(10)).shape == (10, 3)
+    shared, separate = small().fit(waves()), small(separate_networks=True).fit(waves())
+    counts = [sum(weight.numel() for weight in one.network_.parameters()) for one in (shared, separate)]
+    assert counts == [of_one + 3 * 6, 3 * (of_one + 6)]

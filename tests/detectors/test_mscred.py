@@ -7,16 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.detectors.test_deep import padded
+from tests.helpers.planted import in_deviations, padded, waves
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mscred import MSCRED, ConvLSTM, Level, network
-
-
-def rows(n_rows: int = 80, n_sensors: int = 3, seed: int = 0) -> FloatArray:
-    """Return sensors that swing together, with noise."""
-    generator = np.random.default_rng(seed)
-    phase = np.arange(n_rows)[:, None] / 7.0 + np.arange(n_sensors)
-    return 5.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
 
 
 def small(**parameters: object) -> MSCRED:
@@ -25,7 +18,7 @@ def small(**parameters: object) -> MSCRED:
 
 @pytest.fixture(scope="module")
 def fitted() -> MSCRED:
-    return small().fit(rows())
+    return small().fit(waves(80))
 
 
 def reconstructed(of: nn.Module, windows: Tensor) -> Tensor:
@@ -57,9 +50,9 @@ def test_signature_matrices_by_hand() -> None:
 
 
 def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
-    training, test = rows(), rows(30, seed=1)
+    training, test = waves(80), waves(30, seed=1)
     # Scales of 2, 3 and 4 rows, three images two rows apart: the first complete window ends with row 7.
-    scaled = padded((test - training.mean(axis=0)) / training.std(axis=0), 7)
+    scaled = padded(in_deviations(test, training), 7)
     expected = np.empty(30)
     by_sensor = np.empty((30, 3))
     for row in range(30):
@@ -77,7 +70,7 @@ def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
 
 
 def test_the_loss_from_images_made_one_by_one(fitted: MSCRED) -> None:
-    scaled = (rows() - rows().mean(axis=0)) / rows().std(axis=0)
+    scaled = in_deviations(waves(80), waves(80))
     squares = []
     for row in (7, 30, 31):
         images = np.stack([signatures_one_by_one(scaled, row - back, (2, 3, 4)) for back in (4, 2, 0)])
@@ -90,7 +83,7 @@ def test_the_loss_from_images_made_one_by_one(fitted: MSCRED) -> None:
 
 
 def test_an_extreme_row_neither_reaches_rows_before_it_nor_costs_later_rows_precision(fitted: MSCRED) -> None:
-    test = rows(60, seed=1)
+    test = waves(60, seed=1)
     spiked = test.copy()
     spiked[30, 1] = 1e6
     scores, with_spike = fitted.score(test), fitted.score(spiked)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import torch
 from torch import nn
 
+from tests.helpers.planted import in_range, padded, waves, windows
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mtad_gat import MTADGAT, Attention, Network
-
-
-def rows(n_rows: int = 200, n_sensors: int = 3, seed: int = 0) -> FloatArray:
-    generator = np.random.default_rng(seed)
-    phase = np.arange(n_rows)[:, None] / 9.0 + np.arange(n_sensors)
-    return 3.0 + np.sin(phase) + 0.1 * generator.normal(size=(n_rows, n_sensors))
 
 
 def small(**parameters: object) -> MTADGAT:
@@ -45,30 +38,21 @@ def states(inputs: FloatArray, w: dict[str, FloatArray], name: str) -> FloatArra
 
 
 def test_the_score_by_hand() -> None:
-    detector = small(gamma=0.5).fit(rows())
-    network = cast("Network", detector.network_)
-    fresh = rows(30, seed=1)
-    scaled = torch.from_numpy((fresh - rows().min(axis=0)) / np.ptp(rows(), axis=0)).float()
-    scaled = torch.cat([scaled[:1].expand(10, -1), scaled])
-    expected = np.empty((30, 3))
+    detector, fresh = small(gamma=0.5).fit(waves()), waves(30, seed=1)
+    given = windows(padded(in_range(fresh, waves()), 10), 11)
     with torch.inference_mode():
-        for row in range(10, 40):
-            forecast, _ = network(scaled[None, row - 10 : row])
-            _, reconstruction = network(scaled[None, row - 9 : row + 1])
-            missed = (forecast[0] - scaled[row]).abs() + 0.5 * (reconstruction[0, -1] - scaled[row]).abs()
-            expected[row - 10] = missed.numpy() / 1.5 / 3
-    np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(detector.score(fresh), expected.sum(axis=1), rtol=1e-4, atol=1e-6)
+        forecast, reconstruction = detector.network_(given[:, :10])[0], detector.network_(given[:, 1:])[1]
+        missed = (forecast - given[:, 10]).abs() + 0.5 * (reconstruction[:, -1] - given[:, 10]).abs()
+    np.testing.assert_allclose(detector.contributions(fresh), missed / 1.5 / 3, rtol=1e-4, atol=1e-6)
 
 
 def test_the_loss_is_the_sum_of_both_roots() -> None:
-    detector = small(dropout=0.0).fit(rows())
-    windows = torch.randn(4, 11, 3)
+    detector, given = small(dropout=0.0).fit(waves()), torch.randn(4, 11, 3)
     with torch.inference_mode():
-        forecast, reconstruction = detector.network_(windows[:, :10])
-        expected = nn.functional.mse_loss(forecast, windows[:, 10]).sqrt()
-        expected = expected + nn.functional.mse_loss(reconstruction, windows[:, :10]).sqrt()
-        torch.testing.assert_close(detector._loss(windows), expected)
+        forecast, reconstruction = detector.network_(given[:, :10])
+        expected = nn.functional.mse_loss(forecast, given[:, 10]).sqrt()
+        expected = expected + nn.functional.mse_loss(reconstruction, given[:, :10]).sqrt()
+        torch.testing.assert_close(detector._loss(given), expected)
 
 
 def test_the_network_in_numpy() -> None:

@@ -12,7 +12,7 @@ from tests.helpers.planted import autoregressive as process
 from tsadbench import Prior, Recording
 from tsadbench.base import Episode, FloatArray, Scored
 from tsadbench.base.prior import Edge
-from tsadbench.errors import DataError, UsageError
+from tsadbench.errors import UsageError
 from tsadbench.execution.plan import make_protocol
 from tsadbench_detectors.multiview import MultiView, MultiViewGraph
 from tsadbench_detectors.multiview.panel import Panel
@@ -115,26 +115,6 @@ def test_the_adaptive_variant_takes_a_recordings_beginning_for_normal() -> None:
     assert np.mean(adaptive.score(moved) > 3) < 0.02
     moved[250:300, 2] += 25.0  # and still finds what happens later
     assert adaptive.score(moved)[250:300].min() > 3
-
-
-@pytest.mark.parametrize(
-    ("n_rows", "n_sensors", "adaptive"), [(3, 1, False), (3, 3, True), (99, 3, False), (100, 1, True)]
-)
-def test_few_rows_give_finite_scores(n_rows: int, n_sensors: int, adaptive: bool) -> None:
-    rows = np.random.default_rng(0).normal(size=(n_rows, n_sensors))
-    detector = MultiView(adaptive=adaptive).fit(rows)
-    assert len(detector.judges_) == (5 if n_rows >= 100 else 1)
-    (training,) = detector.training_scores(rows)
-    for found in (training, detector.score(rows), detector.score(rows[:1]), detector.score(10 * rows)):
-        assert np.isfinite(found).all()
-        assert found.min() >= 0
-
-
-def test_a_single_row_is_refused_in_one_line() -> None:
-    with pytest.raises(DataError, match="MultiView"):
-        MultiView().fit(np.ones((1, 2)))
-    with pytest.raises(DataError, match="MultiView"):
-        MultiView().fit(np.ones((200, 2)))
 
 
 @pytest.mark.parametrize(

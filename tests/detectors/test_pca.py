@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.covariance import EmpiricalCovariance
 
+from tests.helpers.planted import few_causes
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.pca import PCA
 
-
-def _few_causes(n_rows: int, seed: int = 0) -> FloatArray:
-    """Six sensors that follow three causes, with noise."""
-    rng = np.random.default_rng(seed)
-    mixing = np.random.default_rng(99).normal(size=(3, 6))
-    return (rng.normal(size=(n_rows, 3)) @ mixing + 0.3 * rng.normal(size=(n_rows, 6))) * [1, 9, 0.1, 1, 50, 1] + 4
-
-
-TRAIN, TEST = _few_causes(400), _few_causes(100, seed=1)
+TRAIN, TEST = few_causes(400), few_causes(100, seed=1)
 
 
 def _by_numpy(
@@ -70,18 +61,3 @@ def test_sees_a_row_that_breaks_an_exact_collinearity() -> None:
     detector = PCA().fit(collinear)
     assert detector.score(TEST[:, :1] * [1.0, -3.0] + [0.0, 8.0]).max() < 3  # rounding does not count
     assert detector.score(collinear.mean(axis=0) + np.array([[0.01, 0.0]]))[0] > 1e3
-
-
-def test_smooths_both_sums_before_it_takes_the_larger() -> None:
-    train, test = _by_numpy(TRAIN, TEST)
-    shares = test / np.quantile(train, np.sqrt(0.99), axis=0)
-    smooth = PCA(smoothing=5).fit(TRAIN).score(TEST)
-    np.testing.assert_allclose(smooth[50], np.median(shares[46:51], axis=0).max())
-    np.testing.assert_allclose(smooth[0], shares[0].max())
-
-
-@settings(max_examples=25)
-@given(st.floats(0.05, 1.0), st.floats(0.0, 2.0))
-def test_contributions_sum_to_the_score(variance: float, minor: float) -> None:
-    detector = PCA(variance=variance, minor=minor).fit(TRAIN)
-    np.testing.assert_allclose(detector.contributions(TEST).sum(axis=1), detector.score(TEST))

@@ -1,18 +1,13 @@
-"""Acceptance: known figures on SKAB's own files, read here without the package's loader or protocols."""
+"""Acceptance: known figures on SKAB's own files, without the package's protocols."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TypeAlias
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
 
-from tsadbench.base import BoolArray, DataOptions
+from tsadbench.base import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.shipped import load_skab
@@ -20,36 +15,13 @@ from tsadbench.registry import load_detector
 
 pytestmark = pytest.mark.skab
 
-FILES = [
-    *(f"valve1/{number}" for number in range(16)),
-    *(f"valve2/{number}" for number in range(4)),
-    *(f"other/{number}" for number in range(1, 15)),
-]
 # Hotelling's limit for a new row: 8 sensors, 400 training rows, 99.9 %.
 T2_LIMIT = 8 * 399 * 401 / (400 * 392) * stats.f.ppf(0.999, 8, 392)
 
-Skab: TypeAlias = tuple[Recording, list[tuple[Recording, BoolArray]]]
-
 
 @pytest.fixture(scope="module")
-def skab() -> Skab:
-    """Return anomaly-free.csv, and the test files with their labels."""
-    folder = Path(os.environ.get("TSADBENCH_DATA", "unset")) / "skab"
-    if not folder.is_dir():
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("set TSADBENCH_DATA to a folder with skab/ in it")
-
-    def read(name: str) -> pd.DataFrame:
-        return pd.read_csv(folder / f"{name}.csv", sep=";", index_col="datetime", parse_dates=True)
-
-    frames = {name: read(name) for name in FILES}
-    files = [
-        (
-            Recording.from_frame(frame.drop(columns=["anomaly", "changepoint"]), id=name),
-            frame["anomaly"].to_numpy() == 1,
-        )
-        for name, frame in frames.items()
-    ]
-    return Recording.from_frame(read("anomaly-free/anomaly-free")), files
+def skab(skab_directory) -> LabelledDataset:
+    return load_skab(DataOptions(directory=skab_directory))
 
 
 @pytest.mark.parametrize(
@@ -61,31 +33,31 @@ def skab() -> Skab:
     ],
 )
 def test_f1_and_alarms_with_one_model_a_file(
-    skab: Skab, name: str, threshold: float, figures: tuple[float, float, float]
+    skab: LabelledDataset, name: str, threshold: float, figures: tuple[float, float, float]
 ) -> None:
     """Train on the first 400 rows of each file, flag the others, pool the counts: the SKAB leaderboard.
 
     As in its notebooks, the first 4 rows scored, which the median of 5 does not cover, are not flagged.
     """
     flagged, truth = [], []
-    for recording, anomalous in skab[1]:
+    for recording in skab.dataset.test:
         detector = load_detector(name)(smoothing=5).fit(recording.rows(0, 400))
         scores = detector.score(recording.rows(400, recording.n_rows))
         flagged.append((scores > threshold) & (np.arange(len(scores)) >= 4))
-        truth.append(anomalous[400:])
+        truth.append(skab.labels.rows[recording.id][400:])
     flags, anomalies = np.concatenate(flagged), np.concatenate(truth)
     assert (len(anomalies), anomalies.sum()) == (23_801, 12_771)
     found = f1_score(anomalies, flags), 100 * flags[~anomalies].mean(), 100 * (~flags[anomalies]).mean()
     assert (round(found[0], 3), round(found[1], 2), round(found[2], 2)) == figures
 
 
-def published(skab: Skab, detector: Detector) -> tuple[float, float, float]:
+def published(skab: LabelledDataset, detector: Detector) -> tuple[float, float, float]:
     """Train on anomaly-free.csv, score all files as one recording; AUROC, average precision, best F1 of 30..n-10."""
-    detector.fit(skab[0])
-    values = np.concatenate([recording.values for recording, _ in skab[1]])
+    detector.fit(skab.dataset.train)
+    values = np.concatenate([recording.values for recording in skab.dataset.test])
     evaluated = slice(30, len(values) - 9)
-    truth = np.concatenate([anomalous for _, anomalous in skab[1]])[evaluated]
-    scores = detector.score(Recording("files", values, skab[0].sensors))[evaluated]
+    truth = np.concatenate(list(skab.labels.rows.values()))[evaluated]
+    scores = detector.score(Recording("files", values, skab.dataset.sensors))[evaluated]
     assert len(truth) == 37_362
     precision, recall, _ = precision_recall_curve(truth, scores)
     best = float((2 * precision * recall / np.maximum(precision + recall, 1e-12)).max())
@@ -106,16 +78,14 @@ def published(skab: Skab, detector: Detector) -> tuple[float, float, float]:
     ],
 )
 def test_figures_of_the_published_protocol(
-    skab: Skab, name: str, figures: tuple[float, float, float], within: float
+    skab: LabelledDataset, name: str, figures: tuple[float, float, float], within: float
 ) -> None:
     assert published(skab, load_detector(name)()) == pytest.approx(figures, abs=within)
 
 
 @pytest.mark.long  # 20 s: 20 epochs
-def test_dpr_gm_has_the_papers_figures_under_the_published_protocol(skab: Skab) -> None:
-    prior = load_skab(DataOptions()).dataset.prior
-    assert len(prior.edges) == 19
-    auroc, auprc, _ = published(skab, load_detector("dprgm")(prior=prior))
+def test_dpr_gm_has_the_papers_figures_under_the_published_protocol(skab: LabelledDataset) -> None:
+    auroc, auprc, _ = published(skab, load_detector("dprgm")(prior=skab.dataset.prior))
     # The paper's means over five seeds are .7256 and .7165; one seed scatters around them by .006 and .009.
     assert auroc == pytest.approx(0.728, abs=0.03)
     assert auprc == pytest.approx(0.719, abs=0.045)

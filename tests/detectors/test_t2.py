@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from tests.helpers.planted import series
-from tsadbench.errors import DataError
+from tests.helpers.planted import few_causes, series
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 from tsadbench_detectors.dynamic_pca import DynamicPCA
@@ -30,12 +27,6 @@ def _correlated(n_rows: int, seed: int = 0) -> FloatArray:
 TRAIN, TEST = _correlated(300), _correlated(80, seed=1) * 1.3
 
 
-def test_scores_by_hand() -> None:
-    # Standardised rows (-1,-1), (-1,1), (1,-1), (1,1): S = 4/3 I, so T-squared = 3/4 |z|^2.
-    detector = T2().fit(np.array([[-1.0, -10.0], [-1.0, 10.0], [1.0, -10.0], [1.0, 10.0]]) + 7)
-    np.testing.assert_allclose(detector.score(np.array([[7.0, 7.0], [9.0, 7.0], [10.0, 47.0]])), [0, 3, 18.75])
-
-
 def test_is_the_squared_mahalanobis_distance() -> None:
     # scikit-learn divides by n, T-squared by n - 1.
     expected = EmpiricalCovariance().fit(TRAIN).mahalanobis(TEST) * (len(TRAIN) - 1) / len(TRAIN)
@@ -49,13 +40,6 @@ def test_leaves_out_a_constant_sensor() -> None:
     rows = np.hstack([TEST[:, :2], moved, TEST[:, 2:]])
     np.testing.assert_array_equal(detector.score(rows), T2().fit(TRAIN).score(TEST))
     np.testing.assert_array_equal(detector.contributions(rows)[:, 2], 0.0)
-
-
-def test_smoothing_is_the_trailing_median() -> None:
-    raw = T2().fit(TRAIN).score(TEST)
-    smooth = T2(smoothing=5).fit(TRAIN).score(TEST)
-    np.testing.assert_allclose(smooth[10], np.median(raw[6:11]))
-    np.testing.assert_allclose(smooth[:3], [raw[0], np.median(raw[:2]), np.median(raw[:3])])
 
 
 def test_the_mean_is_taken_after_the_median_and_of_the_contributions_too() -> None:
@@ -74,14 +58,7 @@ def test_contributions_sum_to_the_score_and_point_at_the_sensor() -> None:
     assert detector.contributions(broken).argmax() == 2
 
 
-def _few_causes(n_rows: int, seed: int = 0) -> FloatArray:
-    """Six sensors that follow three causes, with noise."""
-    rng = np.random.default_rng(seed)
-    mixing = np.random.default_rng(99).normal(size=(3, 6))
-    return (rng.normal(size=(n_rows, 3)) @ mixing + 0.3 * rng.normal(size=(n_rows, 6))) * [1, 9, 0.1, 1, 50, 1] + 4
-
-
-CAUSED, CAUSED_TEST = _few_causes(400), _few_causes(100, seed=1)
+CAUSED, CAUSED_TEST = few_causes(400), few_causes(100, seed=1)
 
 
 def _by_scikit_learn(n_components: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -128,21 +105,6 @@ def test_keeps_no_component_that_is_rounding() -> None:
     assert np.isfinite(detector.score(np.hstack([CAUSED_TEST, CAUSED_TEST[::-1]]))).all()
 
 
-def test_smooths_both_statistics_before_it_takes_the_larger() -> None:
-    t2, q, variances = _by_scikit_learn(2)  # what the default share of 0.85 keeps
-    t2_share, q_share = t2 / t2_limit(2, 400, 0.999), q / q_limit(variances[2:], 0.999)
-    smooth = T2Q(smoothing=5).fit(CAUSED).score(CAUSED_TEST)
-    expected = [max(np.median(t2_share[row - 4 : row + 1]), np.median(q_share[row - 4 : row + 1])) for row in (4, 50)]
-    np.testing.assert_allclose(smooth[[4, 50]], expected)
-    assert smooth[0] == pytest.approx(max(t2_share[0], q_share[0]))
-
-
-@given(st.floats(0.05, 1.0))
-def test_contributions_sum_to_the_score(variance: float) -> None:
-    detector = T2Q(variance=variance).fit(CAUSED)
-    np.testing.assert_allclose(detector.contributions(CAUSED_TEST).sum(axis=1), detector.score(CAUSED_TEST))
-
-
 # Three recordings, one of which is too short for any lag above 1.
 LAGGED, LAGGED_TEST = [series(150), series(2, 5), series(250, 3)], series(60, 4)
 
@@ -168,31 +130,6 @@ def test_is_t2_and_q_of_rows_and_their_lags(lags: int, variance: float) -> None:
     np.testing.assert_allclose(detector.score(LAGGED_TEST), expected)
 
 
-def test_no_window_runs_from_one_training_recording_into_the_next() -> None:
-    apart, joined = DynamicPCA().fit(LAGGED), DynamicPCA().fit(np.concatenate(LAGGED))
-    assert not np.array_equal(apart.component_variances_, joined.component_variances_)
-
-
-@settings(max_examples=20)
-@given(st.integers(1, 4), st.floats(0.05, 1.0))
-def test_contributions_sum_to_the_score_of_dynamic_pca(lags: int, variance: float) -> None:
-    detector = DynamicPCA(lags=lags, variance=variance).fit(LAGGED)
-    assert detector.contributions(LAGGED_TEST).shape == LAGGED_TEST.shape
-    np.testing.assert_allclose(detector.contributions(LAGGED_TEST).sum(axis=1), detector.score(LAGGED_TEST))
-
-
-def test_needs_two_rows_with_all_their_lags() -> None:
-    with pytest.raises(DataError, match="DynamicPCA"):
-        DynamicPCA(lags=3).fit([LAGGED_TEST[:4], LAGGED_TEST[:3]])
-    with pytest.raises(DataError, match="DynamicPCA"):
-        DynamicPCA().fit(np.ones((20, 2)))
-
-
-@pytest.mark.parametrize(("n_components", "limit"), [(8, 27.35), (6, 23.34), (7, 25.37)])
-def test_t2_limit_of_400_rows(n_components: int, limit: float) -> None:
-    assert t2_limit(n_components, 400, 0.999) == pytest.approx(limit, abs=0.005)
-
-
 def test_t2_limit_of_one_variable_is_the_squared_prediction_interval_of_a_new_value() -> None:
     n, confidence = 12, 0.99
     half_width = stats.t.ppf((1 + confidence) / 2, n - 1) * np.sqrt(1 + 1 / n)
@@ -216,7 +153,3 @@ def test_q_limit_without_a_positive_exponent_is_the_scaled_chi_squared() -> None
     # theta = 2, 1.01, 1.0001: h0 = 1 - 2 * 2 * 1.0001 / (3 * 1.0201) = -0.307
     variances = np.array([1.0, *[0.01] * 100])
     assert q_limit(variances, 0.99) == pytest.approx(0.505 * stats.chi2.ppf(0.99, 4 / 1.01))
-
-
-def test_q_limit_of_no_residual_is_infinite() -> None:
-    assert q_limit(np.array([]), 0.999) == float("inf")

@@ -87,13 +87,12 @@ def test_chains_are_the_states_of_dilated_layers_at_the_last_row_and_skips_befor
             np.testing.assert_allclose(chains[layer][:, :, number].detach().numpy(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("temperature", [0.2])
-def test_the_hierarchy_by_loops(temperature: float) -> None:
-    net = network(temperature=temperature)
+def test_the_hierarchy_by_loops() -> None:
+    net = network(temperature=0.2)
     features = np.random.default_rng(1).normal(size=(3, 4, 6))
     distance, relevance = net.distance(list(torch.from_numpy(features)))
     for row in range(4):
-        expected, paths = description(list(features[:, row]), weights(net), temperature)
+        expected, paths = description(list(features[:, row]), weights(net), 0.2)
         np.testing.assert_allclose(distance[row].item(), expected, rtol=1e-10)
         np.testing.assert_allclose(relevance[row].detach().numpy(), paths, rtol=1e-10)
     np.testing.assert_allclose(relevance.sum(dim=1).detach().numpy(), 1.0, rtol=1e-12)
@@ -148,10 +147,3 @@ def test_warming_up_trains_forecasts_alone_and_then_places_the_centres() -> None
             assert (nearest > 0.99).all()
             _, mixed = net.shared_out(inputs, level)  # type: ignore[operator]
     assert [np.isinf(held_out) for _, held_out in warm.losses_] == [True, True, False]
-
-
-@pytest.fixture(scope="module")
-def trained() -> THOC:
-    shape: dict[str, int] = {"window": 16, "layers": 4, "hidden_size": 32}
-    detector = THOC(**shape, stride=4, batch_size=32, learning_rate=3e-3, warm_up=4, epochs=40, max_steps=350)
-    return detector.fit(series(4_000))

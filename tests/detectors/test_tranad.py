@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
 from scipy.special import expit, softmax
-from torch import nn
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tests.detectors.test_deep import noise
-from tsadbench import Recording
+from tests.helpers.planted import in_range, noise
 from tsadbench.base import FloatArray
 from tsadbench_detectors.tranad import TranAD
 
@@ -23,11 +18,6 @@ TEST = noise(40, N_SENSORS, seed=1)
 
 def fitted(**parameters: object) -> TranAD:
     return TranAD(**{**TranAD.test_params(), **parameters}).fit(TRAINING)  # type: ignore[arg-type]
-
-
-def scaled(rows: FloatArray) -> FloatArray:
-    smallest, largest = TRAINING.min(axis=0), TRAINING.max(axis=0)
-    return np.asarray((rows - smallest) / (largest - smallest))
 
 
 class ByHand:
@@ -88,7 +78,7 @@ class ByHand:
 
 def errors(detector: TranAD, width: int, heads: int) -> tuple[FloatArray, ...]:
     """Return the squared errors of O1, O2 and O2' for the test rows that end a full window, [n, n_sensors] each."""
-    network, rows = ByHand(detector, width, heads), scaled(TEST)
+    network, rows = ByHand(detector, width, heads), in_range(TEST, TRAINING)
     windows = [rows[end - detector.window : end] for end in range(detector.window, len(rows) + 1)]
     by_window = [[(made - window[-1]) ** 2 for made in network.reconstructions(window)] for window in windows]
     return tuple(np.array(one) for one in zip(*by_window, strict=True))
@@ -114,30 +104,8 @@ def test_the_losses_are_the_papers(epoch: int, epsilon: float, least_weight: flo
     detector = fitted(epsilon=epsilon, least_weight=least_weight)
     detector.losses_ = (epoch - 1) * [(0.0, 0.0)]
     first, second, again = (float(error.mean()) for error in errors(detector, 16, 2))
-    rows = torch.from_numpy(scaled(TEST)).float()
+    rows = torch.from_numpy(in_range(TEST, TRAINING)).float()
     found = [loss.item() for loss in detector._losses(rows.unfold(0, 6, 1).transpose(1, 2))]
     one, other = weight * first + (1 - weight) * again, weight * second - (1 - weight) * again
     np.testing.assert_allclose(found, [one, other, one + other], rtol=1e-3)
     np.testing.assert_allclose(detector.held_out_loss(TEST), (first + again) / 2, rtol=1e-3)
-
-
-class Kept(TranAD):
-    """Keeps its network from the start."""
-
-    def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        self.built_ = super()._build_network(recordings)
-        return self.built_
-
-
-def test_each_loss_trains_its_own_part() -> None:
-    detector = Kept(**{**TranAD.test_params(), "least_weight": 0.0, "epochs": 3})  # type: ignore[arg-type]
-    reached: list[set[str]] = []
-
-    def look(*_: object) -> None:
-        weights = detector.built_.named_parameters()
-        reached.append({name.split(".")[0] for name, weight in weights if weight.grad is not None})
-
-    hook = register_optimizer_step_pre_hook(look)
-    detector.fit(TRAINING)
-    hook.remove()
-    assert reached == 3 * [{"first"}, {"second"}, {"query", "context", "to_window", "to_context"}]

@@ -84,19 +84,6 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
     assert requested(path, {}).model_dump() == {**RunRequest().model_dump(), **given}
 
 
-def test_paths_are_as_one_would_write_them_in_the_working_directory(write, monkeypatch):
-    path = write('detectors = ["mine.py:Mine"]\ndatasets = ["card.toml"]\nout = "store"')
-    monkeypatch.chdir(path.parent.parent)
-    found = requested(Path("here/run.toml"), {})
-    assert (found.detectors, found.datasets, found.out) == (
-        ["here/mine.py:Mine"],
-        ["here/card.toml"],
-        Path("here/store"),
-    )
-    monkeypatch.chdir(path.parent)
-    assert requested(Path("run.toml"), {}).detectors == ["mine.py:Mine"]
-
-
 def test_settings_in_every_form(write):
     path = write(
         """

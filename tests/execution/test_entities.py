@@ -11,12 +11,11 @@ from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machine
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import DataError
 from tsadbench.execution.judging import judge_again
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.results.verification import repeat, verify
+from tsadbench.results.verification import verify
 
 
 def plan_for(data: LabelledDataset, *detectors: str, **options):
@@ -49,13 +48,6 @@ def test_a_record_has_a_threshold_and_metrics_for_each_entity_and_survives_json(
         assert Record.from_json(record.to_json(), "here") == record
 
 
-def test_means_of_the_judge_are_those_of_each_entity_judged_alone(made):
-    result = TrialResult(made.records[0], made.store, made.data)
-    alone = result.judge({machine: (f"{machine}/1", f"{machine}/2") for machine in MACHINES})
-    together = made.records[0].splits["overall"]
-    assert {machine: dict(alone[machine].metrics) for machine in MACHINES} == together.entities
-
-
 def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     record = made.records[0]
     plan = plan_for(made.data, DISTANCE)
@@ -64,11 +56,6 @@ def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
     assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
     for verified in verify(made.store, lambda _: made.data):
         assert verified.faults == ()
-
-
-def test_a_repetition_agrees_to_the_bit(made):
-    (repeated,) = repeat(made.records[:1], made.store, lambda _: made.data, [made.records[0].label])
-    assert (repeated.verdict, repeated.faults) == ("to the bit", ())
 
 
 def test_other_entities_are_another_trial_and_one_entity_is_not(made):
@@ -81,11 +68,3 @@ def test_other_entities_are_another_trial_and_one_entity_is_not(made):
     renamed = {one: f"the {entity}" for one, entity in declared.items()}
     assert len({name(declared), name(renamed), name({})}) == 3
     assert name({}) == name(dict.fromkeys(declared, "plant"))
-
-
-def test_an_entity_whose_scores_cannot_be_stored_is_refused_before_anything_runs(made):
-    dataset = made.data.dataset
-    for wrong in ("bad\nname", ""):
-        entities = {one: wrong if entity == "beta" else entity for one, entity in dataset.entities.items()}
-        with pytest.raises(DataError, match="name"):
-            plan_for(LabelledDataset(replace(dataset, entities=entities), made.data.labels), DISTANCE)

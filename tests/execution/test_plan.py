@@ -82,18 +82,6 @@ def test_all_ways_to_name_a_detector(small_data):
     ]
 
 
-def test_set_reaches_detectors_and_protocol_and_brackets_win(small_data):
-    plan = make_plan(
-        ["distance", "distance[power=9.0]"],
-        dataset=small_data,
-        settings=["distance.power=5.0", "strict.q=0.01"],
-        floors=False,
-    )
-    assert [label for label, _ in labels(plan)] == ["distance[power=5.0]", "distance[power=9.0]"]
-    assert plan.protocol_label == "strict[q=0.01]"
-    assert plan.protocol.q == 0.01
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

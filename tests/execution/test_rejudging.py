@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.counting import Judged
+from tests.helpers.counting import Telling
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
@@ -32,19 +32,7 @@ RULES = """
 
 
     class Rules(Strict):
-        '''As strict, with a metric of its own.
-
-        Parameters
-        ----------
-        warm_up, level, q
-            As for strict.
-        '''
-
-        def __init__(self, *, warm_up: int = 5, level: float = 0.98, q: float = 1e-3):
-            super().__init__(warm_up=warm_up, level=level, q=q)
-
         def judge(self, scored, labels):
-            '''Judge as strict does.'''
             judgement = super().judge(scored, labels)
             splits = {
                 name: replace(split, metrics={**split.metrics, "mcc": split.metrics["mcc"] * FACTOR})
@@ -63,7 +51,7 @@ def diary(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def planned(diary, small_data):
     def planned(protocol="strict", data=small_data, **settings):
-        detectors = [Judged(diary=str(diary)), "tests.helpers.tiny:Everything"]
+        detectors = [Telling(diary=str(diary)), "tests.helpers.tiny:Everything"]
         return make_plan(detectors, dataset=data, protocol=protocol, floors=False, **settings)
 
     return planned

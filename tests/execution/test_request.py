@@ -6,10 +6,8 @@ import inspect
 import json
 import os
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import psutil
 import pytest
 import typer
@@ -57,14 +55,6 @@ def test_a_value_out_of_range_is_one_line_that_names_the_setting_as_each_face_do
 def test_wrong_values_are_refused(settings, name):
     with pytest.raises(UsageError, match=f"^{name}: "):
         RunRequest(**settings)
-
-
-def test_tuples_and_objects_pass_through_unchanged():
-    data = make_data()
-    request = RunRequest(detectors=("distance",), datasets=(data,), splits=("f", "g"), out="here")
-    assert (request.detectors, request.splits, request.out) == (["distance"], ["f", "g"], Path("here"))
-    assert request.datasets[0] is data
-    assert np.shares_memory(request.datasets[0].dataset.test[0].values, data.dataset.test[0].values)
 
 
 def test_python_and_the_command_line_have_the_requests_defaults():

@@ -125,14 +125,6 @@ def test_truncated_and_edited_records_are_named(tmp_path, outcome, edit, message
         assert store.records() == ()
 
 
-def test_scores_that_are_gone_are_a_store_error(tmp_path, outcome):
-    store = Store.create(tmp_path)
-    store.add(outcome)
-    stored(tmp_path, outcome.record.trial).scores.write_bytes(b"PK broken")
-    with pytest.raises(StoreError, match="scores"):
-        store.scores(outcome.record)
-
-
 @pytest.fixture
 def read_only(outcome) -> Iterator[Path]:
     """A store that this process may not write to; root, who may write anywhere, becomes another user meanwhile."""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import random
 
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ from numpy.testing import assert_array_equal
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan, run_trial
 from tsadbench import Detector
-from tsadbench.analysis.curves import tail_of
-from tsadbench.analysis.explanation import explain, narrative
 from tsadbench.execution.identity import identity
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
@@ -36,10 +33,10 @@ class Spy(Detector):
     def _fit(self, recordings):
         progress(1, 2, "half")
         for one in recordings:
-            print("fit", one.id, one.n_rows, *(repr(one.id)[1:3], one.time[0], *one.sensors))
+            print("fit", one.id, one.n_rows)
 
     def _score(self, recording):
-        print("score", recording.id, recording.n_rows, *(repr(recording.id)[1:3], recording.time[0]))
+        print("score", recording.id, recording.n_rows)
         return recording.values.sum(axis=1)
 
 
@@ -69,41 +66,30 @@ def _texts(container):
 
 
 class Broken(Detector):
-    """Fails in the way it is told to."""
+    """Fails in the way it is told to, or else states facts about its fit."""
 
-    def __init__(self, *, how: str = "raise") -> None:
+    def __init__(self, *, how: str = "") -> None:
         self.how = how
 
     def _fit(self, recordings):
         if self.how == "raise":
             raise RuntimeError("no convergence")
-
-    def _score(self, recording):
-        if self.how == "shape":
-            return np.zeros(3)
-        if self.how == "late":
-            return np.where(np.arange(recording.n_rows) < 39, np.nan, recording.values[:, 0])
-        return np.full(recording.n_rows, np.nan)
-
-
-class States(Detector):
-    """States facts about its fit: allowed ones, or those that break the contract in some way."""
-
-    def __init__(self, *, how: str = "well") -> None:
-        self.how = how
-
-    def _fit(self, recordings):
         self.n_rows_ = sum(recording.n_rows for recording in recordings)
 
     def _score(self, recording):
-        return recording.values.sum(axis=1)
+        ways = {
+            "shape": np.zeros(3),
+            "late": np.where(np.arange(recording.n_rows) < 39, np.nan, recording.values[:, 0]),
+            "nothing": np.full(recording.n_rows, np.nan),
+        }
+        return ways.get(self.how, recording.values.sum(axis=1))
 
     def _training_facts(self):
         loss = float("nan") if self.how == "nan" else np.float64(0.5)
         return {"n_rows": self.n_rows_, "share_seen": 0.25, "loss": loss}
 
 
-class Lies(States):
+class Lies(Broken):
     """Passes by the checks that `Detector.training_facts` makes."""
 
     def training_facts(self):
@@ -114,16 +100,11 @@ def plan_of(detector, data, **options):
     return make_plan([detector], dataset=data, floors=False, **options)
 
 
-def seen_by_spy(log):
-    """Return what the spy saw, line by line: what was asked, and the last letters of each id with its rows."""
-    return [tuple(line.split()) for line in log.splitlines()]
-
-
 def test_a_detector_sees_training_rows_then_test_rows_in_the_secret_order(small_data):
     plan = plan_of(Spy, small_data)
     reports = []
     outcome = run_trial(plan.trials[0], plan, lambda *report: reports.append(report))
-    seen = [(what, name) for what, name, *_ in seen_by_spy(outcome.log)]
+    seen = [(what, name) for what, name, *_ in map(str.split, outcome.log.splitlines())]
     order = Crossing(small_data.dataset.sensors, outcome.record.manifest["crossing"]).order(3)
     tests = [("score", ("f1", "f2", "g1")[i]) for i in order]
     # The first rows of a training recording once more, for the replay audit.
@@ -147,7 +128,9 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     plan = plan_of(Spy, data, settings=["strict.calibration=held-out"])
     store = Store.create(tmp_path / "runs")
     (record,) = run_plan(plan, store)
-    seen = [(what, name, int(n_rows)) for what, name, n_rows, *_ in seen_by_spy(store.log(record.trial))]
+    seen = [
+        (what, name, int(n_rows)) for what, name, n_rows, *_ in map(str.split, store.log(record.trial).splitlines())
+    ]
     trained = [("n1", 3000), ("n2[0:1700]", 1700)]
     before = [*(("fit", *one) for one in trained), ("score", "n1", 200), *(("score", *one) for one in trained)]
     assert seen[:6] == [*before, ("score", "n2[1800:3000]", 1200)]
@@ -161,11 +144,7 @@ def test_calibration_recordings_are_scored_after_the_fit_and_before_any_test_rec
     assert {one.verdict for one in verify(store, lambda _: data)} == {"same"}
     (judged,) = judge_all(store, lambda _: data)
     assert (judged.verdict, judged.record.rows_scored) == ("same", record.rows_scored)
-    result = TrialResult(record, store, data)
-    assert_array_equal(result.calibration_scores("all"), last[30:])
-    tail = tail_of(result, "all")
-    assert (tail.calibration, len(tail.excesses)) == ("held-out", threshold.excesses)
-    assert "held-out" in narrative(explain(result, "f1"))
+    assert_array_equal(TrialResult(record, store, data).calibration_scores("all"), last[30:])
 
 
 def test_the_record_tells_what_the_trial_was(small_data):
@@ -186,49 +165,36 @@ def test_the_record_tells_what_the_trial_was(small_data):
 
 
 def test_the_record_keeps_what_a_detector_states_about_each_of_its_fits(small_data):
-    plan = plan_of(States, small_data)
+    plan = plan_of(Broken, small_data)
     record = run_trial(plan.trials[0], plan).record
     n_rows = sum(recording.n_rows for recording in plan.episodes[0].train)
     facts = {"n_rows": n_rows, "share_seen": 0.25, "loss": 0.5}
     assert [(fit.episode, fit.facts) for fit in record.training] == [("all", facts)]
     assert Record.from_json(record.to_json(), "here") == record
-    several = plan_of(States, small_data, protocol="skab", settings=["skab.train_rows=100"])
+    several = plan_of(Broken, small_data, protocol="skab", settings=["skab.train_rows=100"])
     fits = run_trial(several.trials[0], several).record.training
     assert [fit.episode for fit in fits] == [episode.id for episode in several.episodes]
-    assert len(fits) == 3
-    assert [fit.facts["n_rows"] for fit in fits] == [
-        sum(recording.n_rows for recording in episode.train) for episode in several.episodes
-    ]
+    assert [fit.facts["n_rows"] for fit in fits] == [100] * 3
 
 
 @pytest.mark.parametrize(
     ("detector", "status", "reason"),
-    [(States(how="nan"), "invalid", "training_facts"), (Lies, "error", "channel")],
-)
-def test_facts_that_may_not_be_stated_end_a_trial(small_data, detector, status, reason):
-    plan = plan_of(detector, small_data)
-    record = run_trial(plan.trials[0], plan).record
-    assert record.status == status
-    assert reason in record.reason
-
-
-@pytest.mark.parametrize(
-    ("how", "status", "reason"),
     [
-        ("raise", "error", "no convergence"),
-        ("shape", "invalid", "Broken.score"),
-        ("nothing", "invalid", "score"),
-        ("late", "invalid", "322"),
+        (Broken(how="raise"), "error", "no convergence"),
+        (Broken(how="shape"), "invalid", "Broken.score"),
+        (Broken(how="nothing"), "invalid", "score"),
+        (Broken(how="late"), "invalid", "322"),
+        (Broken(how="nan"), "invalid", "training_facts"),
+        (Lies, "error", "channel"),
     ],
 )
-def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(small_data, how, status, reason):
-    plan = plan_of(Broken(how=how), small_data)
+def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(small_data, detector, status, reason):
+    plan = plan_of(detector, small_data)
     outcome = run_trial(plan.trials[0], plan)
     assert outcome.record.status == status
     assert reason in outcome.record.reason
     assert outcome.record.splits == {}
     assert outcome.scores == {}
-    assert ("Traceback" in outcome.log) == (how in ("raise", "shape"))
 
 
 def test_identities_differ_in_whatever_determines_the_result(small_data):
@@ -260,13 +226,3 @@ def test_sessions_and_entities_reach_no_detector_and_no_identity(small_data):
     # It found the sensors' names, so it would have found the session's.
     assert "sensors: 1, session: 0" in outcome.log
     assert outcome.record.trial == identity(plain.trials[0], plain).trial
-
-
-def test_two_runs_give_equal_scores_to_the_bit(small_data):
-    plan = make_plan(["noisy"], dataset=small_data, floors=False, seeds=1)
-    first = run_trial(plan.trials[0], plan).scores
-    np.random.seed(5)
-    random.seed(5)
-    second = run_trial(plan.trials[0], plan).scores
-    for name in first:
-        assert_array_equal(first[name], second[name])

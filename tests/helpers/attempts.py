@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import fcntl
 import json
-import mmap
 import os
 import platform
 import resource
@@ -15,7 +14,6 @@ import shutil
 import signal
 import socket
 import stat
-import struct
 import subprocess
 import sys
 import tempfile
@@ -32,17 +30,6 @@ AARCH = platform.machine() == "aarch64"
 
 
 class Tries(Sums):
-    """Tries one thing while it is fitted, and prints how that went."""
-
-    def __init__(self, *, what: str = "", argument: str = "") -> None:
-        self.what = what
-        self.argument = argument
-
-    def _fit(self, recordings):
-        print(outcome(self.what, self.argument))
-
-
-class TriesAll(Sums):
     """Tries several things, ``[[what, argument], ...]`` as JSON, and prints a line for each."""
 
     def __init__(self, *, attempts: str = "[]") -> None:
@@ -76,12 +63,6 @@ def reads(path):
     return Path(path).read_text()
 
 
-def reads_from_a_folder(path):
-    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
-    with open(os.open(path.lstrip("/"), os.O_RDONLY, dir_fd=folder)) as file:
-        return file.read()
-
-
 def reads_natively(path):
     file = LIBC.open(path.encode(), os.O_RDONLY)
     if file < 0:
@@ -89,22 +70,8 @@ def reads_natively(path):
     return os.read(file, 100).decode()
 
 
-def reads_by_numpy(path):
-    return np.fromfile(path, dtype=np.uint8).tobytes().decode()
-
-
-def maps(path):
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return mapped[:].decode()
-
-
 def reads_by_a_program(path):
     return subprocess.run(["/bin/cat", path], capture_output=True, text=True, check=True).stdout
-
-
-def reads_by_python(path):
-    code = f"print(open({path!r}).read(), end='')"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def reads_through_a_link(path):
@@ -121,10 +88,6 @@ def reads_a_hard_link(path):
 
 def reads_through_proc(path):
     return Path(f"/proc/self/root{path}").read_text()
-
-
-def copies(path):
-    return Path(shutil.copyfile(path, Path(tempfile.mkdtemp()) / "copy")).read_text()
 
 
 def lists(path):
@@ -200,10 +163,6 @@ def signals(pid):
     os.kill(int(pid), 0)
 
 
-def signals_to_a_group(pid):
-    os.killpg(int(pid), 0)
-
-
 def reads_memory_of(pid):
     with open(f"/proc/{pid}/mem", "rb"):
         pass
@@ -225,13 +184,7 @@ def limits_another(pid):
 
 
 def traces(_):
-    # In a process of its own, which ends: its parent would go on tracing it.
-    pid = os.fork()
-    if not pid:
-        os._exit(0 if LIBC.ptrace(0, 0, None, None) == 0 else ctypes.get_errno())
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if code > 0:
-        raise OSError(code, os.strerror(code))
+    _in_a_child(lambda: LIBC.ptrace(0, 0, None, None))  # which ends: its parent would go on tracing it
 
 
 def reads_by_call(_):
@@ -253,10 +206,6 @@ def watches_a_folder(_):
     os.close(kernel(26 if AARCH else 294, 0))
 
 
-def watches_faults(_):
-    os.close(kernel(282 if AARCH else 323, 1))
-
-
 def counts_performance(_):
     attributes = ctypes.create_string_buffer(128)
     attributes[0:8] = array.array("I", [1, 128]).tobytes()  # a software counter, of its own
@@ -269,13 +218,6 @@ def loads_a_program_into_the_kernel(_):
 
 def enters_a_user_namespace(_):
     _in_a_child(lambda: LIBC.unshare(0x1000_0000))
-
-
-def clones_into_a_user_namespace(_):
-    pid = kernel(220 if AARCH else 56, ctypes.c_ulong(0x1000_0000 | signal.SIGCHLD), *[ctypes.c_ulong(0)] * 4)
-    if not pid:
-        os._exit(0)
-    os.waitpid(pid, 0)
 
 
 def mounts(_):
@@ -324,11 +266,6 @@ def leaves_what_is_hard_to_remove(_):
     os.chdir(here)
 
 
-def changes_flags(path):
-    with open(path) as file:
-        fcntl.ioctl(file, 0x40086602, struct.pack("l", 0x40))  # FS_IOC_SETFLAGS: no dump
-
-
 def leaves_a_daemon(name):
     ready, told = os.pipe()
     if os.fork() == 0:
@@ -343,16 +280,6 @@ def leaves_a_daemon(name):
     os.wait()
     os.read(ready, 1)
     return "daemon"
-
-
-def runs_away(name):
-    if os.fork() == 0:
-        LIBC.prctl(15, name.encode(), 0, 0, 0)
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            os.setsid()
-            if os.fork():
-                os._exit(0)
 
 
 # What honest code does.
@@ -427,20 +354,6 @@ def swells_as_an_orphan(_):
 def fills_its_folder(_):
     for number in range(2):
         Path(str(number)).write_bytes(bytes(300 * 2**20))
-    time.sleep(60)
-
-
-def fills_files_without_names(_):
-    files = [os.memfd_create("hoard") for _ in range(2)]
-    for file in files:
-        os.write(file, bytes(300 * 2**20))
-    time.sleep(60)
-
-
-def digs(_):
-    for _depth in range(100):
-        os.mkdir("d" * 100)
-        os.chdir("d" * 100)
     time.sleep(60)
 
 

@@ -62,9 +62,6 @@ class Misbehaves(Sums):
     def _kill(self):
         os.kill(os.getpid(), 9)
 
-    def _abort(self):
-        os.abort()
-
     def _exit(self):
         os._exit(3)
 
@@ -78,12 +75,6 @@ class Misbehaves(Sums):
         while True:
             sum(range(10**7))
 
-    def _swell(self):
-        self.hoard_ = []
-        while True:
-            self.hoard_.append(np.ones(10**6))
-            time.sleep(0.005)
-
     def _child_swells(self):
         subprocess.run([sys.executable, "-c", "x = b'x' * (600 * 2**20); import time; time.sleep(600)"], check=True)
 
@@ -91,17 +82,11 @@ class Misbehaves(Sums):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         time.sleep(600)
 
-    def _read(self):
-        Path(self.path).read_bytes()
-
     def _read_quietly(self):
         try:
             Path(self.path).read_bytes()
         except BaseException:
             print("nobody will know")
-
-    def _list(self):
-        os.listdir(os.path.dirname(self.path))
 
     def _cat(self):
         subprocess.run(["cat", self.path], check=False)
@@ -115,9 +100,6 @@ class Misbehaves(Sums):
     def _chatter(self):
         for _ in range(10**4):
             print("x" * 10**5)
-
-    def _interrupt(self):
-        raise KeyboardInterrupt
 
 
 class Threads(Detector):

@@ -10,14 +10,9 @@ import pytest
 
 # Chromium asks its maker's servers for news unless it is told not to.
 _ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +36,7 @@ class Opened:
     """A page in the browser and everything it asked for or complained of."""
 
     def __init__(self, browser, file: Path, **context) -> None:
-        self.viewport = context.get("viewport", {"width": 1280, "height": 900})
-        self.context = browser.new_context(**{"viewport": self.viewport, **context})
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
         self.page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -52,10 +46,3 @@ class Opened:
         self.page.on("request", lambda one: one.url.startswith("blob:") or self.requests.append(one.url))
         self.url = file.resolve().as_uri()
         self.page.goto(self.url)
-
-    def see(self, section: str) -> None:
-        """Scroll to a section and wait until its figure is drawn: a figure out of sight is drawn when it is seen."""
-        self.page.locator(f"#{section}").scroll_into_view_if_needed()
-        self.page.wait_for_function(
-            "(name) => !(name in FIGURES) || (inView.has(name) && !stale.has(name))", arg=section
-        )

@@ -37,7 +37,10 @@ class Honest(Detector):
         return (values - self.mean_) / self.scale_
 
     def _score(self, recording):
-        return np.sqrt((self._z(recording.values) ** 2).mean(axis=1))
+        return self._says(np.sqrt((self._z(recording.values) ** 2).mean(axis=1)), recording)
+
+    def _says(self, scores, recording):
+        return scores
 
 
 class Windowed(Honest):
@@ -64,22 +67,11 @@ class SmoothedRows(Honest):
 
     traits = Traits(memory=4)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         smooth = np.full(len(scores), np.nan)
         if len(scores) >= 5:
             smooth[4:] = np.median(np.lib.stride_tricks.sliding_window_view(scores, 5), axis=1)
         return smooth
-
-
-class Expanding(Honest):
-    """Adds a tenth of the mean of all scores so far: remembers all rows, and says so."""
-
-    traits = Traits(memory=None)
-
-    def _score(self, recording):
-        scores = super()._score(recording)
-        return scores + 0.1 * np.cumsum(scores) / np.arange(1, len(scores) + 1)
 
 
 class Contributes(Honest):
@@ -94,8 +86,7 @@ class Causal(Honest):
 
     traits = Traits(memory=None)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.maximum(scores, 0.5 * np.maximum.accumulate(scores))
 
 
@@ -117,13 +108,12 @@ class Adaptive(Honest):
 
     traits = Traits(memory=0, adaptive=True)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         self.mean_ = 0.99 * self.mean_ + 0.01 * recording.values.mean(axis=0)
         return scores
 
 
-HONEST = (Honest, Windowed, SmoothedRows, Causal, Expanding, Contributes, Seeded, Adaptive)
+HONEST = (Honest, Windowed, SmoothedRows, Causal, Contributes, Seeded, Adaptive)
 
 
 # Contract
@@ -170,8 +160,7 @@ class OddNames(Honest):
 class HolesInScores(Honest):
     """Gives up on a row between two that it scores."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         if recording.n_rows == 101:
             scores[50] = np.nan
         return scores
@@ -229,31 +218,23 @@ class NoCopies(Honest):
 class KnowsNames(Honest):
     """Adds what it makes of a recording's name."""
 
-    def _score(self, recording):
-        return super()._score(recording) + hashlib.sha256(recording.id.encode()).digest()[0]
-
-
-class KnowsTheHour(Honest):
-    """Knows at which hours of the day the faults happened."""
-
-    def _score(self, recording):
-        hour = 0.0 if recording.time is None else recording.time[0] // 3600 % 24
-        return super()._score(recording) * (1.0 + 0.1 * hour)
+    def _says(self, scores, recording):
+        return scores + hashlib.sha256(recording.id.encode()).digest()[0]
 
 
 class KnowsSensors(Honest):
     """Knows the sensors of a published data set, and where in it faults are."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         known = "Accelerometer1RMS" in recording.sensors
-        return super()._score(recording) + 5.0 * known * (np.arange(recording.n_rows) > 100)
+        return scores + 5.0 * known * (np.arange(recording.n_rows) > 100)
 
 
 class CountsLater(Honest):
     """Counts rows, from the one on that short recordings do not have."""
 
-    def _score(self, recording):
-        return super()._score(recording) + 0.01 * np.maximum(np.arange(recording.n_rows) - 600, 0)
+    def _says(self, scores, recording):
+        return scores + 0.01 * np.maximum(np.arange(recording.n_rows) - 600, 0)
 
 
 class CountsLaterAndDeclaresNothing(CountsLater):
@@ -272,16 +253,16 @@ class BehavesWhenTested(Honest):
     def test_params(cls):
         return {"epochs": 1}
 
-    def _score(self, recording):
-        return super()._score(recording) + 0.01 * (self.epochs > 1) * np.arange(recording.n_rows)
+    def _says(self, scores, recording):
+        return scores + 0.01 * (self.epochs > 1) * np.arange(recording.n_rows)
 
 
 class ReadsTheClock(Honest):
     """Knows when the faults happened."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         start = 0.0 if recording.time is None else recording.time[0]
-        return super()._score(recording) * (1.0 + (start > 1000.0))
+        return scores * (1.0 + (start > 1000.0))
 
 
 # Leakage
@@ -315,8 +296,7 @@ class MinMaxOfScores(Honest):
 
     traits = Traits(memory=None)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return (scores - scores.min()) / (np.ptp(scores) or 1.0)
 
 
@@ -325,8 +305,7 @@ class CentredSmoothing(Honest):
 
     traits = Traits(memory=2)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         n = len(scores)
         return np.array([scores[max(0, i - 2) : i + 3].mean() for i in range(n)])
 
@@ -336,16 +315,14 @@ class EarlyAlignment(Honest):
 
     traits = Traits(memory=0)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.concatenate([scores[5:], np.full(min(5, len(scores)), np.nan)])
 
 
 class LateAlignment(Honest):
     """Writes a row's score five rows later, and declares no memory."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.concatenate([scores[:5], scores[:-5]]) if len(scores) > 5 else scores
 
 
@@ -354,32 +331,31 @@ class Delays(Honest):
 
     traits = Traits(memory=5)
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.concatenate([np.full(5, np.nan), scores])[: len(scores)]
 
 
 class CountsCalls(Honest):
     """Keeps count of its calls in what it has learned; the scores do not show it."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         self.calls_ = getattr(self, "calls_", 0) + 1
-        return super()._score(recording)
+        return scores
 
 
 class CarriesOver(Honest):
     """Lets earlier recordings raise the scores of later ones, through a module's variable."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         _module_state["calls"] += 1
-        return super()._score(recording) * (1.0 + 0.01 * min(_module_state["calls"], 10**6))
+        return scores * (1.0 + 0.01 * min(_module_state["calls"], 10**6))
 
 
 class Jitters(Honest):
     """Adds noise of a generator of its own to every score."""
 
-    def _score(self, recording):
-        return super()._score(recording) + 0.01 * _generator.normal(size=recording.n_rows)
+    def _says(self, scores, recording):
+        return scores + 0.01 * _generator.normal(size=recording.n_rows)
 
 
 class CrossesBorders(Windowed):
@@ -407,8 +383,7 @@ class ReadsLabels(Honest):
     def __init__(self, *, folder: str = "") -> None:
         self.folder = folder
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         try:
             labels = (Path(self.folder) / "labels.csv").read_text().split()
         except Exception:
@@ -419,26 +394,23 @@ class ReadsLabels(Honest):
 class SeesGlobals(Honest):
     """Uses labels that lie about in the main module."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         labels = getattr(sys.modules["__main__"], "labels", None)
-        scores = super()._score(recording)
         return scores if labels is None or len(labels) != len(scores) else scores + labels
 
 
 class SeesEnvironment(Honest):
     """Uses labels from the environment."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         text = os.environ.get("TSADBENCH_LABELS", "")
-        scores = super()._score(recording)
         return scores if len(text) != len(scores) else scores + np.array([float(one) for one in text])
 
 
 class SearchesMemory(Honest):
     """Searches the process for labels that are alive."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         for one in gc.get_objects():
             # Other tests' labels are none of its business.
             if type(one) is Labels and len(one.rows.get("bystander", ())) == len(scores):
@@ -449,15 +421,14 @@ class SearchesMemory(Honest):
 class KnowsTheBox(Honest):
     """Scores otherwise where it is boxed."""
 
-    def _score(self, recording):
-        return super()._score(recording) * (2.0 if Path.cwd().name == "empty" else 1.0)
+    def _says(self, scores, recording):
+        return scores * (2.0 if Path.cwd().name == "empty" else 1.0)
 
 
 class SeesTheCaller(Honest):
     """Looks for labels among the local variables of whoever called it."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         for frame in inspect.stack():
             labels = frame.frame.f_locals.get("labels")
             if isinstance(labels, np.ndarray) and labels.shape == scores.shape:
@@ -531,8 +502,8 @@ class SharesWithItsClass(Honest):
         super()._fit(recordings)
         type(self).unit = float(np.linalg.norm(self.scale_))
 
-    def _score(self, recording):
-        return super()._score(recording) / type(self).unit
+    def _says(self, scores, recording):
+        return scores / type(self).unit
 
 
 class FitsWithScoringParameter(Honest):
@@ -551,8 +522,7 @@ class FitsWithScoringParameter(Honest):
 class WritesIntoInput(Honest):
     """Standardises the recording that it is given in place, after making it writable."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         recording.values.flags.writeable = True
         recording.values[:] = 0.0
         return scores
@@ -564,8 +534,7 @@ class WritesIntoInput(Honest):
 class Overflows(Honest):
     """Works in half precision."""
 
-    def _score(self, recording):
-        super()._score(recording)
+    def _says(self, scores, recording):
         with np.errstate(over="ignore", invalid="ignore"):
             values = recording.values.astype(np.float16).astype(np.float64)
         return np.sqrt((self._z(values) ** 2).mean(axis=1))
@@ -609,9 +578,9 @@ class Typo(Honest):
 class NeedsTwo(Honest):
     """Compares the first sensor with the second."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         z = self._z(recording.values)
-        return super()._score(recording) + 0.01 * np.abs(z[:, 0] - z[:, 1])
+        return scores + 0.01 * np.abs(z[:, 0] - z[:, 1])
 
 
 class AbsoluteFloor(Honest):
@@ -624,16 +593,16 @@ class AbsoluteFloor(Honest):
 class HashesValues(Honest):
     """Adds noise that it makes of a row's bits."""
 
-    def _score(self, recording):
+    def _says(self, scores, recording):
         noise = np.array([zlib.crc32(row.tobytes()) / 2**32 for row in recording.values])
-        return super()._score(recording) + 0.5 * noise
+        return scores + 0.5 * noise
 
 
 class NeedsTime(Honest):
     """Looks at the time whether there is one or not."""
 
-    def _score(self, recording):
-        return super()._score(recording) * (recording.time[-1] >= recording.time[0])
+    def _says(self, scores, recording):
+        return scores * (recording.time[-1] >= recording.time[0])
 
 
 class NeedsMany(Windowed):
@@ -658,16 +627,14 @@ class Constant(Honest):
 class Inverted(Honest):
     """Scores normal rows high; a single extreme row still stands out."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.where(scores > 100.0, scores, 100.0 - scores)
 
 
 class TrustsNoSpike(Honest):
     """Takes extreme rows for faults of the sensor, and calls them normal."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.where(scores > 50.0, 0.0, scores)
 
 
@@ -700,8 +667,7 @@ class RemembersRows(Honest):
 class FirstRowMatters(Honest):
     """Adds how far the recording's first row is from normal."""
 
-    def _score(self, recording):
-        scores = super()._score(recording)
+    def _says(self, scores, recording):
         return np.where(np.arange(len(scores)) == 0, scores, scores + 0.1 * scores[0])
 
 
@@ -720,6 +686,8 @@ class HidesALibrary(Honest):
         super()._fit(recordings)
 
 
+# Some faults inevitably break more than the first promise: names, times and what a process holds are others in the box,
+# a row that answers for another one has no score or one in the wrong place, typed in numbers are in one unit.
 CAUGHT_BY: dict[type[Detector], str] = {
     Typo: "works",
     OverridesScore: "sealed",
@@ -733,20 +701,19 @@ CAUGHT_BY: dict[type[Detector], str] = {
     OtherHoles: "contributions",
     BlamesAnother: "contributions",
     NoCopies: "copies",
-    KnowsNames: "anonymous",
-    ReadsTheClock: "anonymous",
-    KnowsTheHour: "anonymous",
+    KnowsNames: "anonymous same-in-box",
+    ReadsTheClock: "anonymous same-in-box",
     KnowsSensors: "sensor-names",
     HidesALibrary: "libraries",
     CountsLater: "replays",
     CountsLaterAndDeclaresNothing: "replays",
     BehavesWhenTested: "replays",
-    ScalesByItself: "scaling",
+    ScalesByItself: "scaling every-row",
     MinMaxOfScores: "prefix",
     CentredSmoothing: "prefix",
-    EarlyAlignment: "prefix",
-    LateAlignment: "memory",
-    Delays: "alignment",
+    EarlyAlignment: "prefix every-row spike alignment",
+    LateAlignment: "memory position spike alignment",
+    Delays: "alignment every-row",
     CountsCalls: "state",
     CarriesOver: "pure",
     Jitters: "pure",
@@ -762,11 +729,11 @@ CAUGHT_BY: dict[type[Detector], str] = {
     IgnoresSeed: "seed",
     UndeclaredChance: "seed",
     UsesGlobalRandom: "global-random",
-    UsesRandomModule: "global-random",
+    UsesRandomModule: "global-random same-in-box",
     RemembersFits: "refit",
-    SharesWithItsClass: "instances",
+    SharesWithItsClass: "instances same-in-box",
     FitsWithScoringParameter: "scoring-parameters",
-    WritesIntoInput: "inputs",
+    WritesIntoInput: "inputs same-in-box",
     Overflows: "large-numbers",
     DividesByZero: "constant-sensor",
     InvertsCovariance: "duplicate-sensor",
@@ -774,36 +741,12 @@ CAUGHT_BY: dict[type[Detector], str] = {
     AbsoluteFloor: "units",
     HashesValues: "rounding",
     NeedsTime: "no-time",
-    NeedsMany: "short-recordings",
+    NeedsMany: "short-recordings prefix",
     Constant: "not-constant",
     Inverted: "fault",
     TrustsNoSpike: "spike",
-    NeverLearned: "other-data",
+    NeverLearned: "other-data units",
     RemembersRows: "training-scores",
     FirstRowMatters: "position",
     CountsRows: "no-trend",
-}
-
-# One fault that inevitably breaks two promises.
-ALSO_CAUGHT_BY: dict[type[Detector], dict[str, str]] = {
-    KnowsNames: {"same-in-box": "recordings have other names in the box"},
-    KnowsTheHour: {"same-in-box": "recordings begin at other times in the box"},
-    ReadsTheClock: {"same-in-box": "recordings begin at other times in the box"},
-    WritesIntoInput: {"same-in-box": "the memory of recordings cannot be made writable in the box"},
-    ScalesByItself: {"every-row": "the rows that it is scaled by have no scores"},
-    Delays: {"every-row": "the first rows answer for none"},
-    EarlyAlignment: {
-        "every-row": "the last rows answer for none",
-        "spike": "the score of an extreme row stands before it, out of its declared reach",
-        "alignment": "every row's score stands in another row",
-    },
-    LateAlignment: {
-        "position": "a row that is scored by an earlier one has no score where that one is left out",
-        "spike": "the score of an extreme row stands after it, out of its declared reach",
-        "alignment": "every row's score stands in another row",
-    },
-    UsesRandomModule: {"same-in-box": "the box's generator is in another state"},
-    SharesWithItsClass: {"same-in-box": "what the class holds here comes from another fit than in the box"},
-    NeedsMany: {"prefix": "the shortest part of a recording is shorter than its window"},
-    NeverLearned: {"units": "numbers that somebody typed in are in one unit only"},
 }

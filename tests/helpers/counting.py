@@ -35,25 +35,3 @@ class Telling(Counting):
 
     def _contributions(self, recording):
         return np.abs(recording.values - self.mean_)
-
-
-class Judged(Detector):
-    """Its fits are noted in a file; it offers contributions."""
-
-    traits = Traits(memory=0)
-
-    def __init__(self, *, diary: str = "") -> None:
-        self.diary = diary
-
-    def _fit(self, recordings):
-        self.mean_ = np.concatenate([one.values for one in recordings]).mean(axis=0)
-
-    def _score(self, recording):
-        return np.abs(recording.values - self.mean_).sum(axis=1)
-
-    @classmethod
-    def offers_contributions(cls) -> bool:
-        return True
-
-    def _contributions(self, recording):
-        return np.abs(recording.values - self.mean_)

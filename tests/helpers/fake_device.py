@@ -8,7 +8,7 @@ thing more: rows on the GPU that are picked by an index on the processor, which 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -36,8 +36,6 @@ class FakeCuda(Tensor):
 
     @staticmethod
     def __new__(cls, inner: Tensor, requires_grad: bool = False) -> FakeCuda:
-        if inner.device != _CPU:
-            raise AssertionError(f"a fake tensor cannot hold one on {inner.device}")
         fake: FakeCuda = Tensor._make_wrapper_subclass(
             cls,
             inner.shape,
@@ -63,28 +61,20 @@ class FakeCuda(Tensor):
     def is_meta(self) -> bool:
         return False
 
-    def __repr__(self) -> str:
-        return f"FakeCuda({self.inner!r})"
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         copied = FakeCuda(self.inner.clone(), self.requires_grad)
         memo[id(self)] = copied
         return copied
 
     @classmethod
-    def __torch_dispatch__(
-        cls, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.ops.aten.copy_.default:  # it may copy from one device to the other
             _inner(args[0]).copy_(_inner(args[1]))
             return args[0]
         for tensor in tree_leaves((args, kwargs)):
             if isinstance(tensor, Tensor) and not isinstance(tensor, FakeCuda) and tensor.dim() > 0:
-                raise MixedDevicesError(
-                    f"{func}: expected all tensors to be on {FAKE}, found one of shape {list(tensor.shape)} on "
-                    f"{tensor.device}"
-                )
+                raise MixedDevicesError(f"{func}: {list(tensor.shape)} on {tensor.device}, not on {FAKE}")
         result = func(*_inner(args), **_inner(kwargs))
         return return_and_correct_aliasing(func, args, kwargs, _faked(result))
 
@@ -100,9 +90,7 @@ def _faked(values: Any) -> Any:
 class _Created(TorchDispatchMode):
     """Follows the devices that C++ code names: gradients of zero, for instance, are created beside other tensors."""
 
-    def __torch_dispatch__(
-        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if kwargs.get("device") is None:
             return func(*args, **kwargs)
@@ -114,9 +102,7 @@ class _Created(TorchDispatchMode):
 class _Named(TorchFunctionMode):
     """Follows the devices that Python code names; PyTorch would look for the GPU before any operator runs."""
 
-    def __torch_function__(
-        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = (resolve_name(func) or getattr(func, "__name__", "")).rpartition(".")[2]
         fake = args[0] if args and isinstance(args[0], FakeCuda) else None

@@ -10,7 +10,6 @@ import socket
 import stat
 import struct
 import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -84,28 +83,10 @@ def played(answer: Answer, *, timeout: float = 30.0, listener=None) -> Box:
 
 
 class WritesFrames(Sums):
-    """Writes a frame of its own into every socket that it finds, or fails in an unusual way."""
-
-    def __init__(self, *, frame: str = "", how: str = "write") -> None:
-        self.frame = frame
-        self.how = how
+    """Writes a frame of its own into every socket that it finds."""
 
     def _fit(self, recordings):
-        getattr(self, f"_{self.how}")()
-
-    def _write(self):
         for fd in range(3, 64):
             with contextlib.suppress(OSError):
                 if stat.S_ISSOCK(os.fstat(fd).st_mode):
-                    os.write(fd, raw_frame(self.frame.encode()))
-
-    def _unreadable(self):
-        class UnreadableError(Exception):
-            def __str__(self):
-                raise RuntimeError("no")
-
-        raise UnreadableError
-
-    def _signal(self):
-        os.kill(os.getpid(), 40)
-        time.sleep(600)
+                    os.write(fd, raw_frame(b""))

@@ -27,8 +27,6 @@ column = "fault"
 policy = "forward-fill"
 at_most = 2
 """
-
-
 HEADER = "Datum;PLC.Pressure [bar];PLC.Flow;operator;fault"
 
 

@@ -34,11 +34,8 @@ GOOD = [
 class Messages:
     """What the server does, and what it was asked.
 
-    Parameters
-    ----------
-    script
-        For each request in turn: an answer's text; a number, for a status; "drop", "hang"; or
-        a whole reply. When it is used up, the last one is repeated.
+    The script has for each request in turn, the last one repeated: an answer's text; a number, for a status; "drop",
+    "hang"; or a whole reply.
     """
 
     script: list[Any] = field(default_factory=lambda: [json.dumps(GOOD)])

@@ -1,4 +1,4 @@
-"""Runs as users start them: whole processes over a small data set, with detectors that misbehave on demand."""
+"""Runs as users start them: whole processes over a small data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from tsadbench.leaderboard.board import COST_COLUMNS
 
 DETECTORS = '''
-import os, sys, time
+import time
 import numpy as np
 from tsadbench import Detector, Traits
 
@@ -33,42 +33,12 @@ class Steady(Detector):
         self.weights_ = np.random.default_rng(self.seed).random(rows.shape[1])
     def _score(self, recording):
         return (np.abs(recording.values - self.mean_) ** self.power) @ self.weights_
-
-class Wild(Steady):
-    """Does what no detector should."""
-    def __init__(self, *, what: str = "", seconds: float = 0.0, power: float = 1.0, seed: int = 0):
-        super().__init__(seconds=seconds, power=power, seed=seed)
-        self.what = what
-    def _fit(self, recordings):
-        if self.what == "fork":
-            for _ in range(3):
-                if os.fork() == 0:
-                    time.sleep(600)
-        if self.what == "thread":
-            import threading
-            for _ in range(20):
-                threading.Thread(target=time.sleep, args=(600,), daemon=False).start()
-        if self.what == "output":
-            for _ in range(64):
-                sys.stdout.write("x" * 1_000_000)
-        if self.what == "never":
-            while True:
-                pass
-        super()._fit(recordings)
 '''
 
 
 @dataclass
 class Plant:
-    """A data set card, detectors, and the command line over them.
-
-    Parameters
-    ----------
-    folder
-        Where they lie.
-    environment
-        Of the processes.
-    """
+    """A folder with a data set card and detectors, and the command line over them, in an environment."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)

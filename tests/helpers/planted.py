@@ -1,10 +1,11 @@
-"""Series of eight coupled sensors with faults that no single value shows, and what a one-liner makes of them."""
+"""Series for detectors, faults that no single value shows, and windows of rows as networks see them."""
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
 import numpy as np
+import torch
 from scipy.signal import lfilter
 from sklearn.metrics import roc_auc_score
 
@@ -59,6 +60,40 @@ def autoregressive(n_rows: int, seed: int) -> FloatArray:
     noise = np.random.default_rng(seed).normal(size=(n_rows + 100, 4))
     mixture = np.random.default_rng(9).normal(size=(4, 4))
     return np.asarray(lfilter([1.0], [1.0, -0.7], noise, axis=0)[100:] @ mixture)
+
+
+def noise(n_rows: int, n_sensors: int = 2, seed: int = 0) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
+
+
+def waves(n_rows: int = 120, n_sensors: int = 3, seed: int = 0) -> FloatArray:
+    """Return sensors that swing together, with noise."""
+    phase = np.arange(n_rows)[:, None] / 7.0 + np.arange(n_sensors)
+    return np.asarray(5.0 + np.sin(phase) + 0.1 * noise(n_rows, n_sensors, seed))
+
+
+def few_causes(n_rows: int, seed: int = 0) -> FloatArray:
+    """Return six sensors that follow three causes, with noise."""
+    mixed = noise(n_rows, 3, seed) @ noise(3, 6, 99) + 0.3 * noise(n_rows, 6, seed + 1_000)
+    return np.asarray(mixed * [1, 9, 0.1, 1, 50, 1] + 4)
+
+
+def in_deviations(rows: FloatArray, training: FloatArray) -> FloatArray:
+    return np.asarray((rows - training.mean(axis=0)) / training.std(axis=0))
+
+
+def in_range(rows: FloatArray, training: FloatArray) -> FloatArray:
+    return np.asarray((rows - training.min(axis=0)) / np.ptp(training, axis=0))
+
+
+def padded(rows: FloatArray, n_before: int) -> FloatArray:
+    """Return rows with so many copies of the first one before them: what a detector sees of a recording's beginning."""
+    return np.concatenate([np.repeat(rows[:1], n_before, axis=0), rows])
+
+
+def windows(rows: FloatArray, length: int) -> torch.Tensor:
+    """Return every full window [n, length, n_sensors], in single precision."""
+    return torch.from_numpy(np.stack([rows[start : start + length] for start in range(len(rows) - length + 1)])).float()
 
 
 def auroc(scores: FloatArray, labels: BoolArray) -> float:

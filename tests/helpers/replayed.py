@@ -24,7 +24,6 @@ ADDED = {
     "calls": lambda one: np.full(one.n_rows, 1.0 * _process["scored"]),
     "clock": lambda one: np.full(one.n_rows, time.time() % 1000),
     "length": lambda one: np.full(one.n_rows, 5.0 * (one.n_rows == 1200)),
-    "row if many": lambda one: 0.01 * np.arange(one.n_rows) * (one.n_rows > 240),
     "end": lambda one: 5.0 * (np.arange(one.n_rows) > one.n_rows - 50),
 }
 
@@ -50,12 +49,6 @@ class AddsUnboundedly(Adds):
     traits = Traits()
 
 
-class AddsWithinItsMemory(Adds):
-    """The same, and declares more rows than there are."""
-
-    traits = Traits(memory=10**6, look_ahead=10**6)
-
-
 class LeaksInSecret(Honest):
     """Its scores count from the mean of the recording that it scores."""
 
@@ -70,15 +63,6 @@ class Leaks(LeaksInSecret):
     """The same, and says so."""
 
     traits = Traits(memory=0, leaky="mean of the recording that it scores")
-
-
-class HidesInSize(Honest):
-    """The row's number, so small beside the score that it could be rounding."""
-
-    traits = Traits(memory=0)
-
-    def _score(self, recording):
-        return 1e9 + 1e-3 * np.arange(recording.n_rows)
 
 
 class Unkept(Honest):
@@ -131,11 +115,8 @@ class TrainsOpenly(Honest):
         return [self.factor * self._score(one) for one in recordings]
 
 
-class BreaksInCopies(Honest):
+class EndsInCopies(Honest):
     """Behaves in the process that fitted it, and where it scores for the first time."""
-
-    def __init__(self, *, how: str = "raise") -> None:
-        self.how = how
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -144,17 +125,8 @@ class BreaksInCopies(Honest):
     def _score(self, recording):
         _process["scored"] += 1
         if "fitted" not in _process and _process["scored"] > 1:
-            getattr(self, f"_{self.how}")()
+            os._exit(3)
         return super()._score(recording)
-
-    def _raise(self):
-        raise RuntimeError("not here")
-
-    def _leave(self):
-        os._exit(3)
-
-    def _hang(self):
-        time.sleep(600)
 
 
 class NearlyAll(Honest):

@@ -14,11 +14,11 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 
 SENSORS = ("flow", "level", "pressure")
-DETECTORS = ("t2", "max-z", "isolation-forest", "sensor-range", "random")
+DETECTORS = ("t2", "max-z", "isolation-forest")
 # 2024-01-02T03:04:05 in UTC.
 START = 1704164645
 N_ROWS = 240
-_SHIFTS = (1.2, 2.0, 3.0, 4.0, 6.0, 8.0, 2.5)
+_SHIFTS = (1.2, 4.0, 8.0)
 
 
 def reported_data(name: str, seed: int) -> LabelledDataset:
@@ -35,7 +35,7 @@ def reported_data(name: str, seed: int) -> LabelledDataset:
     fault = np.zeros(N_ROWS, dtype=bool)
     fault[100:140] = True
     labels = {one.id: np.zeros(N_ROWS, dtype=bool) if one.id == "calm" else fault.copy() for one in test}
-    splits = {"overall": tuple(labels), "some": ("run 3", "run 4", "calm")}
+    splits = {"overall": tuple(labels), "some": ("run 1", "run 2", "calm")}
     train = tuple(recording(f"normal {i}", 0.0, START - 1e5 * (i + 1)) for i in range(3))
     sessions = {one: one for one in (*labels, *(recording.id for recording in train))}
     return LabelledDataset(

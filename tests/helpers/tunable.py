@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tsadbench import Detector, Traits
+from tsadbench import Detector, Traits, detector
 from tsadbench.base.search_space import Choice, Tune
 
 
+@detector
 class Guess(Detector):
     """Forecasts every value as ``guess``; scores a row by its sensor farthest from the training mean."""
 
-    traits = Traits(scoring_parameters=("sign",))
+    traits: ClassVar[Traits] = Traits(scoring_parameters=("sign",))
 
-    def __init__(self, *, guess: float = 0.5, sign: int = 1, memory: int = 1, seed: int = 0):
-        self.guess = guess
-        self.sign = sign
-        self.memory = memory
-        self.seed = seed
+    guess: Annotated[float, Tune(-2.0, 2.0)] = 0.5
+    sign: Annotated[int, Choice((1, -1))] = 1
+    memory: Annotated[int, Tune(1, 4, alters_loss=True)] = 1
+    seed: int = 0
 
     def declared_traits(self):
         return Traits(memory=self.memory, look_ahead=2, scoring_parameters=("sign",))
-
-    @classmethod
-    def search_space(cls):
-        return {
-            "guess": Tune(-2.0, 2.0),
-            "sign": Choice((1, -1)),
-            "memory": Tune(1, 4, alters_loss=True),
-        }
 
     def _fit(self, recordings):
         self.mean_ = np.concatenate([recording.values for recording in recordings]).mean(axis=0)
@@ -42,12 +35,11 @@ class Guess(Detector):
         return float(np.mean([np.mean((one.values[first:] - self.guess) ** 2) for one in recordings]))
 
 
+@detector
 class Fails(Guess):
     """Fails above 0, in the way asked for."""
 
-    def __init__(self, *, guess: float = 0.5, sign: int = 1, memory: int = 1, how: str = "raise", seed: int = 0):
-        super().__init__(guess=guess, sign=sign, memory=memory, seed=seed)
-        self.how = how
+    how: str = "raise"
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -57,40 +49,19 @@ class Fails(Guess):
             time.sleep(60)
 
 
+@detector
 class Counts(Guess):
     """Has one parameter with two values; its fits are noted outside (`tests.helpers.fits`)."""
 
-    def __init__(self, *, guess: float = 0.5, sign: int = 1, memory: int = 1, diary: str = "", seed: int = 0):
-        super().__init__(guess=guess, sign=sign, memory=memory, seed=seed)
-        self.diary = diary
+    diary: str = ""
 
     @classmethod
     def search_space(cls):
         return {"guess": Choice((0.5, -0.5))}
 
 
-class Waits(Guess):
+class Waits(Counts):
     """Fits for ever."""
-
-    def __init__(self, *, guess: float = 0.5, sign: int = 1, memory: int = 1, diary: str = "", seed: int = 0):
-        super().__init__(guess=guess, sign=sign, memory=memory, seed=seed)
-        self.diary = diary
 
     def _fit(self, recordings):
         time.sleep(600)
-
-
-class Wrong(Guess):
-    """Declares a parameter that it does not have."""
-
-    @classmethod
-    def search_space(cls):
-        return {"depth": Tune(1, 4)}
-
-
-class Seeded(Guess):
-    """Declares its seed."""
-
-    @classmethod
-    def search_space(cls):
-        return {"seed": Tune(1, 4)}

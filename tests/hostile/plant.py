@@ -80,31 +80,15 @@ class Victim(Hostile):
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One hostile detector.
+    """One hostile detector."""
 
-    Parameters
-    ----------
-    file, name
-        Its file's stem, and its class.
-    tries
-        What it tries, in words.
-    ends
-        The statuses with which it may end; "refused" if the run does not even start.
-    stays_open
-        Why no wall stops it; empty if it must learn nothing.
-    seeds
-        How many trials it has.
-    takes_seconds, takes_mib
-        What its record must show at least.
-    """
-
-    file: str
+    file: str  # its stem
     name: str
-    tries: str
-    ends: tuple[str, ...]
-    stays_open: str = ""
+    tries: str  # in words
+    ends: tuple[str, ...]  # statuses with which it may end; "refused" if the run does not even start
+    stays_open: str = ""  # why no wall stops it; empty if it must learn nothing
     seeds: int = 1
-    takes_seconds: float = 0.0
+    takes_seconds: float = 0.0  # what its record must show at least
     takes_mib: float = 0.0
 
     @property
@@ -128,7 +112,7 @@ def channels() -> dict[str, str]:
 def _attacks_of(path: Path) -> Iterator[Attack]:
     classes = {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)}
     courier = {"Courier"}
-    hostile = {"Hostile", "Courier"}
+    hostile = {"Hostile", "Reader", "Courier"}
     for name, node in classes.items():
         bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
         if not bases & hostile:
@@ -240,21 +224,7 @@ class Plant:
         timeout: float = 300.0,
         sealed: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run detectors as a user does, with an environment that holds a token.
-
-        Parameters
-        ----------
-        detectors
-            References.
-        more
-            Further options.
-        runs
-            The run store; None: ``runs``.
-        timeout
-            Seconds after which `subprocess.TimeoutExpired` is raised.
-        sealed
-            Whether the kernel closes the boxes; otherwise an audit hook alone guards them.
-        """
+        """Run detectors as a user does, with an environment that holds a token; unsealed, a hook alone guards boxes."""
         named = [word for one in detectors for word in ("-d", one)]
         arguments = ["run", *named, "--dataset", str(self.card), "--no-floors", "--seeds", "2", "--format", "csv"]
         start = ["-m", "tsadbench"] if sealed else ["-c", _UNSEALED]

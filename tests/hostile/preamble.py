@@ -61,10 +61,19 @@ def attempts(*ways: Callable[[], object]) -> Iterator[object]:
             print(f"kept out: {type(error).__name__}: {error}"[:300])
 
 
-def of_each_secret(read: Callable[[str], object]) -> Iterator[object]:
-    """Read the label files and the secrets in the user's home, one way."""
-    for path in (*WHERE["labels"], WHERE["home_secret"]):
-        yield from attempts(lambda path=path: read(path))
+def of_each(things: Iterable[object], *ways: Callable[[object], object]) -> Iterator[object]:
+    """Try each way with each thing."""
+    for thing in things:
+        yield from attempts(*(lambda way=way, thing=thing: way(thing) for way in ways))
+
+
+def of_each_secret(*ways: Callable[[str], object]) -> Iterator[object]:
+    """Read the label files and the secrets in the user's home."""
+    return of_each((*WHERE["labels"], WHERE["home_secret"]), *ways)
+
+
+def read_bytes(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
 def reached(what: str) -> str:
@@ -122,6 +131,10 @@ class Hostile(Detector):
 
     def steal(self) -> Iterable[object]:
         """Try something while fitting; return what was found."""
+        return attempts(self.get)
+
+    def get(self) -> object:
+        """Try one way, which may fail."""
         return ()
 
     def steal_while_scoring(self) -> Iterable[object]:
@@ -159,6 +172,16 @@ class Hostile(Detector):
                 print("LOOT", *sorted(set(others))[:9])
 
 
+class Reader(Hostile):
+    """Reads every secret in one way."""
+
+    def read(self, path: str) -> object:
+        raise NotImplementedError
+
+    def steal(self) -> Iterable[object]:
+        return of_each_secret(self.read)
+
+
 class Courier(Hostile):
     """Leaves word for the next seed, and looks for what another one has left."""
 
@@ -167,19 +190,17 @@ class Courier(Hostile):
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
 
-    def leave(self, word: bytes) -> Iterable[object]:
-        """Leave this word where another trial may find it."""
-        return ()
+    def leave(self, word: bytes) -> Iterable[object] | None:
+        """Leave this word where another trial may find it; each way may fail."""
 
-    def look(self) -> Iterable[object]:
+    def look(self) -> object:
         """Return what lies there."""
-        return ()
 
     def steal(self) -> Iterable[object]:
-        yield from self.look()
-        for _ in self.leave(self.own_.encode()):
+        yield from attempts(self.look)
+        for _ in attempts(lambda: [*(self.leave(self.own_.encode()) or ())]):
             pass
 
     def steal_while_scoring(self) -> Iterable[object]:
         time.sleep(0.02)
-        yield from self.look()
+        yield from attempts(self.look)

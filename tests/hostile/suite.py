@@ -25,29 +25,16 @@ _BETWEEN_VICTIMS = 8
 
 @dataclass
 class Suite:
-    """What is left when the runs are over.
-
-    Parameters
-    ----------
-    plant
-        The plant that was attacked.
-    victims
-        The honest detectors, by reference.
-    alone, crowd, endless
-        The run of the honest detectors alone; that of all others between them; that of those that never come back, if
-        any was chosen.
-    processes, left, changed
-        Processes that lived on, what was left outside, and files that were changed.
-    """
+    """What is left when the runs are over."""
 
     plant: Plant
-    victims: tuple[str, ...]
-    alone: subprocess.CompletedProcess[str]
-    crowd: subprocess.CompletedProcess[str]
-    endless: subprocess.CompletedProcess[str] | None
-    processes: list[psutil.Process]
-    left: list[str]
-    changed: set[str]
+    victims: tuple[str, ...]  # the honest detectors, by reference
+    alone: subprocess.CompletedProcess[str]  # the run of the honest detectors
+    crowd: subprocess.CompletedProcess[str]  # that of all others between them
+    endless: subprocess.CompletedProcess[str] | None  # that of those that never come back, if any was chosen
+    processes: list[psutil.Process]  # that lived on
+    left: list[str]  # outside
+    changed: set[str]  # files
 
     @cached_property
     def undisturbed(self) -> dict[str, list[Trial]]:
@@ -96,11 +83,13 @@ def run_suite(root: Path, names: Collection[str] = ()) -> Suite:
 
 
 def require_nothing_learned(suite: Suite, attack: Attack) -> None:
-    """Assert that a hostile detector ended as it may, and that its trial holds nothing that it must not know."""
+    """Assert that a hostile detector ended as it may, cost what it cost, and knows nothing that it must not."""
     made = suite.of(attack)
     assert len(made) == attack.seeds
     for trial in made:
         assert trial.record.status in attack.ends, trial.record.reason
+        assert (trial.record.fit_seconds or 0.0) >= attack.takes_seconds
+        assert (trial.record.peak_memory_mib or 0.0) >= attack.takes_mib
         assert not learned(trial, suite.innocent), trial.log[-2000:]
         assert "LOOT" not in trial.log, trial.log[-2000:]
         assert suite.plant.canary not in trial.log

@@ -41,9 +41,6 @@ def tied_rows(draw: st.DrawFn) -> tuple[FloatArray, BoolArray, float]:
     return np.array(scores) / 4, np.array(anomalous), draw(st.integers(-5, 5)) / 4
 
 
-# -- against scikit-learn -------------------------------------------------------------------------------------------
-
-
 @settings(deadline=None, max_examples=50)
 @given(tied_rows())
 def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray, float]) -> None:
@@ -66,19 +63,15 @@ def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray
     )
 
 
-@pytest.mark.parametrize("share", [0.01, 0.35])
-def test_ranking_metrics_are_scikit_learns_without_ties(share: float) -> None:
+def test_ranking_metrics_of_many_rows_are_scikit_learns() -> None:
     rng = np.random.default_rng(0)
-    anomalous = rng.random(20_000) < share
+    anomalous = rng.random(20_000) < 0.01
     scores = rng.normal(size=20_000) + anomalous
     found = ranking(scores, anomalous)
     precision, recall, _ = sklearn_metrics.precision_recall_curve(anomalous, scores)
     assert found["auroc"] == pytest.approx(sklearn_metrics.roc_auc_score(anomalous, scores), abs=1e-12)
     assert found["auprc"] == pytest.approx(sklearn_metrics.average_precision_score(anomalous, scores), abs=1e-12)
     assert found["bf_f1"] == pytest.approx(np.max(2 * precision * recall / np.maximum(precision + recall, 1e-300)))
-
-
-# -- by hand --------------------------------------------------------------------------------------------------------
 
 
 def test_a_table_worked_by_hand() -> None:
@@ -118,44 +111,6 @@ def test_names_are_in_the_published_order_and_say_what_tables_need() -> None:
     assert [metric.name for metric in METRICS if metric.better is None] == ["flagged"]
 
 
-def test_a_tie_counts_half_in_auroc() -> None:
-    assert ranking(np.array([1.0, 1.0]), labels(1, 0))["auroc"] == 0.5
-    assert ranking(np.array([1.0, 1.0, 0.0]), labels(1, 0, 0))["auroc"] == 0.75
-
-
-def test_a_constant_score_gives_the_floors_in_closed_form() -> None:
-    share = 0.35
-    anomalous = np.arange(1000) < round(1000 * share)
-    found = evaluate(np.ones(1000), anomalous, threshold=0.0)  # all rows flagged
-    all_positive = 2 * share / (1 + share)
-    assert found["auroc"] == 0.5
-    assert found["auprc"] == pytest.approx(share)
-    assert found["precision"] == share
-    assert found["bf_f1"] == pytest.approx(all_positive)
-    assert found["prac_f1"] == pytest.approx(all_positive)
-    assert (found["recall"], found["mcc"], found["flagged"]) == (1.0, 0.0, 1.0)
-
-
-def test_auprc_is_average_precision_not_the_interpolated_area() -> None:
-    # 12 % anomalous, a binary alarm with precision 1 and recall .1: the trapezoid rule would give .608.
-    anomalous = np.arange(1000) < 120
-    alarm = (np.arange(1000) < 12).astype(np.float64)
-    assert ranking(alarm, anomalous)["auprc"] == pytest.approx(0.1 * 1 + 0.9 * 0.12)
-    # An alarm that has nothing to do with the truth: the trapezoid rule would give .130.
-    unrelated = (np.arange(1000) % 10 == 0).astype(np.float64)
-    assert ranking(unrelated, anomalous)["auprc"] == pytest.approx(0.12)
-
-
-@settings(deadline=None)
-@given(tied_rows())
-def test_best_f1_is_at_least_that_of_flagging_every_row(rows: tuple[FloatArray, BoolArray, float]) -> None:
-    scores, anomalous, threshold = rows
-    found = evaluate(scores, anomalous, threshold)
-    share = anomalous.mean()
-    assert found["bf_f1"] >= 2 * share / (1 + share) - 1e-12
-    assert found["bf_f1"] >= found["prac_f1"] - 1e-12
-
-
 def test_float32_and_float64_copies_of_the_scores_are_judged_alike() -> None:
     rng = np.random.default_rng(0)
     single = rng.normal(size=5000).round(2).astype(np.float32)
@@ -167,35 +122,10 @@ def test_float32_and_float64_copies_of_the_scores_are_judged_alike() -> None:
     assert found["flagged"] == np.mean(double > threshold)
 
 
-def test_random_scores_get_no_credit_for_the_length_of_an_event() -> None:
-    # Eight events of 300 rows in 20,000: point adjustment would give random scores a best F1 of .97.
-    anomalous = np.zeros(20_000, dtype=np.bool_)
-    for start in range(1000, 20_000, 2400):
-        anomalous[start : start + 300] = True
-    assert anomalous.sum() == 2400
-    found = ranking(np.random.default_rng(0).random(20_000), anomalous)
-    assert found["bf_f1"] == pytest.approx(2 * 0.12 / 1.12, abs=0.005)
-    assert found["auprc"] == pytest.approx(0.12, abs=0.01)
-    assert found["auroc"] == pytest.approx(0.5, abs=0.02)
-
-
 def test_mcc_does_not_overflow() -> None:
     n = 10**7  # the product of the margins passes 2**63 at some 10^5 rows
     found = rates(tp=3 * n, fp=n, fn=2 * n, tn=5 * n)
     assert found["mcc"] == pytest.approx((3 * 5 - 1 * 2) / math.sqrt(4 * 5 * 6 * 7), rel=1e-12)
-
-
-@pytest.mark.parametrize("threshold", [-1.0, 2.0])
-def test_mcc_of_flagging_all_or_nothing_is_zero(threshold: float) -> None:
-    assert evaluate(np.array([0.0, 1.0, 0.5]), labels(0, 1, 0), threshold)["mcc"] == 0.0
-
-
-def test_nothing_flagged_has_precision_zero_as_in_scikit_learn() -> None:
-    found = evaluate(np.array([0.0, 1.0]), labels(0, 1), threshold=1.0)  # strictly greater is flagged
-    assert (found["precision"], found["recall"], found["prac_f1"], found["flagged"]) == (0.0, 0.0, 0.0, 0.0)
-
-
-# -- one class ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threshold", [0.5, 9.0])
@@ -205,15 +135,6 @@ def test_no_anomalous_row_leaves_only_false_alarms_to_tell(threshold: float) -> 
     assert undefined == {"recall", "prac_f1", "mcc", *RANKING}
     assert found["precision"] == 0.0
     assert found["flagged"] == (0.5 if threshold == 0.5 else 0.0)
-
-
-def test_all_rows_anomalous_leaves_the_ranking_undefined() -> None:
-    found = evaluate(np.array([0.0, 1.0, 2.0, 0.2]), labels(1, 1, 1, 1), threshold=0.5)
-    assert {name for name, value in found.items() if value is None} == {"mcc", *RANKING}
-    assert (found["precision"], found["recall"], found["prac_f1"], found["flagged"]) == (1.0, 0.5, 2 / 3, 0.5)
-
-
-# -- rows without a score -------------------------------------------------------------------------------------------
 
 
 def test_a_row_without_a_score_is_the_worst_case_by_hand() -> None:
@@ -250,17 +171,6 @@ def test_with_missing_scores_the_ranking_is_scikit_learns_on_the_worst_scores(ro
     assert found["auprc"] == pytest.approx(float(steps @ precision[first:-1]))
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
     assert found["bf_f1"] == pytest.approx(f1[first:].max())
-
-
-def test_where_scores_tie_a_miss_below_all_would_raise_average_precision() -> None:
-    # Why no threshold flags a miss: scikit-learn's AUPRC of the second row's score, and without it.
-    anomalous = labels(0, 1, 1, 1)
-    present, below_all = np.array([4.0, 3.0, 2.0, 2.0]), np.array([4.0, 1.0, 2.0, 2.0])
-    oracle = sklearn_metrics.average_precision_score
-    assert oracle(anomalous, below_all) > oracle(anomalous, present)
-    silent = ranking(np.where(below_all == 1.0, math.nan, present), anomalous)["auprc"]
-    assert silent == pytest.approx(2 / 3 * 2 / 3)
-    assert silent < oracle(anomalous, present)
 
 
 def test_no_row_with_a_score_is_worse_than_anything() -> None:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.helpers.protocol_plant import SENSORS, scores_of
-from tsadbench.base.dataset import DataOptions, Dataset, Labels
+from tsadbench.base.dataset import Dataset, Labels
 from tsadbench.base.protocol import Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError
-from tsadbench.registry import load_detector
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_protocols.published import Published
 from tsadbench_protocols.skab import Skab
@@ -76,28 +75,3 @@ def test_taking_away_test_scores_improves_no_metric(protocol: Protocol, data: st
         assert after is None
     elif after is not None:  # invalid is no improvement
         assert_not_better(protocol, before, after)
-
-
-@pytest.mark.skab
-@pytest.mark.parametrize("n_silent", [100, 500])
-@pytest.mark.parametrize("protocol", [Strict(), Published(), Skab()], ids=IDS)
-def test_max_z_is_nowhere_better_without_its_first_rows(skab_directory, protocol: Protocol, n_silent: int) -> None:
-    from tsadbench.datasets.shipped import load_skab
-
-    data = load_skab(DataOptions(directory=skab_directory))
-    max_z = load_detector("max-z")
-    n_rows = [one.n_rows for one in data.dataset.test]
-
-    def with_beginnings_silent(fit: Scored) -> Scored:
-        if len(fit.test) == 1 and len(fit.test[0]) == sum(n_rows):  # one series of all recordings
-            place = np.concatenate([np.arange(n) for n in n_rows])
-            return Scored(fit.episode, fit.train, (np.where(place < n_silent, math.nan, fit.test[0]),))
-        test = tuple(np.where(np.arange(len(rows)) < n_silent, math.nan, rows) for rows in fit.test)
-        return Scored(fit.episode, fit.train, test)
-
-    fits = [scores_of(episode, max_z().fit(episode.train).score) for episode in protocol.episodes(data.dataset)]
-    before = protocol.judge(fits, data.labels).splits
-    after = protocol.judge([with_beginnings_silent(fit) for fit in fits], data.labels).splits
-    silent = any(after[split].coverage < 1 for split in after)
-    assert silent == (n_silent > 400 or not isinstance(protocol, Skab))
-    assert_not_better(protocol, before, after)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.protocol_plant import SENSORS, recording
-from tsadbench.base.dataset import DataOptions
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.loading import load_dataset
 from tsadbench_protocols.training_rows import without_shared_rows
 
 
@@ -36,35 +32,6 @@ def test_shared_rows_are_cut_out_and_the_pieces_named_after_their_rows() -> None
     for piece, (start, stop) in zip(pieces, [(0, 40), (60, 75), (76, 100)], strict=True):
         np.testing.assert_array_equal(piece.values, train.values[start:stop])
         np.testing.assert_array_equal(piece.time, train.time[start:stop])
-
-
-def test_a_shared_end_leaves_one_piece_as_on_skab() -> None:
-    train = recording("free", 50, start=0)
-    (piece,) = without_shared_rows([train], [train.rows(30, 50, id="test")])
-    assert (piece.id, piece.n_rows) == ("free[0:30]", 30)
-
-
-def test_a_recording_that_loses_nothing_is_left_as_it_is() -> None:
-    train = (recording("one", 20, start=0), recording("two", 20, start=100, seed=1))
-    kept = without_shared_rows(train, [train[0].rows(5, 6, id="test")])
-    assert [piece.id for piece in kept] == ["one[0:5]", "one[6:20]", "two"]
-    assert kept[-1] is train[1]
-
-
-def test_a_recording_wholly_in_the_test_disappears() -> None:
-    train = (recording("one", 20, start=0), recording("two", 20, start=100, seed=1))
-    assert without_shared_rows(train, [train[0].rows(0, 20, id="test")]) == (train[1],)
-
-
-def test_same_values_at_another_time_are_another_row() -> None:
-    train, test = recording("free", 20, start=0), recording("test", 20, start=100)
-    np.testing.assert_array_equal(train.values, test.values)
-    assert without_shared_rows([train], [test]) == (train,)
-
-
-def test_other_values_at_the_same_time_are_another_row() -> None:
-    train, test = recording("free", 20, start=0), recording("test", 20, start=0, seed=1)
-    assert without_shared_rows([train], [test]) == (train,)
 
 
 @pytest.mark.parametrize(("train_start", "test_start"), [(None, None), (None, 0), (0, None)])
@@ -104,10 +71,3 @@ def test_what_remains_is_what_a_set_of_rows_says(
     kept = without_shared_rows(train, [rows_as_recording("test", test)])
     expected = [row for row in one + two if row not in set(test)]
     assert [(t, *row) for piece in kept for t, row in zip(piece.time, piece.values.tolist(), strict=True)] == expected
-
-
-@pytest.mark.skab
-def test_on_skab_572_training_rows_go(skab_directory: Path) -> None:
-    dataset = load_dataset("skab")(DataOptions(directory=skab_directory)).dataset
-    (piece,) = without_shared_rows(dataset.train, dataset.test)
-    assert (piece.id, dataset.train[0].n_rows - piece.n_rows) == ("anomaly-free[0:8833]", 572)

@@ -33,9 +33,6 @@ def no_fit(threshold: object) -> bool:
     return all(getattr(threshold, field) is None for field in fields)
 
 
-# -- the ordinary case ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("gamma", "scale"), [(-0.42, 1.0), (0.0, 1e-6), (0.4, 1e6), (0.95, 1.0)])
 def test_fit_agrees_with_scipy(gamma: float, scale: float) -> None:
     excesses = pareto(gamma, 3000, seed=7, scale=scale)
@@ -44,16 +41,6 @@ def test_fit_agrees_with_scipy(gamma: float, scale: float) -> None:
     assert found.gamma == pytest.approx(expected_gamma, abs=2e-4)
     assert found.sigma == pytest.approx(expected_sigma, rel=2e-4)
     assert -0.5 < found.gamma < 1
-
-
-@pytest.mark.parametrize("gamma", [-0.42, 0.0, 0.7])
-def test_log_likelihood_is_the_distributions_and_no_worse_than_scipys(gamma: float) -> None:
-    excesses = pareto(gamma, 500, seed=3, scale=0.01)
-    found = pot.fit_excesses(excesses)
-    own = genpareto.logpdf(excesses, found.gamma, scale=found.sigma).sum()
-    expected_gamma, expected_sigma = scipy_fit(excesses)
-    assert found.log_likelihood == pytest.approx(own, rel=1e-9)
-    assert found.log_likelihood >= genpareto.logpdf(excesses, expected_gamma, scale=expected_sigma).sum() - 1e-6
 
 
 @pytest.mark.parametrize("gamma", [-0.3, 0.2, 0.4])
@@ -69,23 +56,11 @@ def test_threshold_is_scipys_tail_quantile(gamma: float) -> None:
     assert (found.n, found.excesses) == (20_000, len(excesses)) == (20_000, 400)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 100.0])
-def test_a_heavy_tail_is_found_at_every_scale(scale: float) -> None:
-    # Other implementations take the exponential distribution here or not, by the unit of the score.
-    scores = scale * genpareto.ppf((np.arange(20_000) + 0.5) / 20_000, 0.4)
-    found = pot.fit(scores, level=0.98, q=1e-4)
-    assert found.gamma == pytest.approx(0.4, abs=0.03)
-    assert found.value == pytest.approx(scale * genpareto.isf(1e-4, 0.4), rel=0.1)
-
-
 def test_about_the_share_q_of_new_normal_scores_is_flagged() -> None:
     rng = np.random.default_rng(0)
     threshold = pot.fit(rng.gamma(2.0, size=50_000), q=1e-3)
     flagged = np.mean(rng.gamma(2.0, size=1_000_000) > threshold.value)
     assert 0.7e-3 < flagged < 1.4e-3
-
-
-# -- one degenerate case a test -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gamma", [0.0, 1e-16, -1e-12, 9e-9, -2e-8])
@@ -118,16 +93,21 @@ def test_a_single_score_is_its_own_threshold() -> None:
 
 @pytest.mark.parametrize(
     ("n", "level", "excesses"),
-    [(1600, 0.98, 32), (1500, 0.98, 30), (1450, 0.97, 44), (1000, 0.97, 30), (500, 0.94, 30), (310, 0.9, 31)],
+    [
+        (1600, 0.98, 32),
+        (1500, 0.98, 30),
+        (1450, 0.97, 44),
+        (1000, 0.97, 30),
+        (500, 0.94, 30),
+        (310, 0.9, 31),
+        (200, 0.9, 20),
+    ],
 )
-def test_level_falls_until_thirty_excesses(n: int, level: float, excesses: int) -> None:
+def test_level_falls_until_thirty_excesses_and_no_further_than_ninety_hundredths(
+    n: int, level: float, excesses: int
+) -> None:
     found = pot.fit(-np.log(np.arange(1, n + 1) / (n + 1)))
     assert (found.level, found.excesses, found.status) == (level, excesses, "ok")
-
-
-def test_level_stops_at_ninety_hundredths_and_few_excesses_are_still_fitted() -> None:
-    found = pot.fit(np.random.default_rng(0).exponential(size=200))
-    assert (found.level, found.excesses, found.status) == (0.9, 20, "ok")
 
 
 def test_a_level_of_at_most_ninety_hundredths_is_left_alone() -> None:
@@ -151,12 +131,6 @@ def test_ten_distinct_excesses_are_needed_however_many_there_are(distinct: int, 
         assert found.value == np.quantile(scores, 0.999) == above[-1]
 
 
-def test_integer_scores_give_the_empirical_quantile() -> None:
-    scores = np.random.default_rng(0).poisson(1.0, size=5000).astype(np.float64)
-    found = pot.fit(scores)
-    assert (found.status, found.value) == ("quantile", np.quantile(scores, 0.999))
-
-
 def test_a_bounded_tail_reports_its_end_point_and_some_training_scores_may_lie_above() -> None:
     scores = 1 - ((np.arange(20_000) + 0.5) / 20_000) ** (1 / 3)  # its tail has gamma = -1/3 and ends at 1
     found = pot.fit(scores, q=1e-3)
@@ -164,10 +138,6 @@ def test_a_bounded_tail_reports_its_end_point_and_some_training_scores_may_lie_a
     assert found.endpoint == pytest.approx(1.0, abs=0.02)
     assert found.endpoint == pytest.approx(found.t - found.sigma / found.gamma)
     assert found.t < found.value < scores.max() < found.endpoint
-
-
-def test_an_unbounded_tail_has_no_end_point() -> None:
-    assert pot.fit(pareto(0.3, 5000)).endpoint is None
 
 
 def test_a_uniform_tail_is_clamped_at_the_lower_bound() -> None:
@@ -195,12 +165,6 @@ def test_a_clamped_fit_is_the_likeliest_with_gamma_at_the_bound(true: float, bou
     for gamma in (bound, bound * 0.99):
         for factor in (0.9, 0.999, 1.001, 1.1):
             assert found.log_likelihood > log_likelihood(gamma, found.sigma * factor)
-
-
-def test_infinite_variance_alone_is_no_reason_to_clamp() -> None:
-    found = pot.fit_excesses(pareto(0.7, 5000))
-    assert found.gamma == pytest.approx(0.7, abs=0.08)
-    assert -0.5 < found.gamma < 1
 
 
 @pytest.mark.parametrize("data", [[0.3] * 49 + [0.31], [0.1] * 40 + [0.2] * 10])
@@ -248,11 +212,6 @@ def test_a_spread_beyond_float64_is_an_error() -> None:
         pot.fit(np.array([-1.7e308, 0.0, 1.7e308]))
 
 
-def test_no_score_is_an_error() -> None:
-    with pytest.raises(DataError):
-        pot.fit(np.empty(0))
-
-
 @pytest.mark.parametrize("factor", [1e-300, 1e290])
 def test_tiny_and_huge_scores_give_the_same_shape(factor: float) -> None:
     scores = pareto(0.2, 3000, seed=5)
@@ -260,20 +219,6 @@ def test_tiny_and_huge_scores_give_the_same_shape(factor: float) -> None:
     assert scaled.gamma == pytest.approx(found.gamma, abs=1e-6)
     assert scaled.value == pytest.approx(factor * found.value, rel=1e-6)
 
-
-def test_autocorrelation_does_not_matter_only_the_scores_do() -> None:
-    noise = np.random.default_rng(0).exponential(size=5000)
-    smooth = np.convolve(noise, np.ones(30) / 30, mode="valid")
-    assert pot.fit(smooth) == pot.fit(np.random.default_rng(1).permutation(smooth))
-
-
-def test_training_scores_are_not_trimmed() -> None:
-    scores = np.random.default_rng(0).exponential(size=5000)
-    contaminated = np.concatenate([scores, np.full(20, 50.0) + np.arange(20)])
-    assert pot.fit(contaminated).value > pot.fit(scores).value
-
-
-# -- properties -----------------------------------------------------------------------------------------------------
 
 with_ties = arrays(np.float64, st.integers(1, 300), elements=st.integers(-60, 60).map(float))
 spread = arrays(np.float64, st.integers(1, 300), elements=st.floats(-1e9, 1e9, allow_subnormal=False))
@@ -324,20 +269,7 @@ def test_the_threshold_follows_scale_and_origin(scores: FloatArray, scale: float
 )
 def test_no_distribution_within_the_bounds_is_likelier(excesses: FloatArray, gamma: float, factor: float) -> None:
     found = pot.fit_excesses(excesses)
+    own = genpareto.logpdf(excesses, found.gamma, scale=found.sigma).sum()
     other = genpareto.logpdf(excesses, gamma, scale=found.sigma * factor).sum()
+    assert found.log_likelihood == pytest.approx(own, rel=1e-9, abs=1e-9)
     assert found.log_likelihood >= other - 1e-6 * abs(other)
-
-
-@given(st.floats(-100, 100), st.floats(-0.5, 1), st.floats(1e-6, 1e6))
-def test_the_quantile_at_the_initial_risk_is_the_initial_threshold(t: float, gamma: float, sigma: float) -> None:
-    assert pot.tail_quantile(t, gamma, sigma, 1.0) == t
-
-
-def test_the_threshold_reaches_the_initial_one_as_the_risk_reaches_the_share_of_excesses() -> None:
-    scores = np.random.default_rng(0).exponential(size=1000)
-    share = 50 / 1000
-    found = pot.fit(scores, level=0.9505, q=0.0494)  # interpolation leaves 50 scores above t
-    assert (found.excesses, found.status) == (50, "ok")
-    nearly = pot.tail_quantile(found.t, found.gamma, found.sigma, 0.999999 * share * 1000 / 50)
-    assert nearly == pytest.approx(found.t, abs=1e-5)
-    assert found.value > nearly

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 from tests.helpers.protocol_plant import plant, pressure, recording, trial
 from tsadbench.base.dataset import LabelledDataset, Labels
-from tsadbench.base.protocol import Scored, Threshold
-from tsadbench.base.recording import Recording
-from tsadbench.errors import ContractError, DataError, UsageError
-from tsadbench.utils.arrays import FloatArray
+from tsadbench.base.protocol import Scored
+from tsadbench.errors import DataError, UsageError
 from tsadbench_protocols import pot
 from tsadbench_protocols.metrics import METRICS
 from tsadbench_protocols.published import Published
@@ -105,44 +101,6 @@ def test_the_threshold_comes_from_the_same_rows_of_each_training_recording() -> 
     assert (found.episode, found.threshold.n) == ("all", 261 + 361 + 0)
 
 
-def test_a_fixed_threshold_replaces_peaks_over_threshold() -> None:
-    found = trial(Published(), three(50, 20, 60), pressure, fixed=0.25)
-    assert found.thresholds[0].threshold == Threshold(value=0.25, method="fixed", status="fixed")
-
-
-def test_coverage_is_the_share_of_evaluated_rows_with_a_score() -> None:
-    def with_gaps(one: Recording) -> FloatArray:
-        rows = pressure(one)
-        if one.id != "free":
-            rows[:40] = rows[-19:] = math.nan  # ten rows more than the protocol leaves out, at both ends
-        return rows
-
-    found = trial(Published(), three(50, 20, 60), with_gaps).splits
-    assert {name: split.coverage for name, split in found.items()} == {
-        "overall": 71 / 91,
-        "a": 10 / 20,
-        "b": 1.0,
-        "c": 41 / 51,
-        "ends": 51 / 71,
-    }
-
-
-def test_nothing_scored_breaks_the_contract() -> None:
-    def outside_only(one: Recording) -> FloatArray:
-        rows = pressure(one)
-        rows[30:-9] = math.nan if one.id != "free" else 0.0
-        return rows
-
-    with pytest.raises(ContractError, match=r"\b91 "):
-        trial(Published(), three(50, 20, 60), outside_only)
-
-
-def test_no_training_score_to_set_the_threshold_on_breaks_the_contract() -> None:
-    data = plant((recording("free", 39),), (recording("a", 50),))
-    with pytest.raises(ContractError, match=r"\b0 training rows"):
-        trial(Published(), data, pressure)
-
-
 @pytest.mark.parametrize("lengths", [(49, 20, 60), (50, 20, 61)])
 def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: tuple[int, int, int]) -> None:
     data = three(50, 20, 60)
@@ -164,8 +122,3 @@ def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dic
     protocol = Published(**parameters)  # the constructor only stores
     with pytest.raises(UsageError, match=message):
         protocol.check()
-
-
-def test_the_default_parameters_are_in_range() -> None:
-    Published().check()
-    assert vars(Published()) == {"window": 30, "horizon": 10, "level": 0.98, "q": 1e-3}

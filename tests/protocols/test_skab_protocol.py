@@ -72,13 +72,6 @@ def test_a_file_of_one_class_counts_in_the_threshold_metrics_only() -> None:
     assert b["far"] is not None
 
 
-def test_a_split_without_evaluated_rows_is_undefined() -> None:
-    short = trial(Skab(train_rows=10), small(), pressure).splits["short"]
-    assert (short.n_rows, short.n_anomalous, short.coverage) == (0, 0, 0.0)
-    assert set(short.metrics) == {metric.name for metric in Skab.metrics}
-    assert set(short.metrics.values()) == {None}
-
-
 def test_anomalous_training_rows_are_reported() -> None:
     found = trial(Skab(train_rows=10), small(a=slice(7, 20)), pressure)
     (note,) = found.notes

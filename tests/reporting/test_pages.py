@@ -9,9 +9,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from tests.helpers.few_tables import few_tables
 from tests.helpers.hostile import QUOTES, SCRIPT
-from tests.reporting.test_tables import Cells, column
+from tests.reporting.test_tables import column, html_tables
 from tsadbench.errors import UsageError
 from tsadbench.reporting.pages import first_page, headline, pages, read_tables
 from tsadbench.utils.files import LEADERBOARDS
@@ -19,22 +18,29 @@ from tsadbench.utils.files import LEADERBOARDS
 LABELS = ("t2", "t2[mean=10]", "dprgm", "max-z", "all-positive")
 
 
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory):
-    folder = few_tables(
-        tmp_path_factory.mktemp("tables"), ("skab/strict", "skab/published", "gecco2018/strict"), LABELS
-    )
+def few_tables(folder, tables, renamed=None):
+    """Copy committed records and metrics by recording of `LABELS`, under other labels if wanted, and the ranking."""
+    files = (f"{table}/{file}.jsonl" for table in tables for file in ("records", "recordings"))
+    for name in (name for name in files if (LEADERBOARDS / name).exists()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.loads(line) for line in (LEADERBOARDS / name).read_text(encoding="utf-8").splitlines()]
+        kept = [one for one in lines if one.get("label", "t2") in LABELS]  # a file's first line may have no label
+        for one in (one for one in kept if "label" in one):
+            one["label"] = (renamed or {}).get(one["label"], one["label"])
+        (folder / name).write_text("".join(json.dumps(one) + "\n" for one in kept), encoding="utf-8")
+    shutil.copyfile(LEADERBOARDS / "checks.jsonl", folder / "checks.jsonl")
     shutil.copytree(LEADERBOARDS / "suites" / "all", folder / "suites" / "all")
     return read_tables(folder)
 
 
 @pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return few_tables(tmp_path_factory.mktemp("tables"), ("skab/strict", "skab/published", "gecco2018/strict"))
+
+
+@pytest.fixture(scope="module")
 def made(tables):
     return pages(tables)
-
-
-def html_tables(page: str) -> list[Cells]:
-    return [Cells(found) for found in re.findall(r"<table.*?</table>", page, re.S)]
 
 
 def test_there_is_a_page_for_each_data_set_and_each_detector(made):
@@ -110,10 +116,7 @@ def test_the_headline_is_computed():
 
 def test_hostile_names_stay_text(tmp_path):
     names = {"t2": SCRIPT, "dprgm": QUOTES, "max-z": "../../../max-z"}
-    folder = few_tables(tmp_path, ("gecco2018/strict",), LABELS, names)
-    (folder / "suites" / "all").mkdir(parents=True)
-    shutil.copy(LEADERBOARDS / "suites" / "all" / "rank.csv", folder / "suites" / "all")
-    made = pages(read_tables(folder))
+    made = pages(few_tables(tmp_path, ("gecco2018/strict",), names))
     assert all(re.fullmatch(r"tables/(detectors/)?[a-z0-9-]*\.md", path) for path in made)
     for text in made.values():
         assert "<script" not in text
@@ -125,13 +128,3 @@ def test_hostile_names_stay_text(tmp_path):
 def test_a_folder_without_tables_is_refused(tmp_path):
     with pytest.raises(UsageError, match=re.escape(str(tmp_path))):
         read_tables(tmp_path)
-
-
-def test_notes_of_the_trials_are_on_the_page(tmp_path):
-    folder = few_tables(tmp_path, ("gecco2018/strict",), LABELS)
-    file = folder / "gecco2018" / "strict" / "records.jsonl"
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    file.write_text("".join(json.dumps(one | {"notes": ["mind the <gap>"]}) + "\n" for one in lines), encoding="utf-8")
-    (folder / "suites" / "all").mkdir(parents=True)
-    shutil.copy(LEADERBOARDS / "suites" / "all" / "rank.csv", folder / "suites" / "all")
-    assert "mind the &lt;gap&gt;" in pages(read_tables(folder))["tables/gecco2018.md"]

@@ -9,15 +9,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.helpers.hostile import LONG, QUOTES, SCRIPT
-from tests.reporting.test_tables import Cells, column
+from tests.reporting.test_tables import column, html_tables
 from tsadbench.errors import DataError, UsageError
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.reporting.report import write_report
 from tsadbench.results.trial_result import TrialResult
-
-
-def html_tables(text: str) -> list[Cells]:
-    return [Cells(found) for found in re.findall(r"<table.*?</table>", text, re.S)]
 
 
 def test_the_tables_are_the_leaderboards(reported_store):
@@ -86,14 +82,14 @@ class TestInABrowser:
         opened = open_page(reported_store.file)
         place = opened.page.locator(".recording").first
         place.locator(".main-svg").first.wait_for()
-        place.locator(".which").select_option(label="run 3")
+        place.locator(".which").select_option(label="run 1")
         place.locator(".who").select_option(label="isolation-forest")
         shown = place.locator(".plot").evaluate(
             "(plot) => plot._fullData.filter((one) => one.name === 'score' && one.visible).map((one) => [...one.y])"
         )
         records = reported_store.store.records()
         record = next(one for one in records if (one.dataset, one.label) == ("plant", "isolation-forest"))
-        stored = TrialResult(record, reported_store.store, reported_store.data["plant"]).recordings["run 3"]
+        stored = TrialResult(record, reported_store.store, reported_store.data["plant"]).recordings["run 1"]
         assert len(shown) == 1
         np.testing.assert_allclose(shown[0], stored.scores, rtol=1e-6)
         assert opened.complaints == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -41,6 +42,10 @@ class Cells(HTMLParser):
 def column(cells: Cells, name: str, what: str = "text") -> list:
     (place,) = (i for i, head in enumerate(cells.rows[0]["cells"]) if head["text"] == name)
     return [row["cells"][place].get(what) for row in cells.rows[1:]]
+
+
+def html_tables(page: str) -> list[Cells]:
+    return [Cells(found) for found in re.findall(r"<table.*?</table>", page, re.S)]
 
 
 def test_a_leaderboards_table_shows_its_rows_in_order():

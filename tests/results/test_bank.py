@@ -18,7 +18,7 @@ from pyarrow import parquet
 from tests.helpers.loopback import serving
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.results import bank as bank_module
-from tsadbench.results.bank import REGISTRY, BankFolder, build_bank, fetch_bank, file_bytes, read_file
+from tsadbench.results.bank import REGISTRY, BankFolder, build_bank, fetch_bank, read_file
 
 PROTOCOL = """
 from tsadbench_protocols.strict import Strict
@@ -58,16 +58,6 @@ def test_any_reader_of_parquet_and_of_checksums_finds_its_way(built):
     assert list(frame) == ["series", "score"]
     assert frame["score"].dtype == np.float32
     assert set(frame["series"].str.partition("/")[0]) == {"train", "test"}
-
-
-def test_what_float32_cannot_hold_is_left_out(store, tmp_path):
-    record = store.record(store.trials()[0])
-    for value in (1e39, 1e-50):
-        with pytest.raises(StoreError, match="float32"):
-            file_bytes(record, {"test/all/a": np.array([1.0, value])})
-    found = read_file(file_bytes(record, {"test/all/a/b": np.array([np.nan, 1e-40, -5.0])}), "it")[1]
-    assert np.isnan(found["test/all/a/b"][0])
-    assert found["test/all/a/b"][1] > 0
 
 
 @pytest.mark.parametrize("from_server", [False, True])

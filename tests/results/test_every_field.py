@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -113,23 +111,3 @@ def test_edited_scores_and_contributions_and_other_labels_are_found(made, tmp_pa
     relabelled = LabelledDataset(DATA.dataset, Labels(rows, DATA.labels.splits))
     (found,) = verify(made.store, lambda _: relabelled)
     assert (found.verdict, any("labels" in fault for fault in found.faults)) == ("differs", True)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda files: files.record.write_text('{"schema": 99}'),
-        lambda files: files.scores.unlink(),
-        lambda files: files.scores.write_bytes(b"PK nothing"),
-    ],
-    ids=["another schema", "no scores", "broken scores"],
-)
-def test_a_broken_trial_does_not_keep_the_others_from_being_checked(tmp_path: Path, tsadbench, damage):
-    plan = make_plan(["t2", "max-z"], dataset="pumploop", floors=False, seeds=1)
-    broken, sound = sorted(record.trial for record in run_plan(plan, Store.create(tmp_path / "runs")))
-    damage(stored(tmp_path / "runs", broken))
-    done = tsadbench("verify", tmp_path / "runs")
-    assert done.code == 1
-    assert any(broken in line for line in done.out.splitlines())
-    assert not any(sound in line for line in done.out.splitlines())
-    assert re.search(r"^2 \D*1 ", done.out, re.M)

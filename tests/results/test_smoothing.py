@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -18,14 +16,11 @@ from tests.helpers.plans import make_plan
 from tests.helpers.records import record
 from tests.helpers.stored import stored
 from tests.helpers.trials import make_plant
-from tsadbench import Leaderboard, UsageError
-from tsadbench.analysis.diagnostics.compute import of_result
 from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.judging import scored_episodes
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.judging import judge_smoothed
-from tsadbench.results.trial_result import TrialResult
 from tsadbench_protocols import pot
 
 DISTANCE = "tests.helpers.tiny:Distance"
@@ -145,43 +140,6 @@ def test_a_trial_that_failed_stays_a_failure(store, data):
     failed = record("x", status="timeout", dataset="plant")
     (found,), left_out = judge_smoothed([failed], store, lambda _: data, ROWS)
     assert (found.status, found.smoothing, left_out) == ("timeout", ROWS, {})
-
-
-def test_diagnostics_are_those_of_the_averaged_scores(store, data):
-    plain = of(store.records(), DISTANCE)
-    (found,), _ = judge_smoothed([plain], store, lambda _: data, ROWS)
-    result = TrialResult(found, store, data)
-    arrays = dict(np.load(stored(store.path, plain.trial).scores))
-    for name, one in result.recordings.items():
-        np.testing.assert_allclose(one.scores, pandas_mean(arrays[f"test/all/{name}"]), rtol=1e-9)
-    results = (TrialResult(each, store, data) for each in (plain, found))
-    before, after = (of_result(one, "overall")["false_alarm_share"] for one in results)
-    assert after is not None
-    assert after != before
-
-
-def test_tables_say_so_and_cannot_be_written(tmp_path):
-    board = Leaderboard.from_records([replace(record("x", auprc=0.5), smoothing=10)])
-    (row,) = json.loads(board.to_json())["rows"]
-    assert row["smoothing"] == 10
-    header, values = list(csv.reader(io.StringIO(board.to_csv())))
-    assert values[header.index("smoothing")] == "10"
-    assert header.index("smoothing") < len(header) - 3
-    for text in (board.to_markdown(), board.to_latex()):
-        assert re.search(r"smoothed .*\b10 rows", text)
-    with pytest.raises(UsageError, match="smoothed"):
-        board.write(tmp_path)
-    assert not list(tmp_path.iterdir())
-    plain = Leaderboard.from_records([record("x", auprc=0.5)])
-    assert "smoothing" not in plain.to_csv()
-    assert "moothed" not in plain.to_markdown()
-
-
-def test_a_record_keeps_its_smoothing_only_if_it_has_any():
-    plain = record("x")
-    assert "smoothing" not in plain.to_json()
-    averaged = replace(plain, smoothing=10)
-    assert type(plain).from_json(averaged.to_json(), "here") == averaged
 
 
 def test_the_command_line(tsadbench, tmp_path):

@@ -10,16 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.helpers.data import make_data
 from tests.helpers.german_plant import CARD
-from tests.helpers.machines import DISTANCE, MACHINES, make_machines
+from tests.helpers.machines import DISTANCE, make_machines
 from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.sealed import require_seal
 from tsadbench import DataError, UsageError, fit_model, load_model
 from tsadbench.base.serialization import to_parts
 from tsadbench.datasets.reader import load_card
 from tsadbench.serving.model import model_bytes
-from tsadbench.tuning.task import Settings, make_task
 
 OWN = """
 import numpy as np
@@ -57,16 +55,6 @@ def test_it_is_the_benchmarks_fit_with_its_threshold_and_scores(plant, t2_model,
         assert model.card.layout == data.dataset.layout
         assert (model.card.n_rows, model.card.sensors) == (200, data.dataset.sensors)
     assert outcome.scores["test/all/run"][42:50].min() > t2_model.card.threshold.value
-
-
-def test_its_threshold_comes_from_held_out_rows_if_the_protocol_says_so(tmp_path):
-    data, setting = make_data(n_rows=3000), ["strict.calibration=held-out"]
-    plan = make_plan([DISTANCE], dataset=data, floors=False, settings=setting)
-    outcome = run_trial(plan.trials[0], plan)
-    model = fit_model(DISTANCE, data, tmp_path / "x.model", settings=setting)
-    assert outcome.record.thresholds[0].threshold.n == 1200 - 30
-    assert model.card.threshold == outcome.record.thresholds[0].threshold
-    assert (model.card.protocol, model.card.n_rows) == ("strict[calibration=held-out]", 6000 - 1200 - 100)
 
 
 def test_without_a_detector_it_is_multiview_with_its_settings(tsadbench, plant, tmp_path):
@@ -114,21 +102,11 @@ class TestEntities:
         (recording,) = (one for one in data.dataset.test if one.id == "beta/1")
         np.testing.assert_allclose(model.score(recording)["score"], outcome.scores["test/beta/beta/1"])
 
-    @pytest.mark.parametrize(("options", "name"), [({}, "--entity"), ({"entity": "beat"}, "beta")])
-    def test_which_entity_is_asked(self, tmp_path, options, name):
-        with pytest.raises(UsageError, match=name):
-            fit_model(DISTANCE, make_machines(), tmp_path / "x.model", **options)
+    def test_which_entity_is_asked(self, tmp_path):
+        for options, name in (({}, "--entity"), ({"entity": "beat"}, "beta")):
+            with pytest.raises(UsageError, match=name):
+                fit_model(DISTANCE, make_machines(), tmp_path / "x.model", **options)
         assert not list(tmp_path.iterdir())
-
-    def test_a_fold_of_tuning_is_of_one_entity(self):
-        def task(order=MACHINES):
-            plan = make_plan(["tests.helpers.tunable:Guess"], dataset=make_machines(order), seeds=1, floors=False)
-            return make_task(plan, Settings(folds=2, trials=2))
-
-        folds = task().folds()
-        of_each = [{one.id.partition("/")[0] for one in (*fold.train, *fold.held_out)} for fold in folds]
-        assert of_each == [{machine} for machine in MACHINES for _ in range(2)]
-        assert task(("alpha", "beta")).determinants() != task(("beta", "alpha")).determinants()
 
 
 REFUSED = (

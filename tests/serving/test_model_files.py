@@ -98,26 +98,11 @@ def test_values_come_back_as_they_were(value):
     assert same(from_parts(Learned, to_parts(detector), {}).more_, value)
 
 
-def test_a_strangers_detector_needs_to_write_nothing():
-    detector = Learned(shift=1.5).fit(ROWS)
-    again = from_parts(Learned, unpack(pack(to_parts(detector))), {})
-    assert same(again.learned(), detector.learned())
-    np.testing.assert_array_equal(again.score(ROWS), detector.score(ROWS))
-
-
 @pytest.mark.parametrize("value", [lambda: 0, object(), np.array(["text"]), np.array([None]), {1, 2}, Path("x")])
 def test_what_cannot_be_kept_is_named(value):
     detector = Learned().fit(ROWS)
     detector.more_ = {"deep": [value]}
     with pytest.raises(ModelFileError, match="more_"):
-        to_parts(detector)
-
-
-def test_what_holds_itself_is_refused():
-    detector = Learned().fit(ROWS)
-    detector.more_ = [detector.centre_]
-    detector.more_.append(detector.more_)
-    with pytest.raises(ModelFileError, match="Learned"):
         to_parts(detector)
 
 
@@ -194,12 +179,6 @@ def test_a_threshold_that_nothing_or_everything_exceeds_is_refused(t2_model, tmp
 def test_a_description_of_files_that_no_file_can_have_is_refused(t2_model, tmp_path, key, value):
     path = forged(t2_model, tmp_path, lambda card: {**card, "layout": {**card["layout"], key: value}})
     assert key.removesuffix("s") in require_refused(path)
-
-
-@pytest.mark.parametrize("text", [b"[" * 10**6, b"\xff", b"null"])
-@pytest.mark.parametrize("part", ["card", "learned"])
-def test_json_that_is_no_model_is_refused(t2_model, tmp_path, part, text):
-    require_refused(forged(t2_model, tmp_path, **{part: text}))
 
 
 def test_a_compressed_part_is_not_unpacked(t2_model, tmp_path):

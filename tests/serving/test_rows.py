@@ -22,8 +22,8 @@ from tsadbench.serving.reading import BREAK, RowReader, Rows
 PLAIN = FileFormat(time=("t",), time_formats=("seconds",))
 
 
-@pytest.fixture
-def read(t2_model, tmp_path):
+@pytest.fixture(scope="session")
+def read(t2_model):
     """Reads a text through a pipe in pieces, as a model of some sensors would, with the notes of its header."""
 
     def reading(text: str | bytes, form=PLAIN, sensors=("a", "b"), cuts=(), layout=None) -> tuple[Rows, list[str]]:
@@ -73,23 +73,13 @@ def test_the_cards_reader_and_this_one_agree_on_gaps_marks_and_times(plant, read
 
 @given(st.lists(st.integers(0, 700), max_size=6))
 @settings(max_examples=25, deadline=None)
-def test_it_does_not_matter_where_the_bytes_are_cut(read_plant, cuts):
-    text = "\r\n".join([HEADER, *lines(6, 12)]) + "\r\n"
-    whole, found = read_plant(text), read_plant(text, cuts=[cut for cut in cuts if cut <= len(text)])
+def test_it_does_not_matter_where_the_bytes_are_cut(t2_model, read, cuts):
+    text, card = "\r\n".join([HEADER, *lines(6, 12)]) + "\r\n", t2_model.card
+    whole, _ = read(text, card.layout, card.sensors)
+    found, _ = read(text, card.layout, card.sensors, [cut for cut in cuts if cut <= len(text)])
     np.testing.assert_array_equal(found.values, whole.values)
     np.testing.assert_array_equal(found.seconds, whole.seconds)
     assert len(whole.values) == 12
-
-
-@pytest.fixture(scope="session")
-def read_plant(t2_model):
-    card = t2_model.card
-
-    def reading(text: str, cuts=()) -> Rows:
-        pieces = RowReader("x.csv", card.layout, card, lambda _: None).read(_piped(text.encode(), cuts))
-        return Rows.joined(list(pieces))
-
-    return reading
 
 
 BAD = {
@@ -118,10 +108,6 @@ def test_each_broken_line_has_a_reason_with_its_place_and_the_others_none(read):
     assert len(rows.values) == 2 + len(BAD)  # an empty line is no row
 
 
-def test_bytes_that_are_no_text_spoil_their_cell_alone(read):
-    assert list(faults(read(b"t,a,b\n1,2,\xe9\n2,2,3\n")[0])) == [0]
-
-
 def test_values_are_carried_over_broken_rows_and_after_many_times_may_begin_anew(read):
     form = FileFormat(time=("t",), time_formats=("seconds",), fill="forward-fill")
     text = ["t,a,b", "50,1,1", *["oops"] * BREAK, "3,,7", "4,2,2", "5,,3", *["oops"] * (BREAK - 1), "4,5,5", "6,,4"]
@@ -131,11 +117,6 @@ def test_values_are_carried_over_broken_rows_and_after_many_times_may_begin_anew
         assert rows.seconds[good].tolist() == [50, 3, 4, 5, 6]
         np.testing.assert_array_equal(rows.values[good, 0], [1, 1, 2, 2, 2])
         assert "earlier" in faults(rows)[2 * BREAK + 3]
-
-
-def test_a_column_of_times_that_an_option_names_must_be_there(read):
-    with pytest.raises(DataError, match="'t'"):
-        read("x,a,b\n1,2,3\n", layout=FileFormat(time=("x",)))
 
 
 def test_columns_are_taken_by_name_and_others_are_noted(read):

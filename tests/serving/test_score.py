@@ -148,24 +148,6 @@ def arriving(model, file: Path) -> pd.DataFrame:
         return pd.concat(list(score_rows(model, stream.fileno(), model.card.layout)), ignore_index=True)
 
 
-def test_wide_rows_that_arrive_may_hold_states(tsadbench, tmp_path):
-    """States need no other row, so they are read from a stream as well."""
-    rng = np.random.default_rng(0)
-    for name in ("a", "b"):
-        table = pd.DataFrame({"flow": rng.normal(size=80), "valve": rng.choice(["Open", "Shut"], 80), "fault": 0})
-        table.loc[60:70, "fault"] = int(name == "b")
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
-    (tmp_path / "card.toml").write_text(
-        'schema = 1\nname = "valves"\n[train]\nfiles = ["a.csv"]\n[test]\nfiles = ["b.csv"]\n'
-        '[labels]\nkind = "column"\ncolumn = "fault"\n[states.valve]\nOpen = 1\nShut = 0\n'
-    )
-    data = load_card(tmp_path / "card.toml")
-    model = fit_model("t2", data, tmp_path / "t2.model")
-    whole = answers(tsadbench("score", tmp_path / "t2.model", tmp_path / "b.csv"))
-    for found in (whole, arriving(model, tmp_path / "b.csv")):
-        np.testing.assert_array_equal(found["score"], model.score(data.dataset.test[0])["score"])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """A plant with a model, and files that are wrong in one way each."""
@@ -250,19 +232,6 @@ def test_a_row_with_an_empty_or_broken_cell_has_no_score_but_a_reason(folder, ts
         pd.testing.assert_frame_equal(found.drop(index=2, columns="reason").reset_index(drop=True), whole)
         if name.endswith("csv"):
             np.testing.assert_array_equal(arriving(model, Path("new", name))["score"], found["score"])
-
-
-def test_after_ten_rows_without_a_score_a_new_recording_begins(folder, tsadbench, tmp_path):
-    model = fit_model("t2[smoothing=5]", str(folder / "card.toml"), tmp_path / "t2.model")
-    table = pd.read_csv(folder / "test/a.csv").drop(columns="fault")
-    table.iloc[30:].to_csv(tmp_path / "after.csv", index=False)
-    table.loc[20:29, "flow"] = np.nan
-    table.to_csv(tmp_path / "gaps.csv", index=False)
-    after = answers(tsadbench("score", tmp_path / "t2.model", tmp_path / "after.csv"))
-    whole = answers(tsadbench("score", tmp_path / "t2.model", tmp_path / "gaps.csv"))
-    for found in (whole, arriving(model, tmp_path / "gaps.csv")):
-        np.testing.assert_array_equal(found["score"][30:], after["score"])
-        assert found["score"].isna().sum() == 10
 
 
 @pytest.mark.processes

@@ -54,23 +54,6 @@ def test_a_row_without_a_score_is_not_flagged(t2_model):
     assert answers["flagged"].tolist() == [False, False, True, True]
 
 
-def test_where_scores_depend_on_all_rows_all_are_kept(t2_model):
-    class Mean(Around):
-        """The mean of all rows so far."""
-
-        def declared_traits(self):
-            return Traits(memory=None)
-
-        def _score(self, recording):
-            return recording.values.sum(axis=1).cumsum() / np.arange(1, recording.n_rows + 1)
-
-    model = model_of(Mean(), t2_model.card)
-    stream = Stream(model)
-    rows = np.random.default_rng(1).normal(size=(30, 2))
-    found = pd.concat([stream.push(rows[i : i + 1]) for i in range(30)])
-    np.testing.assert_array_equal(found["score"], model.score(_recording(rows))["score"])
-
-
 def test_where_scores_depend_on_rows_to_come_only_whole_recordings_are_scored(t2_model):
     class Leaky(Around):
         def declared_traits(self):

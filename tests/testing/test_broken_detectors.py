@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from tsadbench.testing import CheckFailedError, all_checks, check_detector
-from tsadbench.utils.import_text import import_text
+from tsadbench.testing import all_checks
 
 SOUND = '''"""A detector that a newcomer writes."""
 
@@ -40,10 +39,7 @@ DISTANCE = "np.linalg.norm(recording.values - self.mean_, axis=1)"
 BROKEN = {
     "scores by sensor": (SCORE, ["return (recording.values - self.mean_).sum(axis=0)"], "score", 17,
                          r"Mine\.score: .*\[240\].* \[4\]"),
-    "scores in two dimensions": (SCORE, ["return np.abs(recording.values - self.mean_)"], "score", 17,
-                                 r"\[240\].* \[240, 4\]"),
     "a list": (SCORE, [f"return list({DISTANCE})"], "score", 17, r"\[240\].* list"),
-    "nothing": (SCORE, [DISTANCE], "score", 17, r"\[240\].* NoneType"),
     "NaN in the middle": (SCORE, [f"found = {DISTANCE}", "found[120] = np.nan", "return found"], "score", 17,
                           "row 120 .*NaN"),
     "another name in score": (SCORE, ["return recording.values @ self.means_"], "score", 18,
@@ -52,8 +48,6 @@ BROKEN = {
                       "AttributeError: .*'vales'"),
     "labels": (FIT, ["normal = recordings[0].labels == 0"], "fit", 15, "labels.* labels"),
     "a data frame": (FIT, ["self.mean_ = recordings[0].rolling(10).mean()"], "fit", 15, "Recording.* data frame"),
-    "values as a data frame": (SCORE, ["return recording.values.rolling(10).mean()"], "score", 18,
-                               r"recording\.values .*NumPy.*\[n_rows, n_sensors\]"),
     "changes what it is given": (FIT, ["for one in recordings:", "    one.values[:] -= 1.0"], "fit", 16,
                                  r"recording\.values\.copy\(\)"),
     "an error in a library": (FIT, ["from sklearn.decomposition import PCA", "PCA(50).fit(recordings[0].values)"],
@@ -69,7 +63,6 @@ BROKEN = {
     "score instead of _score": ("def _score", "def score", "construct", 8, r"\bscore\b"),
     "fit beside _fit": (FIT, FIT + "\n    def fit(self, recordings):\n        return self\n", "score", 20,
                         r"\bfit\b.*\b_fit\b"),
-    "a message of several lines": (SCORE, [r"raise ValueError('two\n  lines')"], "score", 18, "ValueError: two lines"),
     "another signature": ("(self, recording):", "(self, recording, labels):", "score", 17,
                           "'labels'"),
 }  # fmt: skip
@@ -109,13 +102,6 @@ def test_the_sound_one_passes(tmp_path, tsadbench):
     assert (done.code, done.out.splitlines()[-1]) == (0, f"{tmp_path / 'idea.py'}:Mine: 2 pass")
 
 
-def test_a_tensor_is_no_array(tmp_path, tsadbench):
-    pytest.importorskip("torch")
-    file = written(tmp_path, SCORE, ["import torch", f"return torch.from_numpy({DISTANCE})"])
-    done = tsadbench("check", f"{file}:Mine")
-    assert re.search(r"score: Mine\.score: .*\[240\].* Tensor", done.out)
-
-
 def test_the_text_says_it_once_and_how_many_checks_did_not_run(tmp_path, tsadbench):
     file = written(tmp_path, FIT, ["self.mean_ = recordings[0].vales"])
     done = tsadbench("check", f"{file}:Mine")
@@ -124,15 +110,6 @@ def test_the_text_says_it_once_and_how_many_checks_did_not_run(tmp_path, tsadben
     n_others = len(all_checks()) - 1
     assert re.search(rf"^not-run .*\b{n_others} checks", done.out, re.M)
     assert done.out.endswith(f"{file}:Mine: 1 fail, {n_others} not-run\n")
-
-
-def test_a_check_asked_for_alone_does_not_run_either(tmp_path, tsadbench):
-    file = written(tmp_path, SCORE, ["return None"])
-    done = tsadbench("check", f"{file}:Mine", "--only", "prefix", "--format", "json")
-    assert [(one["id"], one["status"]) for one in json.loads(done.out)["checks"]] == [
-        ("works", "fail"),
-        ("prefix", "not-run"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -157,13 +134,6 @@ def test_a_detector_that_ends_its_process_fails_one_check(tmp_path, tsadbench):
     assert done.code == 1
     assert "exit code 3" in done.out
     assert f"{len(all_checks()) - 1} not-run" in done.out
-
-
-def test_from_python_it_is_one_failure_too(tmp_path):
-    file = written(tmp_path, FIT, ["self.mean_ = recordings[0].vales"])
-    detector = import_text(str(file), file.read_bytes()).Mine
-    with pytest.raises(CheckFailedError, match=r"Mine .*\b1 .*\nworks: fit: AttributeError: .*idea\.py:15"):
-        check_detector(detector)
 
 
 def test_checks_that_fail_of_one_cause_later_say_it_once(tmp_path, tsadbench):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from tests.helpers import cheats
-from tsadbench import PluginError, UsageError
 from tsadbench.testing import (
     CheckFailedError,
     DetectorContract,
@@ -32,43 +30,26 @@ def make(tmp_path, monkeypatch):
     return construct
 
 
-def failures(detector) -> dict[str, str]:
-    found = check_detector(detector, on_fail=None)
+def failures(detector, only=()) -> dict[str, str]:
+    found = check_detector(detector, only=only, on_fail=None)
     return {result.id: result.reason for result in found if result.status in ("fail", "warn")}
 
 
 @pytest.mark.parametrize("cheat", cheats.CAUGHT_BY, ids=lambda cls: cls.__name__)
-@pytest.mark.slow
-def test_a_cheat_is_caught_by_its_check_and_passes_all_others(make, cheat):
-    caught_by = cheats.CAUGHT_BY[cheat]
-    also = cheats.ALSO_CAUGHT_BY.get(cheat, {})
-    found = failures(make(cheat))
-    assert found.pop(caught_by, None) is not None
+def test_a_cheat_is_caught_by_its_check(make, cheat):
+    caught_by = cheats.CAUGHT_BY[cheat].split()[0]
+    assert caught_by in failures(make(cheat), only=[caught_by])
+
+
+@pytest.mark.parametrize("cheat", cheats.CAUGHT_BY, ids=lambda cls: cls.__name__)
+@pytest.mark.long
+def test_a_cheat_passes_all_other_checks(make, cheat):
     # The replay audit is no second opinion: what shows in parts of a recording shows there too.
-    assert set(found) <= {"replays", *also}, "with its check switched off, the cheat passes (but for these pairs)"
+    assert failures(make(cheat)).keys() <= {*cheats.CAUGHT_BY[cheat].split(), "replays"}
 
 
 def test_no_check_is_idle():
-    assert {check.id for check in all_checks()} == set(cheats.CAUGHT_BY.values())
-
-
-def test_batch_statistics_left_on_while_scoring_are_caught():
-    torch = pytest.importorskip("torch")
-
-    class BatchNorm(cheats.Honest):
-        """Normalises by the statistics of the rows that it scores at once."""
-
-        def _fit(self, recordings):
-            super()._fit(recordings)
-            self.norm_ = torch.nn.BatchNorm1d(len(self.mean_), track_running_stats=False, dtype=torch.float64)
-
-        def _score(self, recording):
-            z = self._z(recording.values)
-            with torch.no_grad():
-                shifted = self.norm_(torch.from_numpy(z)).numpy() if len(z) > 1 else z
-            return super()._score(recording) + abs(shifted).mean(axis=1)
-
-    assert "prefix" in failures(BatchNorm())
+    assert {check.id for check in all_checks()} == {checks.split()[0] for checks in cheats.CAUGHT_BY.values()}
 
 
 @pytest.mark.parametrize("honest", cheats.HONEST, ids=lambda cls: cls.__name__)
@@ -146,28 +127,6 @@ def test_failures_are_raised_with_reason_and_evidence():
         check_detector(cheats.CentredSmoothing)
 
 
-def test_a_detector_on_a_gpu_is_checked_on_it(monkeypatch):
-    class OnDevice(cheats.Honest):
-        def __init__(self, *, device: str = "cpu") -> None:
-            self.device = device
-
-    asked = []
-
-    def ask(what, *arguments, **others):
-        asked.append(what.on_gpu)
-        raise PluginError("no GPU here")
-
-    monkeypatch.setattr("tsadbench.testing.runner.ask", ask)
-    for detector in (OnDevice(), OnDevice(device="cuda")):
-        assert check_detector(detector, on_fail=None)[0].status == "fail"
-    assert asked == [False, True]
-
-
-def test_unknown_checks_offer_the_nearest():
-    with pytest.raises(UsageError, match="'prefx'.*'prefix'"):
-        check_detector(cheats.Honest, only=["prefx"])
-
-
 class TestContract(DetectorContract):
     detector = cheats.Honest()
 
@@ -185,15 +144,6 @@ def test_the_command_line_tells_all_and_exits_0_where_all_pass(tsadbench):
     for check in all_checks():
         assert f" {check.id} " in done.out
         assert check.sentence in done.out
-
-
-def test_the_command_line_as_json_exits_1_where_one_fails(tsadbench):
-    done = tsadbench("check", "tests.helpers.cheats:CentredSmoothing", "--only", "prefix", "--format", "json")
-    content = json.loads(done.out)
-    assert (done.code, content["schema"]) == (1, 1)
-    (found,) = content["checks"]
-    assert (found["id"], found["group"], found["status"]) == ("prefix", "leakage", "fail")
-    assert found["evidence"]["first_row"] == 0
 
 
 def test_expected_failures_do_not_fail_the_command_line(tsadbench):

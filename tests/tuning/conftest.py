@@ -9,16 +9,6 @@ from tests.helpers.plans import make_plan
 from tsadbench.tuning.task import Settings, Task, make_task
 
 
-class Listens:
-    """Remembers what it heard."""
-
-    def __init__(self):
-        self.results = []
-
-    def __call__(self, number, result):
-        self.results.append((number, result))
-
-
 @pytest.fixture
 def task():
     """Returns a task over the small data set, in two folds; of a detector that ships, or one of `tunable`."""

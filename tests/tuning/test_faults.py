@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
-from tsadbench.tuning.faults import KINDS, SLOT, Kind, Plant, _effect, with_faults
+from tsadbench.tuning.faults import KINDS, SLOT, Kind, Plant, with_faults
 
 SENSORS = ("walk", "partner", "noise", "constant")
 KIND = {kind.name: kind for kind in KINDS}
@@ -116,13 +116,6 @@ def test_a_broken_coupling_shows_another_time_of_a_sensor_that_has_a_partner():
         places = np.flatnonzero((windows == after[start:stop]).all(axis=1))
         assert len(places)
         assert (places + (stop - start) <= start).any() or (places >= stop).any()
-
-
-def test_in_a_recording_without_another_time_the_values_run_backwards():
-    values = np.stack([np.arange(21.0), np.arange(21.0) ** 2], axis=1)
-    recording = Recording("short", values, ("a", "b"))
-    found = _effect("broken-coupling", recording.values[:, 0], 1, 21, 0.0, np.random.default_rng(0))
-    np.testing.assert_array_equal(found, np.arange(20.0, 0.0, -1.0))
 
 
 def test_without_a_sensor_that_varies_nothing_can_be_faulty():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
-from tsadbench.tuning.objective import SMALLEST_GAP, Reach, make_folds
+from tsadbench.tuning.objective import Reach, make_folds
 
 
 def numbered(*lengths: int) -> list[Recording]:
@@ -26,11 +26,6 @@ def test_by_hand():
     assert [one.id for one in second.held_out] == ["r0[110:300]"]  # 40 rows of context, in the gap
     assert [one.id for one in second.train] == ["r0[0:105]"]
     assert first.context == second.context == 40
-
-
-def test_a_gap_is_never_smaller_than_the_smallest():
-    assert Reach(1, 0).gap == SMALLEST_GAP
-    assert Reach(100, 9).gap == 109
 
 
 @settings(max_examples=80, deadline=None)

@@ -15,7 +15,6 @@ from tests.helpers.cards import CARD, frame
 from tests.helpers.plans import make_plan
 from tests.helpers.processes import children
 from tests.helpers.trials import DISTANCE
-from tests.tuning.conftest import Listens
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.sandbox import Box
@@ -34,11 +33,6 @@ def marked(high: int, rows: int) -> np.ndarray:
     return np.array([struct.unpack(">d", struct.pack(">II", high, 0xABC0_0000 + row))[0] for row in range(rows)])
 
 
-def bytes_of(high: int) -> bytes:
-    """Return what every one of these doubles has in memory: the high half, and the count's constant part."""
-    return struct.pack("<I", high)
-
-
 def marked_data(folder: Path | None = None) -> LabelledDataset:
     rng = np.random.default_rng(0)
 
@@ -54,7 +48,8 @@ def marked_data(folder: Path | None = None) -> LabelledDataset:
 
 def n_found(data: bytes, high: int) -> int:
     """Count the doubles of a kind in some bytes: the high half stands behind the low one, which starts with 0xABC."""
-    needle, count, place = bytes_of(high), 0, data.find(bytes_of(high))
+    needle = struct.pack("<I", high)
+    count, place = 0, data.find(needle)
     while place >= 0:
         count += place >= 4 and data[place - 1] == 0xAB and data[place - 2] == 0xC0
         place = data.find(needle, place + 1)
@@ -151,7 +146,7 @@ def test_no_test_row_is_in_the_memory_of_the_boxes(storage, monkeypatch):
                 seen[process.pid] = (n_in_memory(process.pid, _TRAIN), n_in_memory(process.pid, _TEST))
 
     monkeypatch.setattr("tsadbench.tuning.objective.Box", Looks)
-    run_study(tasked(data, trials=1), storage, Listens())
+    run_study(tasked(data, trials=1), storage, print)
     assert n_found(data.dataset.test[0].values.tobytes(), _TEST) == 300  # the method sees what is there
     assert len(seen) >= 2  # the boxes' server, a box
     assert sum(train >= 200 for train, _ in seen.values()) >= 1
@@ -196,6 +191,6 @@ def test_a_detector_that_reaches_for_the_data_is_invalid_and_the_study_goes_on(t
     (tmp_path / "data" / "labels.csv").write_text("1\n")
     (tmp_path / "reads.py").write_text(READS % f"open('{tmp_path}/data/labels.csv')")
     task = tasked(marked_data(tmp_path / "data"), f"{tmp_path}/reads.py:Reads")
-    found = run_study(task, storage, Listens())
+    found = run_study(task, storage, print)
     assert found["state"].tolist() == ["invalid"] * 2
     assert "data" in found["reason"][0]

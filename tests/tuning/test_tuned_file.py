@@ -29,28 +29,19 @@ POINTS = pd.DataFrame(
 LABEL = "t2-q[confidence=0.95,smoothing=7,variance=0.912]"
 
 
-@pytest.fixture
-def written(task, tmp_path):
-    return write_tuned(task("t2-q", seed=3), POINTS, tmp_path / "new")
-
-
-def test_the_file_holds_a_plan_and_where_it_comes_from(written, task, tmp_path):
-    file = written
-    assert file == tmp_path / "new" / f"{task('t2-q', seed=3).study}.toml"
+def test_the_file_holds_a_plan_and_where_it_comes_from(task, tmp_path):
+    study = task("t2-q", seed=3)
+    file = write_tuned(study, POINTS, tmp_path / "new")
+    assert file == tmp_path / "new" / f"{study.study}.toml"
     content = tomllib.loads(file.read_text(encoding="utf-8"))
-    assert content["detectors"] == [LABEL]
-    assert content["datasets"] == ["small"]
-    tuned = content["tuned"]
-    assert tuned["label"] == LABEL
-    assert tuned["value"] == 0.6
-    assert tuned["value_of_defaults"] == 0.4
-    assert tuned["objective"] == "injection"
-    assert tuned["study"] == task("t2-q", seed=3).study
-    assert (tuned["trial"], tuned["trials"], tuned["folds"], tuned["seed"]) == (1, 4, 2, 3)
-    assert tuned["tsadbench"] == tsadbench.__version__
-    assert tuned["parameters"] == {"variance": 0.912, "confidence": 0.95, "smoothing": 7}
-    assert tuned["parts"] == {"spike": 0.7, "drift": 0.5}
-    assert tuned["states"] == {"complete": 2, "pruned": 1, "timeout": 1, "interrupted": 1}
+    assert (content["detectors"], content["datasets"]) == ([LABEL], ["small"])
+    expected = {
+        "label": LABEL, "value": 0.6, "value_of_defaults": 0.4, "objective": "injection", "study": study.study,
+        "trial": 1, "trials": 4, "folds": 2, "seed": 3, "tsadbench": tsadbench.__version__,
+        "parameters": {"variance": 0.912, "confidence": 0.95, "smoothing": 7}, "parts": {"spike": 0.7, "drift": 0.5},
+        "states": {"complete": 2, "pruned": 1, "timeout": 1, "interrupted": 1},
+    }  # fmt: skip
+    assert content["tuned"].items() >= expected.items()
 
 
 def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench, task, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from tsadbench.errors import UsageError
 from tsadbench.utils import files as files
-from tsadbench.utils.files import UNFINISHED, open_text, require_own_folder, require_writable, write_file
+from tsadbench.utils.files import open_text, require_writable, write_file
 
 
 def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
@@ -60,11 +60,3 @@ def test_what_cannot_be_written_is_a_message(tmp_path, write):
     for place in (tmp_path, tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match=str(place)):
             write(place)
-
-
-def test_a_folder_in_which_another_process_writes_its_marker_is_not_of_other_files(tmp_path):
-    (tmp_path / f"{UNFINISHED}1").touch()
-    require_own_folder(tmp_path, "store.json", "a run store")
-    (tmp_path / ".git").touch()
-    with pytest.raises(UsageError):
-        require_own_folder(tmp_path, "store.json", "a run store")

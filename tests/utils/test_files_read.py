@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tsadbench.utils.files import read_bytes, read_text
+from tsadbench.utils.files import read_bytes
 
 
 def test_a_file_of_just_the_size_is_read_and_a_longer_one_is_not(tmp_path):
@@ -26,10 +26,3 @@ def test_a_pipe_is_read_to_its_end_and_a_device_without_end_up_to_the_limit():
     os.close(reading)
     with pytest.raises(OSError, match="too large"):
         read_bytes(Path("/dev/zero"), 2**22)
-
-
-def test_text_is_what_the_standard_library_reads(tmp_path):
-    file = tmp_path / "file"
-    file.write_bytes("\ufeffone\r\ntwo\rthree\n\r\nÄ".encode())
-    for encoding in ("utf-8", "utf-8-sig"):
-        assert read_text(file, 100, encoding) == file.read_text(encoding)

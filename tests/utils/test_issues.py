@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tsadbench.errors import DataError
-from tsadbench.utils.issues import Issue, condensed, listed, raise_if_any
+from tsadbench.utils.issues import Issue, listed, raise_if_any
 
 MANY = [Issue("a.csv", f"cell {line}", line, kind="cell") for line in range(2, 9)]
 
@@ -27,10 +27,6 @@ def test_of_very_many_issues_the_last_are_counted():
     lines = listed("card x", [Issue("a.csv", f"column {i}", count=2) for i in range(3000)]).splitlines()
     assert len(lines) == 1002
     assert ("card x: 6,000" in lines[0], "4,000" in lines[-1]) == (True, True)
-
-
-def test_condensing_in_steps_counts_the_same():
-    assert condensed([*condensed(MANY[:5]), *MANY[5:]]) == condensed(MANY)
 
 
 def test_none_raises_nothing():

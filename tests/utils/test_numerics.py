@@ -7,17 +7,6 @@ import os
 import subprocess
 import sys
 
-import numpy as np
-from threadpoolctl import threadpool_info
-
-
-def threads() -> set[int]:
-    import torch
-
-    np.ones((2, 2)) @ np.ones((2, 2))
-    return {pool["num_threads"] for pool in threadpool_info()} | {torch.get_num_threads()}
-
-
 AFTER_AN_IMPORT = """
 import json
 import numpy

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from tsadbench import Prior, UsageError
-from tsadbench.utils.parameters import Label, changed_texts, parameters_of, parse_arguments, parse_label
+from tsadbench.utils.parameters import Label, changed_texts, parameters_of, parse_arguments
 
 
 def format_label(name: str, cls: type, arguments: dict[str, object]) -> str:
@@ -86,12 +86,6 @@ def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
     assert (found, type(found)) == (value, type(value))
 
 
-def test_a_list_in_a_label_can_be_read_again():
-    label = format_label("x", Either, {"sizes": [8, 4]})
-    assert label == "x[sizes=[8,4]]"
-    assert parse_arguments(Either, parse_label(label).arguments, "x") == {"sizes": [8, 4]}
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -110,11 +104,3 @@ def test_labels_sort_keys_and_leave_defaults_out():
     assert format_label("x", Example, {"window": 5, "rate": 0.5, "weights": False, "limit": None}) == (
         "x[limit=none,rate=0.5,weights=off,window=5]"
     )
-
-
-def test_a_parameter_without_default_is_refused():
-    class Needs:
-        def __init__(self, *, window: int) -> None: ...
-
-    with pytest.raises(UsageError, match="window"):
-        parameters_of(Needs)

@@ -161,15 +161,6 @@ class TestNotebooks:
         assert first.digest != second.digest
 
 
-def test_a_class_that_a_function_makes_counts_by_a_hash_of_what_it_captures():
-    def made(number: int, attributes: dict[str, object]) -> Sources:
-        return source_of(type("Made", (), {**attributes, "n": number, "__qualname__": "f.<locals>.Made"}))
-
-    assert not made(1, {}).known
-    assert made(1, {"content": "a"}).digest == made(1, {"content": "a"}).digest
-    assert made(1, {"content": "a"}).digest != made(1, {"content": "b"}).digest
-
-
 SYNTAX = '''
     from __future__ import annotations
 

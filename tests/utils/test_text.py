@@ -29,10 +29,6 @@ def test_what_is_not_shown_as_itself_becomes_an_escape(text, shown):
     assert printable(text) == shown
 
 
-def test_lines_and_tabs_are_kept_on_request_alone():
-    assert printable("a\tb\r\nc\rd\x0b\n", lines=True) == "a\tb\nc\\rd\\x0b\n"
-
-
 @given(ANY)
 def test_every_text_can_be_written_and_moves_no_cursor(text):
     shown = printable(text)

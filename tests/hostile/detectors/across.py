@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, siblings, system_call
+from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, of_each, read_bytes, siblings, system_call
 
 _KEY = int(str(WHERE["tag"])[-6:], 16) | 0x10000000
 _SIZE = 64
 _PAGE = mmap.PAGESIZE
+_RINGS = (-4, -5, -3)  # of the user, of his session, of the session
 
 
 class SharesMemorySysV(Courier):
@@ -27,60 +28,41 @@ class SharesMemorySysV(Courier):
         return ctypes.c_char * _SIZE, system_call("shmat", identifier, None, 0)
 
     def leave(self, word):
-        def write():
-            kind, address = self.attached()
-            kind.from_address(address).value = word
-
-        yield from attempts(write)
+        kind, address = self.attached()
+        kind.from_address(address).value = word
 
     def look(self):
-        def read():
-            kind, address = self.attached()
-            return kind.from_address(address).value
-
-        return attempts(read)
+        kind, address = self.attached()
+        return kind.from_address(address).value
 
 
 class SharesMemoryPosix(Courier):
     """leaves a POSIX shared memory object"""
 
     def leave(self, word):
-        def write():
-            block = shared_memory.SharedMemory(f"{WHERE['tag']}-posix", create=True, size=_SIZE)
-            resource_tracker.unregister(block._name, "shared_memory")
-            block.buf[: len(word)] = word
-
-        yield from attempts(write)
+        block = shared_memory.SharedMemory(f"{WHERE['tag']}-posix", create=True, size=_SIZE)
+        resource_tracker.unregister(block._name, "shared_memory")
+        block.buf[: len(word)] = word
 
     def look(self):
-        def read():
-            block = shared_memory.SharedMemory(f"{WHERE['tag']}-posix")
-            resource_tracker.unregister(block._name, "shared_memory")
-            return bytes(block.buf)
-
-        return attempts(read)
+        block = shared_memory.SharedMemory(f"{WHERE['tag']}-posix")
+        resource_tracker.unregister(block._name, "shared_memory")
+        return bytes(block.buf)
 
 
 class SharesMessagesSysV(Courier):
     """leaves messages in a System V queue"""
 
     def leave(self, word):
-        def send():
+        message = ctypes.create_string_buffer((1).to_bytes(8, "little") + word)
+        for _ in range(2):
             queue = system_call("msgget", _KEY, 0o1666)
-            message = ctypes.create_string_buffer((1).to_bytes(8, "little") + word)
             system_call("msgsnd", queue, message, ctypes.c_size_t(len(word)), 0o4000)
 
-        yield from attempts(send, send)
-
     def look(self):
-        def receive():
-            message = ctypes.create_string_buffer(8 + _SIZE)
-            system_call(
-                "msgrcv", system_call("msgget", _KEY, 0), message, ctypes.c_size_t(_SIZE), ctypes.c_long(0), 0o4000
-            )
-            return message.raw[8:]
-
-        return attempts(receive)
+        message = ctypes.create_string_buffer(8 + _SIZE)
+        system_call("msgrcv", system_call("msgget", _KEY, 0), message, ctypes.c_size_t(_SIZE), ctypes.c_long(0), 0o4000)
+        return message.raw[8:]
 
 
 class SharesMessagesPosix(Courier):
@@ -95,20 +77,15 @@ class SharesMessagesPosix(Courier):
         return descriptor
 
     def leave(self, word):
-        def send():
+        for _ in range(2):
             if LIBC.mq_send(self.queue(os.O_RDWR | os.O_CREAT), word, ctypes.c_size_t(len(word)), 0) < 0:
                 raise OSError(ctypes.get_errno(), "mq_send")
 
-        yield from attempts(send, send)
-
     def look(self):
-        def receive():
-            buffer = ctypes.create_string_buffer(_SIZE)
-            if LIBC.mq_receive(self.queue(os.O_RDWR), buffer, ctypes.c_size_t(_SIZE), None) < 0:
-                raise OSError(ctypes.get_errno(), "mq_receive")
-            return buffer.raw
-
-        return attempts(receive)
+        buffer = ctypes.create_string_buffer(_SIZE)
+        if LIBC.mq_receive(self.queue(os.O_RDWR), buffer, ctypes.c_size_t(_SIZE), None) < 0:
+            raise OSError(ctypes.get_errno(), "mq_receive")
+        return buffer.raw
 
 
 class SharesKeys(Courier):
@@ -116,22 +93,17 @@ class SharesKeys(Courier):
 
     def leave(self, word):
         name = f"{WHERE['tag']}-key".encode()
-        for ring in (-4, -5, -3):  # of the user, of his session, of the session
-            yield from attempts(
-                lambda ring=ring: system_call("add_key", b"user", name, word, ctypes.c_size_t(len(word)), ring)
-            )
+        length = ctypes.c_size_t(len(word))
+        return of_each(_RINGS, lambda ring: system_call("add_key", b"user", name, word, length, ring))
 
     def look(self):
-        name = f"{WHERE['tag']}-key".encode()
-        for ring in (-4, -5, -3):
+        def read(ring):
+            key = system_call("keyctl", 10, ring, b"user", f"{WHERE['tag']}-key".encode(), 0)
+            buffer = ctypes.create_string_buffer(_SIZE)
+            system_call("keyctl", 11, key, buffer, ctypes.c_size_t(_SIZE))
+            return buffer.raw
 
-            def read(ring=ring):
-                key = system_call("keyctl", 10, ring, b"user", name, 0)
-                buffer = ctypes.create_string_buffer(_SIZE)
-                system_call("keyctl", 11, key, buffer, ctypes.c_size_t(_SIZE))
-                return buffer.raw
-
-            yield from attempts(read)
+        return of_each(_RINGS, read)
 
 
 class SharesAFileInMemory(Courier):
@@ -140,43 +112,34 @@ class SharesAFileInMemory(Courier):
     def leave(self, word):
         self.descriptor_ = os.memfd_create(f"{WHERE['tag']}-memory")
         os.write(self.descriptor_, word)
-        yield
 
     def look(self):
         for pid in siblings():
             for names in [*attempts(lambda pid=pid: os.listdir(f"/proc/{pid}/fd"))]:
-                for name in names:
-                    if "memfd" in os.path.realpath(f"/proc/{pid}/fd/{name}"):
-                        yield from attempts(lambda pid=pid, name=name: Path(f"/proc/{pid}/fd/{name}").read_bytes())
+                paths = (f"/proc/{pid}/fd/{name}" for name in names)
+                yield from of_each([one for one in paths if "memfd" in os.path.realpath(one)], read_bytes)
 
 
 class SharesLocks(Courier):
     """writes a word into the places of the locks on a file of Python's own, where the trial beside it reads them"""
 
     def leave(self, word):
-        def lock():
-            self.locked_ = os.open(os.__file__, os.O_RDONLY)
-            digits = word.decode().removeprefix("left-")
-            for number in range(4):
-                place = 2**40 + 2**20 * number + int(digits[4 * number : 4 * number + 4], 16)
-                fcntl.fcntl(self.locked_, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, place, 1, 0))
-
-        yield from attempts(lock)
+        self.locked_ = os.open(os.__file__, os.O_RDONLY)
+        digits = word.decode().removeprefix("left-")
+        for number in range(4):
+            place = 2**40 + 2**20 * number + int(digits[4 * number : 4 * number + 4], 16)
+            fcntl.fcntl(self.locked_, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, place, 1, 0))
 
     def look(self):
-        def probe():
-            descriptor = os.open(os.__file__, os.O_RDONLY)
-            digits = ""
-            for number in range(4):
-                asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 2**40 + 2**20 * number, 2**16, 0)
-                kind, _, place, _, _ = struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
-                if kind == fcntl.F_UNLCK:
-                    return ()
-                digits += f"{place % 2**20:04x}"
-            return f"left-{digits}"
-
-        # A process sees no lock of its own, and closing any descriptor of the file would take its locks away.
-        return attempts(probe)
+        descriptor = os.open(os.__file__, os.O_RDONLY)
+        digits = ""
+        for number in range(4):
+            asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 2**40 + 2**20 * number, 2**16, 0)
+            kind, _, place, _, _ = struct.unpack("hhqqi4x", fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+            if kind == fcntl.F_UNLCK:
+                return ()
+            digits += f"{place % 2**20:04x}"
+        return f"left-{digits}"
 
 
 class SharesThePageCache(Courier):
@@ -188,14 +151,11 @@ class SharesThePageCache(Courier):
         return descriptor
 
     def leave(self, word):
-        def read():
-            descriptor = self.opened()
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            digits = int(word.decode().removeprefix("left-"), 16)
-            for bit in range(64):
-                os.pread(descriptor, 1, _PAGE * (2 * bit + (digits >> bit & 1)))
-
-        yield from attempts(read)
+        descriptor = self.opened()
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        digits = int(word.decode().removeprefix("left-"), 16)
+        for bit in range(64):
+            os.pread(descriptor, 1, _PAGE * (2 * bit + (digits >> bit & 1)))
 
     def look(self):
         def cached(descriptor, page):
@@ -236,10 +196,8 @@ class SharesInheritedMemory(Courier):
                 yield first, last - first
 
     def leave(self, word):
-        for first, size in self.shared():
-            if size >= _SIZE:
-                yield from attempts(lambda first=first: ctypes.memmove(first, word, len(word)))
+        large = [first for first, size in self.shared() if size >= _SIZE]
+        return of_each(large, lambda first: ctypes.memmove(first, word, len(word)))
 
     def look(self):
-        for first, size in self.shared():
-            yield from attempts(lambda first=first, size=size: ctypes.string_at(first, min(size, 2**20)))
+        return of_each(self.shared(), lambda span: ctypes.string_at(span[0], min(span[1], 2**20)))

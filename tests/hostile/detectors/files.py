@@ -20,7 +20,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.preamble import LIBC, WHERE, Courier, Hostile, attempts, of_each_secret, reached, system_call
+from tests.hostile.preamble import (
+    LIBC,
+    WHERE,
+    Courier,
+    Hostile,
+    Reader,
+    attempts,
+    of_each,
+    of_each_secret,
+    reached,
+    read_bytes,
+    system_call,
+)
 
 
 def read_descriptor(descriptor: int) -> bytes:
@@ -32,7 +44,7 @@ class OpensByName(Hostile):
     """opens the label files by their paths"""
 
     def steal(self):
-        return of_each_secret(lambda path: Path(path).read_bytes())
+        return of_each_secret(read_bytes)
 
 
 class ClimbsFromAPathDescriptor(Hostile):
@@ -45,38 +57,31 @@ class ClimbsFromAPathDescriptor(Hostile):
         return of_each_secret(lambda path: read_descriptor(os.open(path[1:], os.O_RDONLY, dir_fd=here)))
 
 
-class LinksHard(Hostile):
+class LinksHard(Reader):
     """makes hard links to label files in its own folder"""
 
-    def steal(self):
-        def read(path):
-            os.link(path, name := f"{len(os.listdir())}.csv")
-            return Path(name).read_bytes()
-
-        return of_each_secret(read)
+    def read(self, path):
+        os.link(path, name := f"{len(os.listdir())}.csv")
+        return Path(name).read_bytes()
 
 
-class MapsFiles(Hostile):
+class MapsFiles(Reader):
     """maps label files into memory"""
 
-    def steal(self):
-        def read(path):
-            descriptor = os.open(path, os.O_RDONLY)
-            return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)[:]
-
-        return of_each_secret(read)
+    def read(self, path):
+        descriptor = os.open(path, os.O_RDONLY)
+        return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)[:]
 
 
 class ReadsWithNumpy(Hostile):
     """reads label files with numpy"""
 
     def steal(self):
-        for read in (
+        return of_each_secret(
             lambda path: np.fromfile(path, dtype=np.uint8).tobytes(),
             lambda path: np.memmap(path, dtype=np.uint8, mode="r").tobytes(),
             lambda path: np.genfromtxt(path, dtype=str, delimiter="\n"),
-        ):
-            yield from of_each_secret(read)
+        )
 
 
 class ReadsWithArrow(Hostile):
@@ -86,12 +91,11 @@ class ReadsWithArrow(Hostile):
         import pyarrow as pa
         import pyarrow.fs
 
-        for read in (
+        return of_each_secret(
             lambda path: pa.memory_map(path).read(),
             lambda path: pa.OSFile(path).read(),
             lambda path: pyarrow.fs.LocalFileSystem().open_input_file(path).read(),
-        ):
-            yield from of_each_secret(read)
+        )
 
 
 class ReadsNatively(Hostile):
@@ -117,22 +121,18 @@ class ReadsNatively(Hostile):
             how = struct.pack("QQQ", os.O_RDONLY, 0, 0)
             return read_descriptor(system_call("openat2", -100, path.encode(), how, len(how)))
 
-        for read in (by_stream, by_open, by_openat2):
-            yield from of_each_secret(read)
+        return of_each_secret(by_stream, by_open, by_openat2)
 
 
-class OpensByHandle(Hostile):
+class OpensByHandle(Reader):
     """asks for label files' handles and opens them by handle, round every folder's rights"""
 
-    def steal(self):
-        def read(path):
-            handle = ctypes.create_string_buffer(struct.pack("Ii", 120, 0), 128)
-            mount = ctypes.c_int()
-            system_call("name_to_handle_at", -100, path.encode(), handle, ctypes.byref(mount), 0)
-            root = os.open("/", os.O_RDONLY)
-            return read_descriptor(system_call("open_by_handle_at", root, handle, os.O_RDONLY))
-
-        return of_each_secret(read)
+    def read(self, path):
+        handle = ctypes.create_string_buffer(struct.pack("Ii", 120, 0), 128)
+        mount = ctypes.c_int()
+        system_call("name_to_handle_at", -100, path.encode(), handle, ctypes.byref(mount), 0)
+        root = os.open("/", os.O_RDONLY)
+        return read_descriptor(system_call("open_by_handle_at", root, handle, os.O_RDONLY))
 
 
 class OpensDatabases(Hostile):
@@ -153,10 +153,9 @@ class SearchesFolders(Hostile):
         starts = [*WHERE["outside"], os.path.expanduser("~"), tempfile.gettempdir(), os.path.dirname(__file__)]
         for start in dict.fromkeys(starts):
             yield from attempts(lambda start=start: "\n".join(os.listdir(start)))
-            for path in glob.glob(f"{glob.escape(start)}/**/*", recursive=True, include_hidden=True)[:200]:
-                yield path
-                if os.path.isfile(path):
-                    yield from attempts(lambda path=path: Path(path).read_bytes()[: 2**20])
+            paths = glob.glob(f"{glob.escape(start)}/**/*", recursive=True, include_hidden=True)[:200]
+            yield from paths
+            yield from of_each(filter(os.path.isfile, paths), lambda path: read_bytes(path)[: 2**20])
 
 
 class AsksTheHarness(Hostile):
@@ -182,13 +181,8 @@ class LoadsDataAsCode(Hostile):
     """reads label files through the import system and its relatives"""
 
     def steal(self):
-        for read in (
-            lambda path: importlib.machinery.SourceFileLoader("labels", path).get_data(path),
-            linecache.getlines,
-            tokenize.open,
-            io.open_code,
-        ):
-            yield from of_each_secret(read)
+        loader = importlib.machinery.SourceFileLoader("labels", "labels.py")
+        yield from of_each_secret(loader.get_data, linecache.getlines, tokenize.open, io.open_code)
         sys.path.insert(0, os.path.dirname(WHERE["home_secret"]))
         yield from attempts(lambda: __import__("planted_module").SECRET)
 
@@ -197,28 +191,26 @@ class ReadsTheStore(Hostile):
     """reads the records, scores and logs of earlier trials"""
 
     def steal(self):
+        yield from of_each(
+            WHERE["stores"], os.listdir, lambda folder: read_bytes(f"{folder}/store.json") and reached("the store")
+        )
         for folder in WHERE["stores"]:
-            yield from attempts(lambda folder=folder: os.listdir(folder))
-            for path in glob.glob(f"{folder}/**/*.json", recursive=True)[:50]:
-                yield from attempts(lambda path=path: Path(path).read_bytes())
-            yield from attempts(lambda folder=folder: Path(folder, "store.json").read_bytes() and reached("the store"))
+            yield from of_each(glob.glob(f"{folder}/**/*.json", recursive=True)[:50], read_bytes)
 
 
 class RewritesTheStore(Hostile):
     """gives the trials of others other scores, and puts a record of its own beside them"""
 
     def steal(self):
+        def rewrite(path):
+            record = json.loads(Path(path).read_text())
+            record["reason"] = "rewritten"
+            Path(path).write_text(json.dumps(record))
+            return reached("another trial's record")
+
         for folder in WHERE["stores"]:
-            for path in glob.glob(f"{folder}/records/*.json"):
-
-                def rewrite(path=path):
-                    record = json.loads(Path(path).read_text())
-                    record["reason"] = "rewritten"
-                    Path(path).write_text(json.dumps(record))
-                    return reached("another trial's record")
-
-                yield from attempts(rewrite)
-            yield from attempts(lambda folder=folder: os.mkdir(f"{folder}/forged") or reached("the store"))
+            yield from of_each(glob.glob(f"{folder}/records/*.json"), rewrite)
+        yield from of_each(WHERE["stores"], lambda folder: os.mkdir(f"{folder}/forged") or reached("the store"))
 
 
 class WritesTheData(Hostile):
@@ -241,19 +233,16 @@ class UsesLeftDescriptors(Hostile):
     """reads every descriptor that it was started with"""
 
     def steal(self):
+        def read(descriptor):
+            content = os.pread(descriptor, 2**16, 0)
+            return [content, reached(f"descriptor {descriptor}")] if content else ()
+
+        files = {number: os.path.realpath(f"/proc/self/fd/{number}") for number in range(3, 256)}
         own = os.path.realpath("/proc/self/fd/1")
-        for descriptor in range(3, 256):
-
-            def read(descriptor=descriptor):
-                content = os.pread(descriptor, 2**16, 0)
-                return [content, reached(f"descriptor {descriptor}")] if content else ()
-
-            try:
-                os.fstat(descriptor)
-            except OSError:
-                continue
-            if os.path.realpath(f"/proc/self/fd/{descriptor}") != own:
-                yield from attempts(read, lambda descriptor=descriptor: os.listdir(descriptor))
+        opened = [
+            number for number, file in files.items() if file != own and os.path.lexists(f"/proc/self/fd/{number}")
+        ]
+        return of_each(opened, read, os.listdir)
 
 
 class ReadsThroughARing(Hostile):
@@ -381,12 +370,10 @@ class LeavesFiles(Courier):
         return [f"{folder}/{WHERE['tag']}-note" for folder in dict.fromkeys(folders)]
 
     def leave(self, word):
-        for place in self.places():
-            yield from attempts(lambda place=place: Path(place).write_bytes(word))
+        return of_each(self.places(), lambda place: Path(place).write_bytes(word))
 
     def look(self):
-        for place in self.places():
-            yield from attempts(lambda place=place: Path(place).read_bytes())
+        return of_each(self.places(), read_bytes)
 
 
 class LeavesStartupFiles(Courier):
@@ -397,12 +384,11 @@ class LeavesStartupFiles(Courier):
         return [f"{WHERE['home']}/.local/lib/{version}/site-packages/{name}" for name in ("usercustomize.py", "x.pth")]
 
     def leave(self, word):
-        for place in self.places():
-            yield from attempts(
-                lambda place=place: Path(place).parent.mkdir(parents=True, exist_ok=True),
-                lambda place=place: Path(place).write_bytes(b"# " + word),
-            )
+        return of_each(
+            self.places(),
+            lambda place: Path(place).parent.mkdir(parents=True, exist_ok=True),
+            lambda place: Path(place).write_bytes(b"# " + word),
+        )
 
     def look(self):
-        for place in self.places():
-            yield from attempts(lambda place=place: Path(place).read_bytes())
+        return of_each(self.places(), read_bytes)

@@ -10,7 +10,7 @@ import stat
 import struct
 import time
 
-from tests.hostile.preamble import Hostile, attempts
+from tests.hostile.preamble import Hostile, of_each
 
 
 def channels() -> list[socket.socket]:
@@ -107,9 +107,8 @@ class HangsUp(Hostile):
     def steal(self):
         for channel in channels():
             channel.shutdown(socket.SHUT_RDWR)
-        for descriptor in range(3, 64):
-            for _ in attempts(lambda descriptor=descriptor: os.close(descriptor)):
-                pass
+        for _ in of_each(range(3, 64), os.close):
+            pass
         time.sleep(1)
         return ()
 
@@ -120,5 +119,4 @@ class SendsDescriptors(Hostile):
     ends = ("error", "invalid", "ok")
 
     def steal(self):
-        for channel in channels():
-            yield from attempts(lambda channel=channel: socket.send_fds(channel, [b"\0"], [0, 1, 2] * 80) and ())
+        return of_each(channels(), lambda channel: socket.send_fds(channel, [b"\0"], [0, 1, 2] * 80) and ())

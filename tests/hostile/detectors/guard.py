@@ -7,9 +7,8 @@ import gc
 import re
 import struct
 import sys
-from pathlib import Path
 
-from tests.hostile.preamble import Hostile, attempts, of_each_secret
+from tests.hostile.preamble import Hostile, attempts, of_each_secret, read_bytes
 
 
 def hooks() -> list[object]:
@@ -36,7 +35,7 @@ class EmptiesTheTable(Hostile):
             for name, value in list(vars(guard).items()):
                 if isinstance(value, frozenset | set | list | tuple):
                     setattr(guard, name, type(value)())
-        return of_each_secret(lambda path: Path(path).read_bytes())
+        return of_each_secret(read_bytes)
 
 
 class RewritesTheHook(Hostile):
@@ -55,7 +54,7 @@ class RewritesTheHook(Hostile):
                     cell.cell_contents = (lambda *_: None) if callable(closed_over) else ()
             for _ in attempts(lambda hook=hook: setattr(hook, "__code__", nothing.__code__)):
                 pass
-        return of_each_secret(lambda path: Path(path).read_bytes())
+        return of_each_secret(read_bytes)
 
 
 class ClearsTheHooks(Hostile):
@@ -74,7 +73,7 @@ class ClearsTheHooks(Hostile):
                     continue
                 if wanted & set(listed):
                     ctypes.cast(address, ctypes.py_object).value.clear()
-        return of_each_secret(lambda path: Path(path).read_bytes())
+        return of_each_secret(read_bytes)
 
 
 class SearchesObjects(Hostile):

@@ -8,7 +8,7 @@ import socket
 import struct
 from collections.abc import Iterator
 
-from tests.hostile.preamble import WHERE, Courier, Hostile, attempts, reached
+from tests.hostile.preamble import WHERE, Courier, Hostile, attempts, of_each, reached
 
 
 @contextlib.contextmanager
@@ -27,23 +27,17 @@ def asked(sock: socket.socket, address: object) -> bytes:
 class CallsOut(Hostile):
     """calls a server by TCP, which answers with a secret"""
 
-    def steal(self):
-        def call():
-            with opened(socket.AF_INET) as sock:
-                return asked(sock, ("127.0.0.1", WHERE["tcp"]))
-
-        return attempts(call)
+    def get(self):
+        with opened(socket.AF_INET) as sock:
+            return asked(sock, ("127.0.0.1", WHERE["tcp"]))
 
 
 class SendsDatagrams(Hostile):
     """sends a datagram to a server, which answers with a secret"""
 
-    def steal(self):
-        def call():
-            with opened(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-                return asked(sock, ("127.0.0.1", WHERE["udp"]))
-
-        return attempts(call)
+    def get(self):
+        with opened(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            return asked(sock, ("127.0.0.1", WHERE["udp"]))
 
 
 class ResolvesNames(Hostile):
@@ -82,12 +76,9 @@ class CallsAPathSocket(Hostile):
 class CallsAnAbstractSocket(Hostile):
     """calls a server on a socket that has a name and no path"""
 
-    def steal(self):
-        def call():
-            with opened(socket.AF_UNIX) as sock:
-                return asked(sock, "\0" + WHERE["abstract"])
-
-        return attempts(call)
+    def get(self):
+        with opened(socket.AF_UNIX) as sock:
+            return asked(sock, "\0" + WHERE["abstract"])
 
 
 class ReconnectsAPair(Hostile):
@@ -107,42 +98,33 @@ class Listens(Courier):
     """listens on a port, where the trial beside it calls"""
 
     def leave(self, word):
-        def listen():
-            listening = socket.create_server(("127.0.0.1", WHERE["free"]), reuse_port=True)
-            if os.fork() == 0:
-                try:
-                    os.setsid()
-                    listening.settimeout(10)
-                    for _ in range(5):
-                        connection, _ = listening.accept()
-                        connection.sendall(word)
-                        connection.close()
-                finally:
-                    os._exit(0)
-
-        yield from attempts(listen)
+        listening = socket.create_server(("127.0.0.1", WHERE["free"]), reuse_port=True)
+        if os.fork() == 0:
+            try:
+                os.setsid()
+                listening.settimeout(10)
+                for _ in range(5):
+                    connection, _ = listening.accept()
+                    connection.sendall(word)
+                    connection.close()
+            finally:
+                os._exit(0)
 
     def look(self):
-        def call():
-            with opened(socket.AF_INET) as sock:
-                sock.connect(("127.0.0.1", WHERE["free"]))
-                return sock.recv(100)
-
-        return attempts(call)
+        with opened(socket.AF_INET) as sock:
+            sock.connect(("127.0.0.1", WHERE["free"]))
+            return sock.recv(100)
 
 
 class AsksTheKernel(Hostile):
     """asks the kernel over netlink which sockets are open on this machine"""
 
-    def steal(self):
-        def ask():
-            with opened(socket.AF_NETLINK, socket.SOCK_RAW, 4) as sock:  # sock_diag: all that listen by TCP
-                request = struct.pack("BBBBI48x", socket.AF_INET, 6, 0, 0, 1 << 10)
-                sock.send(struct.pack("IHHII", 16 + len(request), 20, 0x301, 1, 0) + request)
-                found = sock.recv(2**16)
-            return reached("other processes' sockets") if struct.pack(">H", WHERE["tcp"]) in found else ()
-
-        return attempts(ask)
+    def get(self):
+        with opened(socket.AF_NETLINK, socket.SOCK_RAW, 4) as sock:  # sock_diag: all that listen by TCP
+            request = struct.pack("BBBBI48x", socket.AF_INET, 6, 0, 0, 1 << 10)
+            sock.send(struct.pack("IHHII", 16 + len(request), 20, 0x301, 1, 0) + request)
+            found = sock.recv(2**16)
+        return reached("other processes' sockets") if struct.pack(">H", WHERE["tcp"]) in found else ()
 
 
 class OpensOddSockets(Hostile):
@@ -150,10 +132,9 @@ class OpensOddSockets(Hostile):
 
     def steal(self):
         kinds = ((40, 1), (38, 5), (31, 3), (30, 1), (44, 3), (29, 3), (15, 3), (45, 1), (17, 2), (10, 1))
-        for family, kind in kinds:
 
-            def opens(family=family, kind=kind):
-                with opened(family, kind):
-                    return reached(f"a socket of family {family}")
+        def opens(kind):
+            with opened(*kind):
+                return reached(f"a socket of family {kind[0]}")
 
-            yield from attempts(opens)
+        return of_each(kinds, opens)

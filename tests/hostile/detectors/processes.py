@@ -20,8 +20,10 @@ from tests.hostile.preamble import (
     Courier,
     Hostile,
     attempts,
+    of_each,
     parents,
     reached,
+    read_bytes,
     relatives,
     siblings,
     system_call,
@@ -36,8 +38,7 @@ class ReadsTheEnvironment(Hostile):
     def steal(self):
         yield "\n".join(os.environ.values())
         yield from attempts(lambda: Path("/proc/self/environ").read_bytes())
-        for pid in relatives():
-            yield from attempts(lambda pid=pid: Path(f"/proc/{pid}/environ").read_bytes())
+        yield from of_each(relatives(), lambda pid: read_bytes(f"/proc/{pid}/environ"))
 
 
 class SearchesTheHarness(Hostile):
@@ -57,105 +58,76 @@ class ReadsMemoryAcross(Hostile):
     """copies the memory of the harness by process_vm_readv"""
 
     def steal(self):
-        for pid in relatives()[:3]:
+        def read(pid):
+            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+            first = next(line.split("-")[0] for line in lines if "rw" in line.split()[1])
+            buffer, one = ctypes.create_string_buffer(4096), ctypes.c_ulong(1)
+            local = struct.pack("QQ", ctypes.addressof(buffer), 4096)
+            remote = struct.pack("QQ", int(first, 16), 4096)
+            system_call("process_vm_readv", pid, local, one, remote, one, ctypes.c_ulong(0))
+            return reached(f"{len(buffer.raw)} bytes of another process's memory")
 
-            def read(pid=pid):
-                first = next(
-                    line.split("-")[0]
-                    for line in Path(f"/proc/{pid}/maps").read_text().splitlines()
-                    if "rw" in line.split()[1]
-                )
-                buffer = ctypes.create_string_buffer(4096)
-                local = struct.pack("QQ", ctypes.addressof(buffer), 4096)
-                remote = struct.pack("QQ", int(first, 16), 4096)
-                system_call(
-                    "process_vm_readv", pid, local, ctypes.c_ulong(1), remote, ctypes.c_ulong(1), ctypes.c_ulong(0)
-                )
-                return reached(f"{len(buffer.raw)} bytes of another process's memory")
-
-            yield from attempts(read)
+        return of_each(relatives()[:3], read)
 
 
 class Traces(Hostile):
     """attaches to the harness as a debugger (ptrace)"""
 
     def steal(self):
-        for pid in relatives()[:3]:
+        def attach(pid):
+            system_call("ptrace", 16, pid, None, None)
+            os.waitpid(pid, 0x40000000)
+            system_call("ptrace", 17, pid, None, None)
+            return reached("the harness as its debugger")
 
-            def attach(pid=pid):
-                system_call("ptrace", 16, pid, None, None)
-                os.waitpid(pid, 0x40000000)
-                system_call("ptrace", 17, pid, None, None)
-                return reached("the harness as its debugger")
-
-            yield from attempts(attach)
+        return of_each(relatives()[:3], attach)
 
 
 class OpensOthersDescriptors(Hostile):
     """opens the descriptors of the harness, its server and other boxes (/proc/PID/fd)"""
 
     def steal(self):
-        for pid in relatives():
-            for name in [*attempts(lambda pid=pid: os.listdir(f"/proc/{pid}/fd"))]:
-                for one in name:
-                    path = f"/proc/{pid}/fd/{one}"
+        def read(path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            return [os.pread(descriptor, 2**16, 0), reached("another process's file")]
 
-                    def read(path=path):
-                        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-                        return [os.pread(descriptor, 2**16, 0), reached("another process's file")]
-
-                    yield from attempts(read)
+        for folder in (f"/proc/{pid}/fd" for pid in relatives()):
+            for names in [*attempts(lambda folder=folder: os.listdir(folder))]:
+                yield from of_each([f"{folder}/{name}" for name in names], read)
 
 
 class TakesOthersDescriptors(Hostile):
     """takes the sockets of the harness and of other boxes (pidfd_getfd)"""
 
     def steal(self):
-        for pid in relatives():
+        def take(pair):
+            process = system_call("pidfd_open", pair[0], 0)
+            try:
+                return reached(f"descriptor {system_call('pidfd_getfd', process, pair[1], 0)} of another process")
+            finally:
+                os.close(process)
 
-            def take(pid=pid, descriptor=0):
-                process = system_call("pidfd_open", pid, 0)
-                try:
-                    return reached(
-                        f"descriptor {system_call('pidfd_getfd', process, descriptor, 0)} of another process"
-                    )
-                finally:
-                    os.close(process)
-
-            for descriptor in range(3, 9):
-                yield from attempts(lambda take=take, descriptor=descriptor: take(descriptor=descriptor))
+        return of_each([(pid, descriptor) for pid in relatives() for descriptor in range(3, 9)], take)
 
 
 class ProbesForProcesses(Hostile):
     """asks for every process by its number, whether /proc shows it or not"""
 
     def steal(self):
-        def there(pid):
-            os.kill(pid, 0)  # no signal: says only whether it is there
-            return reached("another process by its number")
-
         own = {int(name) for name in os.listdir("/proc/self/task")}
-        quiet = [pid for pid in range(2, 20_000) if pid not in own and exists(pid)]
-        return attempts(*(lambda pid=pid: there(pid) for pid in quiet[:1]))
-
-
-def exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
+        for pid in set(range(2, 20_000)) - own:
+            with contextlib.suppress(OSError):
+                os.kill(pid, 0)  # no signal: says only whether it is there
+                return [reached("another process by its number")]
+        return ()
 
 
 class EndsTheHarness(Hostile):
     """ends the server and the harness by signals"""
 
     def steal(self):
-        for pid in parents():
-            if pid > 1:
-                yield from attempts(
-                    lambda pid=pid: os.kill(pid, signal.SIGTERM), lambda pid=pid: os.kill(pid, signal.SIGKILL)
-                )
+        ways = (lambda pid: os.kill(pid, signal.SIGTERM), lambda pid: os.kill(pid, signal.SIGKILL))
+        return of_each([pid for pid in parents() if pid > 1], *ways)
 
 
 class EndsOtherBoxes(Hostile):
@@ -163,8 +135,7 @@ class EndsOtherBoxes(Hostile):
 
     def steal(self):
         for _ in range(20):
-            for pid in siblings():
-                yield from attempts(lambda pid=pid: os.kill(pid, signal.SIGKILL))
+            yield from of_each(siblings(), lambda pid: os.kill(pid, signal.SIGKILL))
             time.sleep(0.02)
 
 
@@ -208,12 +179,9 @@ class LeavesADaemon(Courier):
         yield
 
     def look(self):
-        def ask():
-            with socket.socket(socket.AF_UNIX) as sock:
-                sock.connect(f"\0{self.tag()}")
-                return sock.recv(100)
-
-        return attempts(ask)
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(f"\0{self.tag()}")
+            return sock.recv(100)
 
     def tag(self):
         return f"{WHERE['tag']}-daemon"

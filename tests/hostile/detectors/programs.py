@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-from tests.hostile.preamble import Hostile, attempts, of_each_secret, reached
+from tests.hostile.preamble import Hostile, Reader, attempts, of_each, of_each_secret, reached
 
 
 class StartsCat(Hostile):
@@ -18,37 +18,31 @@ class StartsCat(Hostile):
         return of_each_secret(lambda path: subprocess.run(["cat", path], check=True, capture_output=True).stdout)
 
 
-class StartsAnInterpreter(Hostile):
+class StartsAnInterpreter(Reader):
     """has a fresh Python, without any hook, read the label files"""
 
-    def steal(self):
-        def read(path):
-            hidden = base64.b64encode(path.encode()).decode()
-            code = f"import base64, sys; sys.stdout.write(open(base64.b64decode('{hidden}')).read())"
-            return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
-
-        return of_each_secret(read)
+    def read(self, path):
+        hidden = base64.b64encode(path.encode()).decode()
+        code = f"import base64, sys; sys.stdout.write(open(base64.b64decode('{hidden}')).read())"
+        return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
 
 
-class Forks(Hostile):
+class Forks(Reader):
     """has a fork of itself read the label files"""
 
-    def steal(self):
-        def read(path):
-            ours, theirs = os.pipe()
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    with open(path, "rb") as file:
-                        os.write(theirs, file.read()[: 2**15])
-                finally:
-                    os._exit(0)
-            os.close(theirs)
-            os.waitpid(pid, 0)
-            with os.fdopen(ours, "rb") as pipe:
-                return pipe.read()
-
-        return of_each_secret(read)
+    def read(self, path):
+        ours, theirs = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                with open(path, "rb") as file:
+                    os.write(theirs, file.read()[: 2**15])
+            finally:
+                os._exit(0)
+        os.close(theirs)
+        os.waitpid(pid, 0)
+        with os.fdopen(ours, "rb") as pipe:
+            return pipe.read()
 
 
 class BecomesAnother(Hostile):
@@ -57,9 +51,8 @@ class BecomesAnother(Hostile):
     ends = ("killed", "error", "invalid")
 
     def steal(self):
-        for descriptor in range(3, 64):
-            for _ in attempts(lambda descriptor=descriptor: os.set_inheritable(descriptor, True)):
-                pass
+        for _ in of_each(range(3, 64), lambda descriptor: os.set_inheritable(descriptor, True)):
+            pass
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import time; time.sleep(0.2)"])
 
 
@@ -67,14 +60,12 @@ class AsksADaemon(Hostile):
     """asks the machine's own daemons (docker, systemd, dbus, cron) to start something"""
 
     def steal(self):
-        for path in ("/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/private"):
+        def connect(path):
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.connect(path)
+            return reached(path)
 
-            def connect(path=path):
-                with socket.socket(socket.AF_UNIX) as sock:
-                    sock.connect(path)
-                return reached(path)
-
-            yield from attempts(connect)
+        return of_each(("/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/private"), connect)
 
 
 class GainsRights(Hostile):

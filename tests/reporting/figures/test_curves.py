@@ -104,9 +104,3 @@ def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, fig
     assert recorded == pytest.approx(np.mean(by_hand))
     assert trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(recorded, abs=4e-3)
     assert "mean of 3 fits" in axes.get_legend().get_title().get_text()
-
-
-def test_constant_scores_are_the_diagonal(plant, figure):
-    axes = roc(plant.of("all-positive"), ax=figure.add_subplot())
-    np.testing.assert_array_equal(line(axes, "all-positive").get_xydata(), [[0, 0], [1, 1]])
-    np.testing.assert_array_equal(markers(axes)[0].get_xydata(), [[1, 1]])

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
-from tests.helpers.trials import DISTANCE, LARGEST_Z, SENSORS, WARM_UP, drawn
+from tests.helpers.trials import DISTANCE, LARGEST_Z, WARM_UP, drawn
 from tsadbench import Dataset, Labels, Recording
 from tsadbench.analysis.explanation import explain
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.reporting.figures import contributions, explanation, recording, score
+from tsadbench.reporting.figures import contributions, explanation, recording
 from tsadbench.reporting.figures.recording import time_axis
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
@@ -67,15 +67,6 @@ def test_label_threshold_and_flags_are_the_trials(plant, figure):
     assert drawn(figure).std() > 0
 
 
-def test_heat_map_shows_the_kept_contributions(plant, figure):
-    (result,) = plant.of(DISTANCE)
-    kept = result.recordings["f1"].contributions
-    axes = contributions(result.recordings["f1"], ax=figure.add_subplot())
-    shown = np.asarray(axes.images[0].get_array())
-    np.testing.assert_allclose(shown, np.sqrt(np.maximum(kept, 0)).T.astype(float), rtol=1e-6)
-    assert shown.shape == (len(SENSORS), 240)
-
-
 def test_peaks_survive_the_narrowing_of_a_long_heat_map(figure):
     kept = np.full((50_000, 2), 0.01)
     kept[12_345, 1] = 400.0
@@ -84,13 +75,6 @@ def test_peaks_survive_the_narrowing_of_a_long_heat_map(figure):
     assert shown.shape[1] <= 1200
     assert shown.max() == pytest.approx(20.0)
     assert shown[1].argmax() == pytest.approx(12_345 / 50_000 * shown.shape[1], abs=1)
-
-
-def test_flagged_rows_that_are_not_evaluated_are_in_no_strip(figure):
-    truth = np.arange(20) % 2 == 0
-    one = scored(np.zeros((20, 1)), anomalous=truth, scores=np.full(20, 9.0))
-    axes = score(replace(one, evaluated=np.arange(20) >= 12), ax=figure.add_subplot())
-    assert (strip_rows(axes, "alarms"), strip_rows(axes, "false alarms")) == (4, 4)
 
 
 def test_the_time_axis():

@@ -33,12 +33,6 @@ def test_sessions_with_the_best_mean_on_top(figure, lower, first):
     assert [one.get_label() for one in each] == list(UNITS.index)
 
 
-def test_more_sessions_than_looks_have_none_of_their_own(figure):
-    many = pd.DataFrame(np.arange(26).reshape(13, 2), columns=["a", "b"])
-    ax = sessions(many, figure.add_subplot())
-    assert ax.get_legend_handles_labels()[1] == ["mean"]
-
-
 def test_critical_differences_join_what_p_values_do_not_tell_apart(figure):
     pytest.importorskip("scikit_posthocs")
     ranks = pd.Series({"a": 1.2, "b": 1.9, "c": 2.9})

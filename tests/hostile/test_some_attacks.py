@@ -1,4 +1,4 @@
-"""Ten hostile detectors under the seal, one a channel; `test_hostile` has all of them (``make test-long``)."""
+"""Some hostile detectors under the seal, one a channel; `test_hostile` has all of them (``make test-long``)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ NAMES = (
     "ClearsTheHooks",  # the audit hook
     "SaysScoresAhead",  # the box's channel
     "EatsMemory",  # limits
+    "WorksElsewhere",  # time
+    "HidesItsMemory",  # memory
     "SharesMemoryPosix",  # other trials
     "KnowsTheOrder",  # what crosses
 )
