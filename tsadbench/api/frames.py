@@ -1,20 +1,23 @@
-"""`tsadbench.dataset_from_frames`: pandas frames as a data set, every value checked as a card's files are."""
+"""`tsadbench.dataset_from_frames`: pandas frames as a data set; a fault is one line that names argument and frame."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tsadbench.api.read_frames import labels_of, read_frames, row_labels, with_sensors
-from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
+import numpy as np
+import pandas as pd
+
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels, as_labels
 from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Series
-from tsadbench.errors import DataError, UsageError
+from tsadbench.base.recording import Recording, Series, as_recording
+from tsadbench.errors import DataError, UsageError, about
 from tsadbench.registry import entries
+from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
 Frames: TypeAlias = "Series | Sequence[Series] | Mapping[str, Series]"
@@ -90,32 +93,27 @@ def dataset_from_frames(
     (('flow', 'pressure'), 41)
     """
     if name in {entry.name for entry in entries("datasets")}:
-        raise UsageError(
-            f"name: {name!r} belongs to a registered data set, and tables would mix them up: choose another"
-        )
-    if prior is not None and not isinstance(prior, Prior):
-        raise UsageError(f"prior: expected a Prior, found {prior!r}; Prior.load(path) reads a file")
+        raise UsageError(f"{name!r} belongs to a registered data set, and tables would mix them up", field="name")
     column = labels if isinstance(labels, str) else None
-    read_train = read_frames(train, "train", time, column)
-    read_test = [] if test is None else read_frames(test, "test", time, column)
-    sensors = read_train[0].recording.sensors
+    read_train = _read_all(train, "train", time, column)
+    read_test = [] if test is None else _read_all(test, "test", time, column)
     for one in read_train:
-        if one.labels is not None and (n_anomalous := int(row_labels(one.labels, one).sum())):
-            raise DataError(
-                f"{one.place}: column {column!r} labels {n_anomalous} rows as anomalous; train on normal rows"
-            )
+        if one.labels is not None and (n_anomalous := int(_rows(one.labels, one).sum())):
+            raise DataError(f"{one.place}: {column!r} labels {n_anomalous} rows as anomalous; train on normal rows")
     ids = tuple(one.recording.id for one in read_test)
     groups = {"overall": ids} if ids else {}
     for split, members in (splits or {}).items():
         groups[split] = (members,) if isinstance(members, str) else tuple(members)
         for id_ in groups[split]:
             if id_ not in ids:
-                raise UsageError(f"splits: {split!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}")
-    rows = {} if labels is None else labels_of(labels, test, read_test)
+                raise UsageError(
+                    f"{split!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}", field="splits"
+                )
+    sensors = read_train[0].recording.sensors
     dataset = Dataset(
         name=name,
-        train=tuple(with_sensors(one, sensors) for one in read_train),
-        test=tuple(with_sensors(one, sensors) for one in read_test),
+        train=tuple(_in_order(one, sensors) for one in read_train),
+        test=tuple(_in_order(one, sensors) for one in read_test),
         splits=groups,
         description=description,
         prior=prior,
@@ -124,4 +122,154 @@ def dataset_from_frames(
         sessions=dict(sessions or {}),
         entities=dict(entities or {}),
     )
+    with about("labels"):
+        rows = {} if labels is None else _labels(labels, test, read_test)
     return LabelledDataset(dataset, Labels(rows, groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """A frame that was read: what messages call it, its recording, its own index, its times, its column of labels."""
+
+    place: str
+    recording: Recording
+    index: pd.Index[Any]
+    times: pd.DatetimeIndex | pd.TimedeltaIndex | None = None
+    labels: pd.Series[Any] | None = None
+
+
+def _read_all(frames: object, argument: str, time: str | None, labels: str | None) -> list[_Read]:
+    """Return the frames of an argument, "train" or "test"; ``time`` and ``labels`` are columns."""
+    if isinstance(frames, Mapping):
+        named = [(str(id_), f"{argument}[{id_!r}]", frame) for id_, frame in frames.items()]
+    elif isinstance(frames, list | tuple):
+        named = [(f"{argument}-{i}", f"{argument}[{i}]", frame) for i, frame in enumerate(frames)]
+    else:
+        named = [(frames.id if isinstance(frames, Recording) else argument, argument, frames)]
+    if not named:
+        raise UsageError("expected at least one frame, found none", field=argument)
+    return [_read(frame, id_, place, time, labels) for id_, place, frame in named]
+
+
+def _read(frame: Any, id_: str, place: str, time: str | None, labels: str | None) -> _Read:
+    column = times = None
+    own = getattr(frame, "index", pd.RangeIndex(len(frame) if isinstance(frame, np.ndarray) else 0))
+    if isinstance(frame, pd.DataFrame):
+        for what, name in (("time", time), ("labels", labels)):
+            if name is not None and name not in frame and not (what == "labels" and place.startswith("train")):
+                raise UsageError(f"{place} has no column {name!r}{nearest(name, [*map(str, frame)])}", field=what)
+        if labels in frame:
+            column, frame = frame[labels], frame.drop(columns=labels)
+        if time is not None:
+            frame = frame.drop(columns=time).set_index(_times(frame[time], place))
+        if isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex):
+            times = frame.index
+    try:
+        recording = as_recording(frame, id_)
+    except DataError as error:
+        raise DataError(f"{place}: {str(error).removeprefix(f'recording {id_!r}: ')}") from None
+    if recording.time is not None and times is not None:
+        if len(missing := np.flatnonzero(~np.isfinite(recording.time))):
+            raise DataError(f"{place}: expected a time for each row, found none in row {missing[0]}")
+        if len(back := np.flatnonzero(np.diff(recording.time) < 0)):
+            raise DataError(f"{place}: row {back[0] + 1} lies before the row above it in time: sort the frame by time")
+    return _Read(place, recording, own, times, column)
+
+
+def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
+    """Return a column of dates, texts in ISO 8601, durations, or seconds since 1970 as an index."""
+    if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
+        return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
+    try:
+        times = pd.DatetimeIndex(pd.to_datetime(cells, format="ISO8601", errors="coerce"))
+    except ValueError as error:  # of several zones
+        raise DataError(f"{place}: column {cells.name!r}: {error}") from error
+    if times.isna().any():
+        row = int(np.flatnonzero(times.isna())[0])
+        found = f"{str(cells.iloc[row])!r} in row {row}"
+        raise DataError(f"{place}: column {cells.name!r}: expected dates, ISO 8601 or seconds, found {found}")
+    return times
+
+
+def _in_order(read: _Read, sensors: tuple[str, ...]) -> Recording:
+    """Return a recording with its sensors in this order."""
+    recording = read.recording
+    if {*recording.sensors} != {*sensors}:
+        other = ", ".join(map(repr, sorted({*recording.sensors} ^ {*sensors})))
+        raise DataError(f"{read.place}: expected the columns of the first training frame; they differ in {other}")
+    order = [recording.sensors.index(sensor) for sensor in sensors]
+    return Recording(recording.id, recording.values[:, order], sensors, recording.time)
+
+
+def _labels(labels: Any, test: object, read: Sequence[_Read]) -> dict[str, BoolArray]:
+    """Return the labels of each test frame: a column of its own, a value a row, or intervals."""
+    ids = [one.recording.id for one in read]
+    several = isinstance(test, Mapping | list | tuple)
+    if isinstance(labels, str):
+        each = [one.labels for one in read]
+    elif isinstance(labels, Mapping):
+        each = [labels.get(id_) for id_ in ids]
+        if {*labels} != {*ids}:
+            raise UsageError(f"expected the ids of the test frames, {ids}, found {[*labels]}")
+    else:
+        each = list(labels) if several and isinstance(labels, list | tuple) else [labels]
+    if not read or len(each) != len(ids):
+        raise UsageError(f"expected the labels of each of {len(ids)} test frames, found {len(each)}")
+    return {one.recording.id: _rows(value, one) for value, one in zip(each, read, strict=True)}
+
+
+def _rows(labels: Any, read: _Read) -> BoolArray:
+    """Return whether each row of a frame is anomalous."""
+    if isinstance(labels, list | tuple) and all(isinstance(one, list | tuple) and len(one) == 2 for one in labels):
+        return _in_intervals(labels, read)
+    n_rows = read.recording.n_rows
+    if isinstance(labels, pd.Series):
+        # The index of a Series that was made of a list numbers the rows.
+        if len(labels) == n_rows and not any(map(labels.index.equals, (read.index, pd.RangeIndex(n_rows)))):
+            message = f"the index of the labels of {read.place} is another than the frame's; reindex them"
+            raise DataError(f"labels: {message}, or give labels.to_numpy()")
+        if pd.api.types.is_float_dtype(labels.dtype):
+            labels = labels.to_numpy(np.float64, na_value=np.nan)
+    found = np.asarray(labels)
+    if found.dtype.kind == "f" and np.isin(found, (0.0, 1.0)).all():
+        found = found.astype(np.int64)
+    if found.shape != (n_rows,):
+        what = f"shape {list(found.shape)}" if found.ndim else type(labels).__name__
+        expected = f"expected as many labels as its {n_rows} rows, or a list of intervals (start, end)"
+        raise DataError(f"labels: {read.place}: {expected}, found {what}")
+    return as_labels(found, read.place)
+
+
+def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
+    """Return the rows in intervals, ends included: of times, or of numbers of rows if the frame has no times."""
+    at: Any = pd.RangeIndex(read.recording.n_rows) if read.times is None else read.times
+    rows = np.zeros(len(at), dtype=np.bool_)
+    what = "numbers of rows" if read.times is None else "times"
+    for i, (start, end) in enumerate(intervals):
+        try:
+            inside = (at >= _moment(start, at)) & (at <= _moment(end, at))
+            whole = read.times is not None or (start >= 0 and end < len(at))
+        except (ValueError, TypeError):
+            inside, whole = np.zeros(1, dtype=np.bool_), False
+        if not (whole and inside.any()):
+            expected = f"expected {what} between {at[0]} and {at[-1]}, the first before the second"
+            raise DataError(f"labels: interval {i} of {read.place}: {expected}, found {start!r} to {end!r}")
+        rows |= np.asarray(inside)
+    return rows
+
+
+def _moment(end: Any, at: pd.Index[Any]) -> Any:
+    """Return an end of an interval as a time of the same kind as those of the rows, in their zone unless it has one."""
+    number = isinstance(end, int | float | np.integer | np.floating)
+    if isinstance(at, pd.TimedeltaIndex):
+        return pd.Timedelta(end, unit="s") if number else pd.Timedelta(end)
+    if not isinstance(at, pd.DatetimeIndex):
+        if not number or end != int(end):
+            raise ValueError
+        return end
+    if number:
+        raise ValueError
+    moment = pd.Timestamp(end)
+    if at.tz is None:  # a time without a zone is in UTC
+        return moment if moment.tz is None else moment.tz_convert("UTC").tz_localize(None)
+    return moment.tz_localize(at.tz) if moment.tz is None else moment

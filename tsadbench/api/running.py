@@ -1,28 +1,42 @@
-"""`tsadbench.run`: from Python what ``tsadbench run`` does on the command line."""
+"""`tsadbench.run`, and what ``tsadbench run`` does with the settings that it has read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any, ClassVar
+from weakref import finalize
 
 from tsadbench.api.board import Board
-from tsadbench.api.live import RunProgress, watched
-from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
-from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.loading import loader
+from tsadbench.api.live import RunProgress, progress_bar, watched
+from tsadbench.api.loading import one_or_several
+from tsadbench.base.dataset import Dataset, LabelledDataset
+from tsadbench.datasets.loading import load_dataset, loader
 from tsadbench.datasets.sessions import sessions_of
-from tsadbench.errors import UsageError
+from tsadbench.errors import DataNotFoundError, MissingExtraError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec
-from tsadbench.execution.runner import n_kept, run_plan
+from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
+from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.shipped import stored_records
+from tsadbench.registry import defaults
+from tsadbench.sandbox import asking, describe
+from tsadbench.utils.text import counted
 
-_DEFAULT_DATASET = "skab"
+_DEFAULT_DATASET, _WITHOUT_IT = "skab", "pumploop"
+_LOGS = 5  # of failed trials that are pointed out
+
+
+class PythonRequest(RunRequest):
+    """A `RunRequest` whose messages name the arguments of `tsadbench.run`."""
+
+    called: ClassVar[Mapping[str, str]] = {"datasets": "dataset", "protocols": "protocol", "memory": "memory_mib"}
 
 
 def run(
@@ -69,7 +83,7 @@ def run(
         Parameters of detectors and protocols, ``NAME.key=value``; the folder that holds the data sets' folders; whether
         to refuse machines and detectors whose boxes the kernel cannot seal.
     out
-        Folder of a run store that keeps every trial; None keeps none.
+        Folder of a run store that keeps every trial; None keeps them as long as the board.
     timeout, memory_mib
         What one trial may use: wall-clock seconds, resident MiB.
     against
@@ -84,7 +98,7 @@ def run(
     -------
     Board
         A leaderboard with ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; ``print`` and notebooks show it as
-        tables. With ``out``, it also has ``compare`` and ``report``.
+        tables. It also has ``compare``, ``plot`` and ``report``.
 
     Raises
     ------
@@ -123,101 +137,126 @@ def run(
         "data": data,
         "settings": one_or_several(settings),
     }
-    # Defaults stand back for what is to be used instead of them.
+    # A suite or `against` replaces the default data set and protocol.
     if suite is None or dataset is not _DEFAULT_DATASET:
         asked["datasets"] = one_or_several(dataset)
     if against is None or protocol is not DEFAULT_PROTOCOL:
         asked["protocols"] = one_or_several(protocol)
     asked |= {name: value for name, value in (("jobs", jobs), ("out", out)) if value is not None}
-    if progress is not None and not isinstance(progress, bool):
-        raise UsageError(f"progress: expected True, False or None, found {progress!r}")
-    with naming_arguments():
-        request = PythonRequest(**asked)
-        _require_labels(request.datasets)
-        plans = make_plans(request)
-    with naming_arguments("out"):
-        store = None if out is None else Store.create(request.out)
-    with naming_arguments("against"):
-        stored = stored_beside(plans, against)
-    with naming_arguments("cluster"):
-        records = _records(plans, store, request, progress)
-    board = ranked(plans, records, stored, store)
-    own = {plan.data.dataset.name: plan.data for plan in plans}
-    return Board(
-        board,
-        store=store,
-        load=loader((), request.data, own),
-        data=own,
-        directory=request.data,
-    )
+    watching = watched() if progress is None else progress
+    return run_request(PythonRequest(**asked), progress=watching, keep=out is not None)
 
 
-def stored_beside(plans: Sequence[Plan], against: str | None) -> list[tuple[Record, ...]]:
-    """Return the shipped records to show beside each plan's. A UsageError or a DataError as for `stored_records`."""
-    return [
-        () if against is None else stored_records(plan.data.dataset.name, plan.protocol_label, plan.data)
-        for plan in plans
-    ]
+def run_request(
+    request: RunRequest, *, rerun: Collection[str] = ALL_BUT_OK, progress: bool = True, keep: bool = True
+) -> Board:
+    """Run the trials of a request that its store does not hold yet, and rank all of them; errors as for `run`.
 
-
-def ranked(
-    plans: Sequence[Plan],
-    records: Sequence[Sequence[Record]],
-    stored: Sequence[Sequence[Record]],
-    store: Store | None,
-    splits: Sequence[str] = (),
-) -> Leaderboard:
-    """Rank the records of plans beside stored ones; the store keeps what it was shown against.
-
-    ``splits`` are those to show, by default each plan's.
+    ``rerun`` is as for `tsadbench.execution.runner.run_plan`; without ``keep`` the store goes with the board.
     """
-    sessions: dict[str, dict[str, int]] = {}
-    against: dict[str, str] = {}
-    for plan, beside in zip(plans, stored, strict=True):
-        session_of = sessions_of(plan.data.dataset)
-        splits_of = plan.data.dataset.splits.items()
-        sessions[plan.data.dataset.name] = {name: len({session_of[one] for one in ids}) for name, ids in splits_of}
-        against |= {plan.data.dataset.name: plan.protocol_label} if beside else {}
-    if store is not None:
-        store.remember(sessions=sessions, against=against)
-    checked_in = None if store is None else store.path
-    return Leaderboard.joined(
-        [
-            Leaderboard.from_records(
-                of_plan,
-                [one for one in splits if one in plan.splits] or plan.splits,
-                stored=beside,
-                checked_in=checked_in,
-                sessions=sessions,
-            )
-            for plan, of_plan, beside in zip(plans, records, stored, strict=True)
-        ]
+    named = ", ".join(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in request.datasets)
+    with progress_bar(f"Reading {named}") if progress else nullcontext():  # they may have to be downloaded
+        plans = make_plans(request)
+    datasets = {plan.data.dataset.name: plan.data for plan in plans}
+    with about("against"):
+        for name, data in datasets.items() if request.against else ():
+            stored_records(name, plans[0].protocol_label, data)  # reported before anything runs
+    with about("out"):
+        store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
+    if not keep:
+        finalize(store, rmtree, store.path, ignore_errors=True)
+    records, n_earlier = run_plans(
+        plans, store, jobs=request.jobs, cluster=request.cluster, rerun=rerun, progress=progress, keep=keep
     )
+    store.remember(
+        sessions={name: _sessions(data.dataset) for name, data in datasets.items()},
+        against=dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {},
+    )
+    trials = [one for of_plan in records for one in of_plan]
+    board = Leaderboard.of_store(store, trials, request.splits)
+    labels = {label for plan in plans for label in plan.named}
+    others = {*board.frame.loc[~board.frame["floor"], "detector"]} - labels
+    said, own = [*_said(plans), *_kept(store, trials, n_earlier, labels)], labels if others else ()
+    load = loader(datasets.values(), request.data)[1]
+    return Board(board, store=store, load=load, said=said, own=own, ran=trials)
 
 
-def _require_labels(datasets: Sequence[DatasetSpec]) -> None:
-    """Raise a UsageError if data that the caller made cannot be judged."""
-    for data in datasets:
-        if isinstance(data, LabelledDataset) and data.missing:
-            raise UsageError(
-                f"{data.dataset.name!r} has no {data.missing}, so there is nothing to judge: give them to "
-                "dataset_from_frames; to fit a detector and score rows without, there are fit_model and load_model",
-                setting="datasets",
-            )
+def _sessions(dataset: Dataset) -> dict[str, int]:
+    """Return how many sessions each split has."""
+    session_of = sessions_of(dataset)
+    return {split: len({session_of[name] for name in names}) for split, names in dataset.splits.items()}
 
 
-def _records(
-    plans: Sequence[Plan], store: Store | None, request: PythonRequest, progress: bool | None
-) -> list[tuple[Record, ...]]:
-    """Run plans, with progress; an interrupt says what is kept."""
-    observer = RunProgress(plans) if progress or (progress is None and watched()) else None
+def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
+    """Complete a request that names no detector: the registered defaults, one seed, and data that are here.
+
+    Returns the request, and what is said of defaults that cannot be run here and of the data.
+    """
+    found, said, own = [], list[str](), request.model_fields_set - {"detectors"}
+    with asking():
+        for name in defaults("run"):
+            try:
+                describe(name)
+            except MissingExtraError as error:
+                said.append(f"left out: {error}")
+            else:
+                found.append(name)
+    instead: dict[str, Any] = {"detectors": found, "seeds": 1, "splits": ["overall"], "contributions": False}
+    if not own & {"datasets", "suite"}:
+        try:
+            load_dataset(_DEFAULT_DATASET)(request.data_options)
+        except DataNotFoundError as error:
+            said.append(f"SKAB is not available ({error}).\nThis table is over simulated data instead.")
+            instead["datasets"] = [_WITHOUT_IT]
+    return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), said
+
+
+def run_plans(
+    plans: Sequence[Plan],
+    store: Store | None,
+    *,
+    jobs: int,
+    cluster: str | None = None,
+    rerun: Collection[str] = ALL_BUT_OK,
+    progress: bool = True,
+    keep: bool = True,
+) -> tuple[list[tuple[Record, ...]], int]:
+    """Run plans; return the records of each, and how many an earlier run made. An interrupt says what is kept."""
+    observer = RunProgress(plans) if progress else None
     try:
-        with observer or nullcontext():
-            return [run_plan(plan, store, observer, jobs=request.jobs, cluster=request.cluster) for plan in plans]
+        with observer or nullcontext(), about("cluster"):
+            records = [run_plan(plan, store, observer, jobs=jobs, cluster=cluster, rerun=rerun) for plan in plans]
     except KeyboardInterrupt as interrupt:
-        n_trials = sum(len(plan.trials) for plan in plans)
-        kept = "nothing is kept: give out=FOLDER to keep trials"
-        if store is not None:
-            kept = f"{n_kept(plans, store)} of {n_trials} trials are kept in {store.path}; run again to go on"
+        kept = "nothing is kept"
+        if store is not None and keep:
+            n_trials = counted(sum(len(plan.trials) for plan in plans), "trial")
+            kept = f"{n_kept(plans, store)} of {n_trials} are kept in {store.path}; the same command continues"
         interrupt.add_note(kept)
         raise
+    return records, observer.n_kept if observer else 0
+
+
+def _said(plans: Sequence[Plan]) -> Iterator[str]:
+    """Yield which detectors take a seed without saying that they need one."""
+    for one in {trial.contender.label: trial.contender for plan in plans for trial in plan.trials}.values():
+        if "seed" in one.description.defaults and not one.traits.stochastic:
+            yield f"{one.label}: takes a seed, but its traits do not say stochastic=True: it runs once"
+
+
+def _kept(store: Store, records: Sequence[Record], n_earlier: int, labels: Collection[str]) -> Iterator[str]:
+    """Yield how results moved since the code changed, how many trials are kept, and how to read logs of failed ones."""
+    now = {record.trial for record in records}
+    rows = {(record.dataset, record.protocol, record.label) for record in records if record.label in labels}
+    older = [one for one in store.records() if (one.dataset, one.protocol, one.label) in rows and one.trial not in now]
+    if older:
+        keys = ["dataset", "rules", "detector"]
+        before, after = (
+            Leaderboard.from_records(some).frame.drop_duplicates(keys).set_index(keys) for some in (older, records)
+        )
+        both = after[["auprc_mean"]].join(before["auprc_mean"].rename("was"), how="inner").dropna()
+        for (_, _, label), value, was in both.itertuples():
+            yield f"{label}: AUPRC {number(value)} (was {number(was)})"
+    earlier = f", {n_earlier} of them from an earlier run" if n_earlier else ""
+    yield f"{counted(len(records), 'trial')} {'is' if len(records) == 1 else 'are'} kept in {store.path}{earlier}"
+    for one in [record for record in records if record.status != "ok"][:_LOGS]:
+        yield f"log of {one.label}, seed {one.seed}: tsadbench runs show {store.path} {one.trial[:12]}"

@@ -38,7 +38,7 @@ def _loader(name: str, about: str) -> Loader:
         except DataError as error:
             raise DataError(f"{error}\n{note}".rstrip()) from error
         if changed and not options.allow_changed:
-            raise DataError(f"{folder}: {note} Continue with --allow-changed-data, or {how_to_get(name, folder)}")
+            raise DataError(f"{folder}: {note} To restore them, {how_to_get(name, folder)}")
         return LabelledDataset(replace(dataset, notes=(*([note] if note else []), *dataset.notes)), labels)
 
     load.__doc__ = about  # what `tsadbench info` prints

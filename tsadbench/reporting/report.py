@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,15 +47,17 @@ def write_report(
     *,
     labels: Sequence[str] = (),
     best: int | None = None,
+    datasets: Collection[str] = (),
 ) -> Path:
     """Write ``index.html`` into a folder, and return the file; parameters and errors as `tsadbench.Board.report`.
 
     ``load`` returns the data set of a name. If it raises a TsadbenchError, the page shows the reason instead of curves
-    and recordings.
+    and recordings. ``datasets`` are those that the page has (default: all).
     """
     with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
     records, _ = judge_outdated(all_records(store), store, load)
+    records = tuple(record for record in records if not datasets or record.dataset in datasets)
     known = dict.fromkeys(record.label for record in records)
     named = [normal_label(one, known) for one in labels]
     for label in named:
