@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tsadbench.analysis.significance import PRIMARY, ROPE
 from tsadbench.analysis.stored import Committed
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
@@ -40,12 +39,9 @@ class Board(Leaderboard):
         The run store with the scores.
     load
         Returns the data set of a name.
-    said
-        What readers of a run should know besides: how many trials are kept, which logs tell of a failure.
-    own
-        Labels of rows to mark: those asked for, if others stand beside them.
-    ran
-        The records of the run, if it was one.
+    said, own, ran
+        Of a run: what users should know besides, such as which logs tell of a failure; labels of rows to mark, if
+        others stand beside them; the records of its trials.
     """
 
     def __init__(
@@ -63,32 +59,18 @@ class Board(Leaderboard):
         self._load = load
 
     def compare(
-        self,
-        *detectors: str,
-        metric: str = PRIMARY,
-        dataset: str | None = None,
-        protocol: str | None = None,
-        split: str | None = None,
-        rope: float = ROPE,
-        independent: bool = False,
+        self, *detectors: str, dataset: str | None = None, protocol: str | None = None, **options: Any
     ) -> Comparison:
-        """Compare detectors of the board over sessions, as `tsadbench.compare` does; no detector runs.
+        """Compare detectors of the board over sessions; no detector runs.
 
-        ``detectors`` are labels of two or more; ``dataset`` and ``protocol`` are needed if the board has several.
+        ``detectors`` are labels of two or more; ``dataset`` and ``protocol`` are needed if the board has several. The
+        options ``metric``, ``split``, ``rope`` and ``independent``, result and errors are those of `tsadbench.compare`.
         """
         # Slow to import, and most runs compare nothing.
         from tsadbench.analysis.significance.compare import compare
 
-        return compare(
-            self.store,
-            detectors,
-            metric=metric,
-            dataset=self._data(dataset),
-            protocol=self._one("protocol", protocol),
-            split=split,
-            rope=rope,
-            independent=independent,
-        )
+        protocol = self._one("protocol", protocol)
+        return compare(self.store, detectors, dataset=self._data(dataset), protocol=protocol, **options)
 
     def plot(self, kind: str, out: str | Path | None = None, *, dataset: str | None = None, **options: Any) -> Figure:
         """Draw a figure of the trials, as ``tsadbench plot`` does; parameters as for `tsadbench.api.plotting.plot`."""

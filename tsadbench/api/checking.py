@@ -23,19 +23,9 @@ def check(
 ) -> list[CheckResult]:
     """Check a detector for leaks and broken promises, as ``tsadbench check`` does; failed checks raise nothing.
 
-    Parameters
-    ----------
-    detector, full, only
-        As for `tsadbench.testing.check_detector`.
-    require_seal
-        Whether to refuse a machine whose kernel cannot seal boxes.
-    out
-        Run store that keeps the report on a named detector: its tables no longer say ``not checked``.
-
-    Returns
-    -------
-    list of CheckResult
-        One for each check, with ``id``, ``status``, ``reason`` and ``evidence``.
+    ``detector``, ``full`` and ``only`` are as for `tsadbench.testing.check_detector`. ``require_seal`` refuses a
+    machine whose kernel cannot seal boxes. ``out`` is a run store that keeps the report on a named detector: its tables
+    no longer say ``not checked``. Returns a result for each check: ``id``, ``status``, ``reason``, ``evidence``.
     """
     if out is not None and only:
         raise UsageError("it keeps the report of all checks: leave only out", field="out")

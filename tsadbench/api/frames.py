@@ -11,7 +11,7 @@ import pandas as pd
 
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels, as_labels
 from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Recording, Series, as_recording
+from tsadbench.base.recording import Recording, Series, as_recording, check_sensors
 from tsadbench.errors import DataError, UsageError, about
 from tsadbench.registry import entries
 from tsadbench.utils.arrays import BoolArray
@@ -50,11 +50,10 @@ def dataset_from_frames(
         columns in another order. Arrays [n_rows, n_sensors] and `Recording` objects are taken as well. Without ``test``
         a detector can be fitted, nothing more.
     labels
-        The truth about the test frames: the name of a column that they have; or for one frame a value a row (an array,
-        a list, a Series: booleans or 0 and 1), or a list of intervals ``(start, end)``; or for several frames a list or
-        a dict of these. Both ends belong to an interval: times where the frame has times, in its time zone unless they
-        name one, otherwise numbers of rows from 0 on. Without labels nothing can be judged: `tsadbench.run` needs them,
-        fitting and scoring do not.
+        The truth about the test frames: the name of a column that they have; or for one frame a value a row (booleans
+        or 0 and 1), or a list of intervals ``(start, end)``, both ends included: times where the frame has times, in
+        its time zone unless they name one, otherwise numbers of rows from 0 on; or for several frames a list or a dict
+        of these. Without labels nothing can be judged: `tsadbench.run` needs them, fitting and scoring do not.
     name
         The name under which tables show it.
     time
@@ -96,24 +95,16 @@ def dataset_from_frames(
         raise UsageError(f"{name!r} belongs to a registered data set, and tables would mix them up", field="name")
     column = labels if isinstance(labels, str) else None
     read_train = _read_all(train, "train", time, column)
-    read_test = [] if test is None else _read_all(test, "test", time, column)
+    read_test = [] if test is None else _read_all(test, "test", time, column, read_train[0].recording.sensors)
     for one in read_train:
         if one.labels is not None and (n_anomalous := int(_rows(one.labels, one).sum())):
             raise DataError(f"{one.place}: {column!r} labels {n_anomalous} rows as anomalous; train on normal rows")
-    ids = tuple(one.recording.id for one in read_test)
-    groups = {"overall": ids} if ids else {}
-    for split, members in (splits or {}).items():
-        groups[split] = (members,) if isinstance(members, str) else tuple(members)
-        for id_ in groups[split]:
-            if id_ not in ids:
-                raise UsageError(
-                    f"{split!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}", field="splits"
-                )
-    sensors = read_train[0].recording.sensors
+    groups = {"overall": tuple(one.recording.id for one in read_test)} if read_test else {}
+    groups |= {split: (ids,) if isinstance(ids, str) else tuple(ids) for split, ids in (splits or {}).items()}
     dataset = Dataset(
         name=name,
-        train=tuple(_in_order(one, sensors) for one in read_train),
-        test=tuple(_in_order(one, sensors) for one in read_test),
+        train=tuple(one.recording for one in read_train),
+        test=tuple(one.recording for one in read_test),
         splits=groups,
         description=description,
         prior=prior,
@@ -138,8 +129,10 @@ class _Read:
     labels: pd.Series[Any] | None = None
 
 
-def _read_all(frames: object, argument: str, time: str | None, labels: str | None) -> list[_Read]:
-    """Return the frames of an argument, "train" or "test"; ``time`` and ``labels`` are columns."""
+def _read_all(
+    frames: object, argument: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None = None
+) -> list[_Read]:
+    """Return the frames of an argument, "train" or "test", with the sensors of the first one if no others are given."""
     if isinstance(frames, Mapping):
         named = [(str(id_), f"{argument}[{id_!r}]", frame) for id_, frame in frames.items()]
     elif isinstance(frames, list | tuple):
@@ -148,12 +141,17 @@ def _read_all(frames: object, argument: str, time: str | None, labels: str | Non
         named = [(frames.id if isinstance(frames, Recording) else argument, argument, frames)]
     if not named:
         raise UsageError("expected at least one frame, found none", field=argument)
-    return [_read(frame, id_, place, time, labels) for id_, place, frame in named]
+    read: list[_Read] = []
+    for id_, place, frame in named:
+        read.append(_read(frame, id_, place, time, labels, sensors))
+        sensors = sensors or read[0].recording.sensors
+    return read
 
 
-def _read(frame: Any, id_: str, place: str, time: str | None, labels: str | None) -> _Read:
-    column = times = None
-    own = getattr(frame, "index", pd.RangeIndex(len(frame) if isinstance(frame, np.ndarray) else 0))
+def _read(
+    frame: Any, id_: str, place: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None
+) -> _Read:
+    index, times, column = getattr(frame, "index", pd.RangeIndex(0)), None, None
     if isinstance(frame, pd.DataFrame):
         for what, name in (("time", time), ("labels", labels)):
             if name is not None and name not in frame and not (what == "labels" and place.startswith("train")):
@@ -164,8 +162,11 @@ def _read(frame: Any, id_: str, place: str, time: str | None, labels: str | None
             frame = frame.drop(columns=time).set_index(_times(frame[time], place))
         if isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex):
             times = frame.index
+        if sensors is not None and {*map(str, frame)} == {*sensors}:
+            frame = frame.set_axis([*map(str, frame)], axis=1)[[*sensors]]
     try:
         recording = as_recording(frame, id_)
+        check_sensors(recording, sensors or recording.sensors)
     except DataError as error:
         raise DataError(f"{place}: {str(error).removeprefix(f'recording {id_!r}: ')}") from None
     if recording.time is not None and times is not None:
@@ -173,7 +174,7 @@ def _read(frame: Any, id_: str, place: str, time: str | None, labels: str | None
             raise DataError(f"{place}: expected a time for each row, found none in row {missing[0]}")
         if len(back := np.flatnonzero(np.diff(recording.time) < 0)):
             raise DataError(f"{place}: row {back[0] + 1} lies before the row above it in time: sort the frame by time")
-    return _Read(place, recording, own, times, column)
+    return _Read(place, recording, index, times, column)
 
 
 def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
@@ -181,30 +182,15 @@ def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.Timedelta
     if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
         return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
     try:
-        times = pd.DatetimeIndex(pd.to_datetime(cells, format="ISO8601", errors="coerce"))
-    except ValueError as error:  # of several zones
-        raise DataError(f"{place}: column {cells.name!r}: {error}") from error
-    if times.isna().any():
-        row = int(np.flatnonzero(times.isna())[0])
-        found = f"{str(cells.iloc[row])!r} in row {row}"
-        raise DataError(f"{place}: column {cells.name!r}: expected dates, ISO 8601 or seconds, found {found}")
-    return times
-
-
-def _in_order(read: _Read, sensors: tuple[str, ...]) -> Recording:
-    """Return a recording with its sensors in this order."""
-    recording = read.recording
-    if {*recording.sensors} != {*sensors}:
-        other = ", ".join(map(repr, sorted({*recording.sensors} ^ {*sensors})))
-        raise DataError(f"{read.place}: expected the columns of the first training frame; they differ in {other}")
-    order = [recording.sensors.index(sensor) for sensor in sensors]
-    return Recording(recording.id, recording.values[:, order], sensors, recording.time)
+        return pd.DatetimeIndex(pd.to_datetime(cells, format="ISO8601"))
+    except ValueError as error:
+        expected = "expected dates, ISO 8601 or seconds"
+        raise DataError(f"{place}: column {cells.name!r}: {expected}: {str(error).splitlines()[0]}") from error
 
 
 def _labels(labels: Any, test: object, read: Sequence[_Read]) -> dict[str, BoolArray]:
     """Return the labels of each test frame: a column of its own, a value a row, or intervals."""
     ids = [one.recording.id for one in read]
-    several = isinstance(test, Mapping | list | tuple)
     if isinstance(labels, str):
         each = [one.labels for one in read]
     elif isinstance(labels, Mapping):
@@ -212,7 +198,8 @@ def _labels(labels: Any, test: object, read: Sequence[_Read]) -> dict[str, BoolA
         if {*labels} != {*ids}:
             raise UsageError(f"expected the ids of the test frames, {ids}, found {[*labels]}")
     else:
-        each = list(labels) if several and isinstance(labels, list | tuple) else [labels]
+        several = isinstance(test, Mapping | list | tuple) and isinstance(labels, list | tuple)
+        each = list(labels) if several else [labels]
     if not read or len(each) != len(ids):
         raise UsageError(f"expected the labels of each of {len(ids)} test frames, found {len(each)}")
     return {one.recording.id: _rows(value, one) for value, one in zip(each, read, strict=True)}
@@ -226,8 +213,7 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
     if isinstance(labels, pd.Series):
         # The index of a Series that was made of a list numbers the rows.
         if len(labels) == n_rows and not any(map(labels.index.equals, (read.index, pd.RangeIndex(n_rows)))):
-            message = f"the index of the labels of {read.place} is another than the frame's; reindex them"
-            raise DataError(f"labels: {message}, or give labels.to_numpy()")
+            raise DataError(f"labels: their index is another than that of {read.place}: reindex them, or give an array")
         if pd.api.types.is_float_dtype(labels.dtype):
             labels = labels.to_numpy(np.float64, na_value=np.nan)
     found = np.asarray(labels)
@@ -235,41 +221,36 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
         found = found.astype(np.int64)
     if found.shape != (n_rows,):
         what = f"shape {list(found.shape)}" if found.ndim else type(labels).__name__
-        expected = f"expected as many labels as its {n_rows} rows, or a list of intervals (start, end)"
-        raise DataError(f"labels: {read.place}: {expected}, found {what}")
+        raise DataError(f"labels: {read.place} has {n_rows} rows: expected a label each, or intervals, found {what}")
     return as_labels(found, read.place)
 
 
 def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
     """Return the rows in intervals, ends included: of times, or of numbers of rows if the frame has no times."""
     at: Any = pd.RangeIndex(read.recording.n_rows) if read.times is None else read.times
+    at = at.tz_localize("UTC") if isinstance(at, pd.DatetimeIndex) and at.tz is None else at
     rows = np.zeros(len(at), dtype=np.bool_)
-    what = "numbers of rows" if read.times is None else "times"
     for i, (start, end) in enumerate(intervals):
         try:
-            inside = (at >= _moment(start, at)) & (at <= _moment(end, at))
-            whole = read.times is not None or (start >= 0 and end < len(at))
+            inside = np.asarray((at >= _moment(start, at)) & (at <= _moment(end, at)))
+            whole = inside.any() and (read.times is not None or (start >= 0 and end < len(at)))
         except (ValueError, TypeError):
-            inside, whole = np.zeros(1, dtype=np.bool_), False
-        if not (whole and inside.any()):
-            expected = f"expected {what} between {at[0]} and {at[-1]}, the first before the second"
-            raise DataError(f"labels: interval {i} of {read.place}: {expected}, found {start!r} to {end!r}")
-        rows |= np.asarray(inside)
+            whole = False
+        if not whole:
+            what = f"expected {'numbers of rows' if read.times is None else 'times'} between {at[0]} and {at[-1]}"
+            raise DataError(f"labels: interval {i} of {read.place}: {what}, in order, found {start!r} to {end!r}")
+        rows |= inside
     return rows
 
 
 def _moment(end: Any, at: pd.Index[Any]) -> Any:
-    """Return an end of an interval as a time of the same kind as those of the rows, in their zone unless it has one."""
+    """Return an end of an interval as a time like those of the rows, or as a number of a row."""
     number = isinstance(end, int | float | np.integer | np.floating)
+    if isinstance(at, pd.DatetimeIndex) and not number:
+        moment = pd.Timestamp(end)
+        return moment.tz_localize(at.tz) if moment.tz is None else moment
     if isinstance(at, pd.TimedeltaIndex):
         return pd.Timedelta(end, unit="s") if number else pd.Timedelta(end)
-    if not isinstance(at, pd.DatetimeIndex):
-        if not number or end != int(end):
-            raise ValueError
+    if isinstance(at, pd.RangeIndex) and number and end == int(end):
         return end
-    if number:
-        raise ValueError
-    moment = pd.Timestamp(end)
-    if at.tz is None:  # a time without a zone is in UTC
-        return moment if moment.tz is None else moment.tz_convert("UTC").tz_localize(None)
-    return moment.tz_localize(at.tz) if moment.tz is None else moment
+    raise ValueError

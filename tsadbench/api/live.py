@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tsadbench.execution.runner import Observer
 from tsadbench.utils.progress import listening
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
     from tsadbench.execution.plan import Plan, Trial
     from tsadbench.execution.record import Record
-
-# Seconds between two lines about one piece of work, where there is no terminal.
-_SILENCE = 30.0
 
 
 def watched() -> bool:
@@ -48,37 +44,22 @@ def _bars(console: Console) -> Progress:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[None]:
-    """Show what the block reports by `tsadbench.progress`: a bar on a terminal, else a line every half a minute."""
-    console = Console(stderr=True, force_jupyter=False)
-    said = time.monotonic()
-    with _bars(console) as bar:
+    """Show on a terminal what the block reports by `tsadbench.progress`."""
+    with _bars(Console(stderr=True, force_jupyter=False)) as bar:
         task = bar.add_task(title, total=None, note="")
-
-        def show(done: int, total: int, note: str) -> None:
-            nonlocal said
-            bar.update(task, completed=done, total=total, note=note)
-            if done and not console.is_terminal and time.monotonic() - said >= _SILENCE:
-                said = time.monotonic()
-                _line(console, f"{title}: {done:,} of {total:,}{note and f'; {note}'}")
-
-        with listening(show):
+        with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
             yield
 
 
-def _line(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
 class RunProgress(Observer):
-    """Shows the trials of plans while they run; to be entered as a context."""
+    """Shows how many trials have ended and what one of them does; to be entered as a context."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.total, self.n_done, self.n_failed, self.n_kept = sum(len(plan.trials) for plan in plans), 0, 0, 0
         self._several = len(plans) > 1
         self._console = Console(stderr=True, force_jupyter=False)  # a notebook gets plain lines
         self._bars = _bars(self._console)
-        self._all = self._bars.add_task("trials", total=self.total, note="")
-        self._running: dict[tuple[str, int], TaskID] = {}
+        self._bar = self._bars.add_task("trials", total=self.total, note="")
         self._lock = threading.Lock()  # trials report from several threads
 
     def __enter__(self) -> RunProgress:
@@ -90,39 +71,29 @@ class RunProgress(Observer):
 
     def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
         """Count a trial of an earlier run; the bar counts those that run."""
-        with self._lock:
-            self.n_kept += 1
-            self.n_done += 1
-            self._bars.update(self._all, total=self.total - self.n_kept)
+        self.n_kept += 1
+        self.n_done += 1
+        self._bars.update(self._bar, total=self.total - self.n_kept)
 
     def started(self, trial: Trial) -> None:
-        """Add a bar, unless there is one: a cluster may start a trial a second time."""
-        with self._lock:
-            name = f"{trial.contender.label}, seed {trial.seed}"
-            if _key(trial) not in self._running:
-                self._running[_key(trial)] = self._bars.add_task(name, total=None, note="")
+        """Name the trial."""
+        self._bars.update(self._bar, note=f"{trial.contender.label}, seed {trial.seed}")
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Move the trial's bar."""
-        with self._lock:
-            if (bar := self._running.get(_key(trial))) is not None:
-                self._bars.update(bar, completed=done, total=total, note=note)
+        """Say how far the trial is."""
+        text = f"{trial.contender.label}, seed {trial.seed}: {done} of {total}{note and f', {note}'}"
+        self._bars.update(self._bar, note=text)
 
-    def finished(self, trial: Trial, record: Record) -> None:
-        """Count the trial and remove its bar; say how it ended, on a terminal only if it failed."""
+    def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
+        """Count the trial; say how it ended, on a terminal only if it failed."""
         origin = f"{record.dataset}, {record.protocol}: " if self._several else ""
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         reason = f": {' '.join(record.reason.split())}" if record.reason else f", {seconds:.1f} s"
         with self._lock:
             self.n_done += 1
             self.n_failed += record.status != "ok"
-            if (bar := self._running.pop(_key(trial), None)) is not None:
-                self._bars.remove_task(bar)
-            self._bars.update(self._all, advance=1, note=f"{self.n_failed} failed" if self.n_failed else "")
+            self._bars.update(self._bar, advance=1, note=f"{self.n_failed} failed" if self.n_failed else "")
             if record.status != "ok" or not self._console.is_terminal:
                 line = f"{origin}{record.label}, seed {record.seed}: {record.status}{reason}"
-                _line(self._console, f"[{self.n_done}/{self.total}] {line}")
-
-
-def _key(trial: Trial) -> tuple[str, int]:
-    return trial.contender.label, trial.seed
+                text = f"[{self.n_done}/{self.total}] {line}"
+                self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
-from tsadbench.base.dataset import LabelledDataset
+from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.selection import Selection, select
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.style import check_ending, save
-from tsadbench.results.admission import refusal
-from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.files import require_writable
 
 if TYPE_CHECKING:
@@ -28,14 +25,9 @@ def plot(
     runs: str | Path | Store,
     out: str | Path | None = None,
     *,
-    detectors: Sequence[str] = (),
-    split: str | None = None,
     recording: str | None = None,
     metrics: Sequence[str] = (),
-    seed: int | None = None,
-    dataset: str | LabelledDataset | None = None,
-    protocol: str | None = None,
-    data: str | Path | None = None,
+    **choice: Any,
 ) -> Figure:
     """Draw a figure of stored trials; the same store gives the same file.
 
@@ -45,45 +37,32 @@ def plot(
         ``roc``, ``precision-recall``, ``recording``, ``threshold``, ``seeds``, ``speed`` or ``graph``.
     runs, out
         A run store, or its folder; the file to write, if any: .svg, .png or .pdf.
-    detectors
-        Labels (default: the best five by AUPRC and the best floor; seeds, speed: all; graph: the best that has one).
-    split, seed
-        The split to show and to rank by; the seed, by default all where a figure shows several.
     recording, metrics
         The test recording, for kinds recording and threshold; the metrics, for kinds seeds and speed.
-    dataset, protocol, data
-        Needed if the store has several; the folder with the data sets' folders.
+    **choice
+        Which trials: ``detectors``, ``split``, ``seed``, ``dataset``, ``protocol``, ``data`` as for `select`.
     """
-    if kind == "recording" and recording is None:
-        raise UsageError("a figure of the kind recording draws one recording: name it", field="recording")
+    # A graph is derived by the code of a detector, which is to be named: a store may come from a stranger.
+    for what, field, given in (("recording", "recording", recording), ("graph", "detectors", choice.get("detectors"))):
+        if kind == what and not given:
+            raise UsageError(f"a figure of the kind {kind} draws one: name it", field=field)
     if out is not None:
         require_figure(Path(out))
-    chosen = select(
-        runs,
-        dataset=dataset,
-        protocol=protocol,
-        detectors=detectors,
-        split=split,
-        seed=seed,
-        data=data,
-        everything=kind in ("seeds", "speed", "graph"),
-    )
+    chosen = select(runs, everything=kind in ("seeds", "speed", "graph"), **choice)
     for line in chosen.left_out:
         warnings.warn(f"left out: {line}", stacklevel=2)
     from matplotlib.figure import Figure
 
     with figures.style():
         page = Figure(figsize=(6.0, 6.0), layout="constrained")
-        _draw(kind, chosen, recording, metrics, page, named=bool(detectors))
+        _draw(kind, chosen, recording, metrics, page)
         if out is not None:
             save(page, Path(out))
     return page
 
 
-def _draw(
-    kind: str, chosen: Selection, recording: str | None, metrics: Sequence[str], page: Figure, *, named: bool
-) -> None:
-    """Draw one kind of figure on an empty page; ``named``: the user has named the detectors."""
+def _draw(kind: str, chosen: Selection, recording: str | None, metrics: Sequence[str], page: Figure) -> None:
+    """Draw one kind of figure on an empty page."""
     match kind:
         case "roc" | "precision-recall":
             page.set_size_inches(6.2, 3.9)
@@ -94,7 +73,7 @@ def _draw(
         case "threshold":
             figures.threshold(chosen.results(one_each=True), page, chosen.split, recording)
         case "graph":
-            figures.graph(sensor_graph(_with_graph(chosen, named=named)), page)
+            figures.graph(sensor_graph(chosen.results(one_each=True)[0]), page)
         case "seeds" | "speed":
             records = [record for of_row in chosen.rows["records"] for record in of_row]
             trials = figures.trial_frame(Leaderboard.from_records(records, [chosen.split]))
@@ -103,20 +82,6 @@ def _draw(
             page.suptitle(title, x=0.01, ha="left", parse_math=False)
         case _:
             raise UsageError(f"there is no figure {kind!r}", field="kind")
-
-
-def _with_graph(chosen: Selection, *, named: bool) -> TrialResult:
-    """Return a trial of the best detector that works on a sensor graph; of the best detector if none does.
-
-    Code and files that a store names are used only if the user has named the detector.
-    """
-    first = [records[0] for records in chosen.rows["records"]]
-    admitted = [record for record in first if named or not refusal(record)]
-    if not admitted:
-        message = f"name one of {', '.join(chosen.rows['detector'])}, which runs its code"
-        raise UsageError(message, field="detectors")
-    best = next(filter(offers_sensor_graph, admitted), admitted[0])
-    return chosen.only(best.label).results(one_each=True)[0]
 
 
 def require_figure(file: Path) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import Any, ClassVar
+from typing import Any
 from weakref import finalize
 
 from tsadbench.api.board import Board
 from tsadbench.api.live import RunProgress, progress_bar, watched
 from tsadbench.api.loading import one_or_several
-from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.datasets.loading import load_dataset, loader
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.datasets.loading import loader
 from tsadbench.datasets.sessions import sessions_of
-from tsadbench.errors import DataNotFoundError, MissingExtraError, about
+from tsadbench.errors import MissingExtraError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
@@ -29,14 +29,13 @@ from tsadbench.registry import defaults
 from tsadbench.sandbox import asking, describe
 from tsadbench.utils.text import counted
 
-_DEFAULT_DATASET, _WITHOUT_IT = "skab", "pumploop"
+_DEFAULT_DATASET = "skab"
 _LOGS = 5  # of failed trials that are pointed out
 
 
-class PythonRequest(RunRequest):
-    """A `RunRequest` whose messages name the arguments of `tsadbench.run`."""
-
-    called: ClassVar[Mapping[str, str]] = {"datasets": "dataset", "protocols": "protocol", "memory": "memory_mib"}
+# What a `RunRequest` calls arguments of `tsadbench.run`, and those that may be one or several.
+_SETTINGS = {"dataset": "datasets", "protocol": "protocols", "memory_mib": "memory"}
+_LISTS = ("detectors", "dataset", "protocol", "splits", "settings")
 
 
 def run(
@@ -121,30 +120,19 @@ def run(
       detector status  auroc_mean
     0       t2     ok         1.0
     """
-    asked: dict[str, Any] = {  # whatever the caller gave: the request checks it
-        "detectors": one_or_several(detectors),
-        "suite": suite,
-        "against": against,
-        "splits": one_or_several(splits),
-        "seeds": seeds,
-        "threads": threads,
-        "cluster": cluster,
-        "floors": floors,
-        "contributions": out is not None,
-        "timeout": timeout,
-        "memory": memory_mib,
-        "require_seal": require_seal,
-        "data": data,
-        "settings": one_or_several(settings),
+    # Whatever the caller gave: the request checks it, and has defaults of its own for these two.
+    given = [one for one in locals().items() if one[0] != "progress" and one not in (("jobs", None), ("out", None))]
+    watching = watched() if progress is None else progress
+    asked: dict[str, Any] = {
+        _SETTINGS.get(name, name): one_or_several(value) if name in _LISTS else value for name, value in given
     }
     # A suite or `against` replaces the default data set and protocol.
-    if suite is None or dataset is not _DEFAULT_DATASET:
-        asked["datasets"] = one_or_several(dataset)
-    if against is None or protocol is not DEFAULT_PROTOCOL:
-        asked["protocols"] = one_or_several(protocol)
-    asked |= {name: value for name, value in (("jobs", jobs), ("out", out)) if value is not None}
-    watching = watched() if progress is None else progress
-    return run_request(PythonRequest(**asked), progress=watching, keep=out is not None)
+    if suite is not None and dataset is _DEFAULT_DATASET:
+        del asked["datasets"]
+    if against is not None and protocol is DEFAULT_PROTOCOL:
+        del asked["protocols"]
+    request = RunRequest(**asked, contributions=out is not None)
+    return run_request(request, progress=watching, keep=out is not None)
 
 
 def run_request(
@@ -168,31 +156,27 @@ def run_request(
     records, n_earlier = run_plans(
         plans, store, jobs=request.jobs, cluster=request.cluster, rerun=rerun, progress=progress, keep=keep
     )
-    store.remember(
-        sessions={name: _sessions(data.dataset) for name, data in datasets.items()},
-        against=dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {},
-    )
+    sessions: dict[str, dict[str, int]] = {}
+    for name, data in datasets.items():
+        session_of, splits = sessions_of(data.dataset), data.dataset.splits.items()
+        sessions[name] = {split: len({session_of[one] for one in ids}) for split, ids in splits}
+    shown = dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {}
+    store.remember(sessions=sessions, against=shown)
     trials = [one for of_plan in records for one in of_plan]
     board = Leaderboard.of_store(store, trials, request.splits)
     labels = {label for plan in plans for label in plan.named}
     others = {*board.frame.loc[~board.frame["floor"], "detector"]} - labels
-    said, own = [*_said(plans), *_kept(store, trials, n_earlier, labels)], labels if others else ()
+    said, own = list(_said(plans, store, trials, n_earlier, labels)), labels if others else ()
     load = loader(datasets.values(), request.data)[1]
     return Board(board, store=store, load=load, said=said, own=own, ran=trials)
 
 
-def _sessions(dataset: Dataset) -> dict[str, int]:
-    """Return how many sessions each split has."""
-    session_of = sessions_of(dataset)
-    return {split: len({session_of[name] for name in names}) for split, names in dataset.splits.items()}
-
-
 def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
-    """Complete a request that names no detector: the registered defaults, one seed, and data that are here.
+    """Complete a request that names no detector: the registered defaults, with one seed.
 
-    Returns the request, and what is said of defaults that cannot be run here and of the data.
+    Returns the request, and what is said of defaults that cannot be run here.
     """
-    found, said, own = [], list[str](), request.model_fields_set - {"detectors"}
+    found, said = [], list[str]()
     with asking():
         for name in defaults("run"):
             try:
@@ -202,12 +186,7 @@ def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
             else:
                 found.append(name)
     instead: dict[str, Any] = {"detectors": found, "seeds": 1, "splits": ["overall"], "contributions": False}
-    if not own & {"datasets", "suite"}:
-        try:
-            load_dataset(_DEFAULT_DATASET)(request.data_options)
-        except DataNotFoundError as error:
-            said.append(f"SKAB is not available ({error}).\nThis table is over simulated data instead.")
-            instead["datasets"] = [_WITHOUT_IT]
+    own = request.model_fields_set - {"detectors"}
     return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), said
 
 
@@ -236,20 +215,16 @@ def run_plans(
     return records, observer.n_kept if observer else 0
 
 
-def _said(plans: Sequence[Plan]) -> Iterator[str]:
-    """Yield which detectors take a seed without saying that they need one."""
-    for one in {trial.contender.label: trial.contender for plan in plans for trial in plan.trials}.values():
-        if "seed" in one.description.defaults and not one.traits.stochastic:
-            yield f"{one.label}: takes a seed, but its traits do not say stochastic=True: it runs once"
-
-
-def _kept(store: Store, records: Sequence[Record], n_earlier: int, labels: Collection[str]) -> Iterator[str]:
-    """Yield how results moved since the code changed, how many trials are kept, and how to read logs of failed ones."""
-    now = {record.trial for record in records}
-    rows = {(record.dataset, record.protocol, record.label) for record in records if record.label in labels}
-    older = [one for one in store.records() if (one.dataset, one.protocol, one.label) in rows and one.trial not in now]
-    if older:
-        keys = ["dataset", "rules", "detector"]
+def _said(
+    plans: Sequence[Plan], store: Store, records: Sequence[Record], n_earlier: int, labels: Collection[str]
+) -> Iterator[str]:
+    """Yield what users should know: seeds that are not used, results that moved, what is kept, and logs of failures."""
+    for contender in {trial.contender.label: trial.contender for plan in plans for trial in plan.trials}.values():
+        if "seed" in contender.description.defaults and not contender.traits.stochastic:
+            yield f"{contender.label}: takes a seed, but its traits do not say stochastic=True: it runs once"
+    now, keys = {record.trial for record in records}, ["dataset", "rules", "detector"]
+    older = [one for one in store.records() if one.label in labels and one.trial not in now]
+    if older:  # by code or data that have changed since
         before, after = (
             Leaderboard.from_records(some).frame.drop_duplicates(keys).set_index(keys) for some in (older, records)
         )

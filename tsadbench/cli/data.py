@@ -36,8 +36,8 @@ def fetch(
     An interrupted download continues where it stopped. Files that differ are replaced.
     """
     failures: list[str] = []
-    suites = {name: [one for one in suite.datasets if one in api.published()] for name, suite in api.SUITES.items()}
-    for name in dict.fromkeys(one for name in names or ["skab"] for one in suites.get(name, [name])):
+    suites = {key: [one for one in suite.datasets if one in api.published()] for key, suite in api.SUITES.items()}
+    for name in dict.fromkeys(one for given in names or ["skab"] for one in suites.get(given, [given])):
         try:
             with api.progress_bar(f"Fetching {name}"):
                 folder, count, n_new = api.fetch(name, data)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -206,8 +206,6 @@ class RunRequest(BaseModel):
     """
 
     model_config = TABLE
-    # What messages call a setting, if not by its own name: Python's arguments have names of their own.
-    called: ClassVar[Mapping[str, str]] = {}
 
     detectors: Annotated[_Detectors, AfterValidator(_not_empty), Field(strict=False)] = []
     datasets: Annotated[list[Annotated[DatasetSpec, PlainValidator(_dataset)]], _Several] = ["skab"]
@@ -242,7 +240,7 @@ class RunRequest(BaseModel):
             except ValidationError as error:
                 # Without a place it is a suite's.
                 faults = [(str((*fault["loc"], "suite")[0]), fault_text(fault)) for fault in error.errors()]
-                first, *more = dict.fromkeys((self.called.get(name, name), text) for name, text in faults)
+                first, *more = dict.fromkeys(faults)
                 wrong = UsageError("; ".join([first[1], *map(": ".join, more)]), field=first[0])
             else:
                 return
