@@ -6,7 +6,6 @@ import pytest
 
 import tsadbench
 from tests.helpers.data import make_data
-from tsadbench import UsageError
 from tsadbench.api import running
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -24,8 +23,6 @@ def test_a_pipe_gets_lines_only_if_asked_for(capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert [line.partition("]")[0] for line in err.splitlines() if "seed" in line] == ["[1/3", "[2/3", "[3/3"]
-    with pytest.raises(UsageError, match="progress"):
-        run(progress="yes")
 
 
 def test_an_interrupt_says_what_is_kept(monkeypatch, tmp_path):

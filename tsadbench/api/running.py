@@ -123,9 +123,8 @@ def run(
     # Whatever the caller gave: the request checks it, and has defaults of its own for these two.
     given = [one for one in locals().items() if one[0] != "progress" and one not in (("jobs", None), ("out", None))]
     watching = watched() if progress is None else progress
-    asked: dict[str, Any] = {
-        _SETTINGS.get(name, name): one_or_several(value) if name in _LISTS else value for name, value in given
-    }
+    lists = {name: one_or_several(value) for name, value in given if name in _LISTS}
+    asked: dict[str, Any] = {_SETTINGS.get(name, name): value for name, value in {**dict(given), **lists}.items()}
     # A suite or `against` replaces the default data set and protocol.
     if suite is not None and dataset is _DEFAULT_DATASET:
         del asked["datasets"]
@@ -225,11 +224,9 @@ def _said(
     now, keys = {record.trial for record in records}, ["dataset", "rules", "detector"]
     older = [one for one in store.records() if one.label in labels and one.trial not in now]
     if older:  # by code or data that have changed since
-        before, after = (
-            Leaderboard.from_records(some).frame.drop_duplicates(keys).set_index(keys) for some in (older, records)
-        )
-        both = after[["auprc_mean"]].join(before["auprc_mean"].rename("was"), how="inner").dropna()
-        for (_, _, label), value, was in both.itertuples():
+        both = (Leaderboard.from_records(some).frame.drop_duplicates(keys) for some in (older, records))
+        before, after = (frame.set_index(keys)["auprc_mean"] for frame in both)
+        for (_, _, label), value, was in after.to_frame().join(before.rename("was"), how="inner").dropna().itertuples():
             yield f"{label}: AUPRC {number(value)} (was {number(was)})"
     earlier = f", {n_earlier} of them from an earlier run" if n_earlier else ""
     yield f"{counted(len(records), 'trial')} {'is' if len(records) == 1 else 'are'} kept in {store.path}{earlier}"
