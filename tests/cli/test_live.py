@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -14,8 +13,6 @@ from tests.helpers.plans import make_plan
 from tests.helpers.records import record
 from tsadbench.api import live as api_live
 from tsadbench.api.live import RunProgress
-from tsadbench.cli import live
-from tsadbench.utils.progress import progress
 
 
 @pytest.fixture
@@ -54,26 +51,13 @@ def test_a_terminal_gets_bars_and_the_failures(plan, monkeypatch):
     )
     first, second, *_ = plan.trials
     with RunProgress([plan, plan]) as shown:
-        total, *_ = shown._bars.tasks
+        (bar,) = shown._bars.tasks
         shown.started(first)
-        shown.started(first)  # a cluster may start a trial a second time
         shown.progressed(first, 3, 7, "epoch 3")
-        _, bar = shown._bars.tasks
-        assert (bar.completed, bar.total, bar.fields["note"]) == (3, 7, "epoch 3")
+        assert bar.fields["note"] == "noisy, seed 0: 3 of 7, epoch 3"
         shown.finished(first, took(first, 60.0))
         shown.started(second)
         shown.finished(second, took(second, 1.0, "timeout", "too long"))
-        assert shown._bars.tasks == [total]
-        assert (total.completed, total.total, total.fields["note"]) == (2, 8, "1 failed")
+        assert (bar.completed, bar.total, bar.fields["note"]) == (2, 8, "1 failed")
     assert "seed 1: timeout: too long" in written.getvalue()
     assert "seed 0: ok" not in written.getvalue()
-
-
-def test_a_log_gets_a_line_about_long_work_every_half_a_minute(monkeypatch, capsys):
-    clock = iter(range(0, 10_000, 8))
-    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-    with live.progress_bar("Verifying"):
-        for done in range(12):
-            progress(done, 4000)
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(" of ")[0] for line in lines] == ["Verifying: 3", "Verifying: 7", "Verifying: 11"]

@@ -16,11 +16,11 @@ from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
 from tsadbench.datasets.sessions import sessions_of
-from tsadbench.errors import MissingExtraError, about
+from tsadbench.errors import MissingExtraError, UsageError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
-from tsadbench.execution.runner import ALL_BUT_OK, n_kept, run_plan
+from tsadbench.execution.runner import ALL_BUT_OK, NO_CONTRIBUTIONS, n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.formatting import number
@@ -141,6 +141,9 @@ def run_request(
 
     ``rerun`` is as for `tsadbench.execution.runner.run_plan`; without ``keep`` the store goes with the board.
     """
+    known = {*ALL_BUT_OK, "ok", *([NO_CONTRIBUTIONS] if request.contributions else [])}
+    if unknown := {*rerun} - known:
+        raise UsageError(f"expected some of {', '.join(sorted(known))}, found {', '.join(unknown)}", field="rerun")
     named = ", ".join(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in request.datasets)
     with progress_bar(f"Reading {named}") if progress else nullcontext():  # they may have to be downloaded
         plans = make_plans(request)

@@ -71,9 +71,11 @@ class Group(TyperGroup):
             if isinstance(error, KeyboardInterrupt) or (interrupted() and not isinstance(error, typer.Exit)):
                 _say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
                 raise typer.Exit(EXIT_CODE) from None
+            options: dict[str, str] = _options(self.commands.get(ctx.invoked_subcommand))
             if isinstance(error, UsageError):
-                called = self.commands.get(ctx.invoked_subcommand)
-                error.field = _options(called).get(error.field or "", error.field)
+                error.field = options.get(error.field or "", error.field)
+            elif "detector" in options and str(getattr(error, "message", "")).startswith("Got unexpected extra"):
+                error.message += "; a detector is named with -d"  # type: ignore[attr-defined]
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -93,7 +95,7 @@ def _options(command: Any) -> dict[str, str]:
     """Return what the command line calls the arguments of Python."""
     found: dict[str, str] = {}
     for one in getattr(command, "params", ()):
-        option = one.opts[0] if one.opts[0].startswith("-") else one.human_readable_name
+        option = one.opts[0] if one.opts[0].startswith("-") else (one.metavar or str(one.name)).strip(".")
         found |= dict.fromkeys((f"{one.name}s", str(one.name), one.opts[0].lstrip("-").replace("-", "_")), option)
     return found
 
@@ -131,8 +133,7 @@ app = typer.Typer(
 )
 
 
-# By what people do; --help has a line for each.
-_GROUPS: dict[str, dict[str, tuple[Any, str]]] = {
+_GROUPS: dict[str, dict[str, tuple[Any, str]]] = {  # by what people do
     "Run": {"run": (run.run, "Run detectors on data sets and show the ranked table.")},
     "Read": {
         "leaderboard": (leaderboard.leaderboard, "Show the table of one or several run stores."),
@@ -188,30 +189,22 @@ def _top(
 
 def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
-    sys.exit(exit_code())
-
-
-def exit_code() -> int:
-    """Run the command line and return its exit code; whatever ends it is told in a line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # no character that an encoding lacks ends a command
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", BrokenTrialWarning)
+        warnings.simplefilter("always", UserWarning)
         code = _run()
-    broken = {str(one.message) for one in caught if issubclass(one.category, BrokenTrialWarning)}
-    for one in caught:
-        if not issubclass(one.category, UserWarning):
-            warnings.showwarning(one.message, one.category, one.filename, one.lineno)
-    for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
-        _say(f"{'broken' if text in broken else 'note'}: {api.one_line(text)}")
-    code = code or int(bool(broken))
+    told = {str(one.message): issubclass(one.category, BrokenTrialWarning) for one in caught}
+    for text, broken in told.items():
+        _say(f"{'broken' if broken else 'note'}: {api.one_line(text)}")
+    code = code or int(any(told.values()))
     try:
         sys.stdout.flush()
     except OSError as error:
         code = code or _stream_code(error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more when it ends
-    return code
+    sys.exit(code)
 
 
 def _run() -> int:

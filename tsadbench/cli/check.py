@@ -35,39 +35,25 @@ def check(
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
     place = out or (_RUNS if _RUNS.is_dir() and not only else None)
     results = api.check(detector, full=full, only=only or (), require_seal=require_seal, out=place)
-    same = _same_causes(results)
     if form == "json":
         names = ("id", "group", "sentence", "status", "reason", "evidence")
-        checks = [
-            {name: getattr(one, name) for name in names} | ({"same_cause_as": same[one.id]} if one.id in same else {})
-            for one in results
-        ]
+        checks = [{name: getattr(one, name) for name in names} for one in results]
         output.show_json({"schema": 1, "detector": detector, "checks": checks})
     else:
-        _show(detector, results, same)
+        _show(detector, results)
     if place is not None:
         output.say([f"the report is kept; show it:  tsadbench runs show {place}"])
     if not all(result.good for result in results):
         raise typer.Exit(1)
 
 
-def _same_causes(results: Sequence[api.CheckResult]) -> dict[str, str]:
-    """Return the checks that fail like an earlier one, of the same error in the same line, each with that one."""
-    first: dict[tuple[str, object], str] = {}
-    failed = (result for result in results if result.status == "fail" and "raised_in" in result.evidence)
-    same = {result.id: first.setdefault((result.reason, result.evidence["raised_in"]), result.id) for result in failed}
-    return {check: earlier for check, earlier in same.items() if check != earlier}
-
-
-def _show(detector: str, results: Sequence[api.CheckResult], same: dict[str, str]) -> None:
-    """Print results with reasons and evidence, a common cause once, and how many checks ended in which way."""
+def _show(detector: str, results: Sequence[api.CheckResult]) -> None:
+    """Print results with reasons and evidence, and how many checks ended in which way."""
     ran = [result for result in results if result.status != "not-run"]
     width = max(len(result.id) for result in ran)
     for result in ran:
         lines = [f"{result.status}: {result.reason}"] if result.reason else []
         lines += [f"{name} = {value}" for name, value in result.evidence.items()]
-        if result.id in same:
-            lines = [f"fail: of the same cause as {same[result.id]}"]
         typer.echo(f"{result.status:<16} {result.id:<{width}}  {result.sentence}")
         for line in lines:
             typer.echo(f"{'':<{17 + width}}  {line}")

@@ -23,11 +23,7 @@ _MARKS = {"good": "green", "note": "yellow", "fault": "red"}
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAME...]",
-            help="Data sets, or suites of them (default: skab).",
-            autocompletion=options.data_sets_and_suites,
-        ),
+        typer.Argument(metavar="[NAME...]", help="Data sets, or suites of them.", autocompletion=options.datasets),
     ] = None,
     data: options.Data = None,
 ) -> None:

@@ -39,11 +39,6 @@ def suites(incomplete: str) -> _Offers:
     return [(name, ", ".join(suite.datasets)) for name, suite in api.SUITES.items() if name.startswith(incomplete)]
 
 
-def data_sets_and_suites(incomplete: str) -> _Offers:
-    """Complete the names of data sets and suites."""
-    return [*datasets(incomplete), *suites(incomplete)]
-
-
 def names(incomplete: str) -> _Offers:
     """Complete every registered name."""
     return [*_detectors(incomplete), *_protocols(incomplete), *datasets(incomplete)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -11,19 +10,6 @@ import typer
 from tsadbench import api
 from tsadbench.cli import options, output
 from tsadbench.errors import UsageError
-
-
-class Rerun(StrEnum):
-    """Which stored trials are run again: how they ended, or what they lack."""
-
-    ok = "ok"
-    error = "error"
-    timeout = "timeout"
-    memory = "memory"
-    killed = "killed"
-    invalid = "invalid"
-    no_contributions = "no-contributions"
-
 
 _Config: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="TOML file of a run (docs/configuration.md); options override it.")
@@ -60,8 +46,8 @@ _Floors: TypeAlias = Annotated[
     bool | None, typer.Option("--floors/--no-floors", help="Whether to add the floors.", show_default="floors")
 ]
 _Rerun: TypeAlias = Annotated[
-    list[Rerun] | None,
-    typer.Option(help="Run trials of --out that ended so again; repeatable.", show_default="all but ok"),
+    list[str] | None,
+    typer.Option(metavar="STATUS", help="Trials of --out to run again; repeatable.", show_default="all but ok"),
 ]
 _Out: TypeAlias = Annotated[Path | None, typer.Option(help="Run store that keeps every trial.", show_default="runs")]
 
@@ -93,6 +79,9 @@ def run(
     Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
     data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
     The table shows the split overall; --format csv and json have all splits. Exit code 1 if a trial failed.
+
+    --rerun takes ok, error, timeout, memory, killed, invalid, or no-contributions: those that are ok and lack the
+    sensors' contributions that their detector offers.
     """
     api.default_server().warm()  # its server imports while this process does
     given = {
@@ -115,8 +104,6 @@ def run(
         "out": out,
     }
     request = api.requested(config, {name: value for name, value in given.items() if value not in (None, [])})
-    if not request.contributions and "no-contributions" in (rerun or ()):
-        raise UsageError("no-contributions asks for what the configuration leaves out", field="rerun")
     said: list[str] = []
     if not request.detectors:
         request, said = api.completed(request)
