@@ -31,17 +31,8 @@ if TYPE_CHECKING:
 class Board(Leaderboard):
     """A leaderboard that knows where its scores are, and can compare, draw and report them.
 
-    Parameters
-    ----------
-    board
-        Its tables.
-    store
-        The run store with the scores.
-    load
-        Returns the data set of a name.
-    said, own, ran
-        Of a run: what users should know besides, such as which logs tell of a failure; labels of rows to mark, if
-        others stand beside them; the records of its trials.
+    ``store`` is its run store, ``load`` returns the data set of a name. Of a run: ``said`` is what users should know
+    besides, ``own`` are labels of rows to mark if others stand beside them, ``ran`` are the records of its trials.
     """
 
     def __init__(
@@ -81,20 +72,10 @@ class Board(Leaderboard):
     def report(
         self, path: str | Path = "report", *, detectors: str | Sequence[str] = (), best: int | None = None
     ) -> Path:
-        """Write the trials of the board as one HTML page: tables, curves, recordings, thresholds.
+        """Write the trials of the board as one HTML page, ``path``/index.html: tables, curves, recordings, thresholds.
 
-        Parameters
-        ----------
-        path
-            The folder to write ``index.html`` into.
-        detectors, best
-            Labels of those whose curves and recordings the page has; by default the best by AUPRC, 12 of them unless
-            ``best`` says otherwise (0: all), and the best floor.
-
-        Raises
-        ------
-        UsageError, MissingExtraError
-            If a label is wrong, the folder cannot be written to, or plotly is not installed.
+        Curves and recordings are those of ``detectors``, by default of the ``best`` 12 by AUPRC (0: all), and of the best
+        floor. A MissingExtraError if plotly is not installed.
         """
         from tsadbench.reporting.report import write_report
 
@@ -111,12 +92,10 @@ class Board(Leaderboard):
 
     def _one(self, argument: str, name: str | None) -> str:
         """Return the data set or protocol of this name, or the only one."""
-        names = tuple(dict.fromkeys(self.frame[argument]))
-        if name is not None and name not in names:
-            raise UsageError(f"the board has no {name!r}{nearest(name, names)}", field=argument)
-        if name is None and len(names) != 1:
-            raise UsageError(f"the board has several, {', '.join(names)}: name one", field=argument)
-        return names[0] if name is None else name
+        names = list(dict.fromkeys(self.frame[argument]))
+        if name not in names and (name is not None or len(names) != 1):
+            raise UsageError(f"expected one of those of the board, {', '.join(names)}, found {name}", field=argument)
+        return name or names[0]
 
 
 def load_board(
@@ -135,34 +114,21 @@ def load_board(
 
     Parameters
     ----------
-    runs
-        The run store: a folder that `tsadbench.run` or ``tsadbench run`` has written.
-    dataset
-        Data sets to show (default: all): names, as tables show them, paths of cards, or the data themselves
-        (`tsadbench.dataset_from_frames`). Diagnostics, `Board.compare` and `Board.report` find data sets of your own by
-        them.
-    protocol
-        Protocols to show, as tables show them (default: all).
-    splits
-        Splits to show, in order (default: all).
-    data
-        Folder with the data sets' folders; None searches as the documentation says.
+    runs, data
+        The run store: a folder that `tsadbench.run` or ``tsadbench run`` has written; the folder with the data sets'
+        folders.
+    dataset, protocol, splits
+        Those to show (default: all), as tables name them. Data sets of your own, which diagnostics and the board's
+        methods need, are given by the paths of their cards, or as they are (`tsadbench.dataset_from_frames`).
     smoothing
         Rows of a moving average that smooths all scores before they are judged.
     diagnostics
         Groups of diagnostics to add: ``operational``, ``vus``, ``affiliation``, ``root-cause`` or ``all``.
 
-    Returns
-    -------
-    Board
-        Of several records of the same trial the newest counts.
-
     Raises
     ------
-    UsageError
-        If there is no run store, or it holds no trial of a data set, protocol or split.
-    StoreError
-        If it cannot be read.
+    UsageError, StoreError
+        If there is no run store, it cannot be read, or it holds no trial of a data set, protocol or split.
 
     Examples
     --------
@@ -176,18 +142,14 @@ def load_board(
     names, load = loader(one_or_several(dataset), None if data is None else Path(data).expanduser())
     for argument, chosen in (("dataset", names), ("protocol", one_or_several(protocol))):
         held = tuple(dict.fromkeys(str(getattr(record, argument)) for record in records))
-        for name in chosen:
-            if name not in held:
-                raise UsageError(f"{store.path} holds no trial of {name!r}{nearest(name, held)}", field=argument)
+        if unknown := [name for name in chosen if name not in held]:
+            raise UsageError(f"{runs} has no trial of {unknown[0]!r}{nearest(unknown[0], held)}", field=argument)
         records = tuple(record for record in records if not chosen or getattr(record, argument) in chosen)
     if smoothing == 1:
         judged, n_left = judge_outdated(records, store, load)
         if n_left:
-            warnings.warn(
-                f"{n_left} trials were judged by other rules than today's and are shown as recorded: `tsadbench judge "
-                f"{store.path}` says why",
-                stacklevel=2,
-            )
+            why = f"`tsadbench judge {store.path}` says why"
+            warnings.warn(f"{n_left} trials are shown as other rules than today's judged them: {why}", stacklevel=2)
     else:
         judged, left_out = judge_smoothed(records, store, load, smoothing)
         for row, reason in left_out.items():

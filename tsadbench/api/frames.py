@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels, as_labels
-from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording, Series, as_recording, check_sensors
 from tsadbench.errors import DataError, UsageError, about
 from tsadbench.registry import entries
@@ -33,12 +32,7 @@ def dataset_from_frames(
     name: str = "frames",
     time: str | None = None,
     splits: Mapping[str, Sequence[str]] | None = None,
-    sessions: Mapping[str, str] | None = None,
-    entities: Mapping[str, str] | None = None,
-    description: str = "",
-    prior: Prior | None = None,
-    citation: str = "",
-    licence: str = "",
+    **more: Any,
 ) -> LabelledDataset:
     """Make a data set of pandas frames, for `tsadbench.run`, `tsadbench.fit_model` and everything that takes one.
 
@@ -61,10 +55,9 @@ def dataset_from_frames(
         ``TimedeltaIndex`` is the time; with any other index rows have none.
     splits
         Named groups of test frames, by id; ``overall``, which is added, has them all.
-    sessions, entities
-        The stretch of operation and the machine of each frame, by id, those of the training frames included.
-    description, prior, citation, licence
-        As of a `Dataset`.
+    **more
+        As of a `Dataset`: ``sessions`` and ``entities``, the stretch of operation and the machine of each frame, by id,
+        those of the training frames included; ``description``, ``prior``, ``citation``, ``licence``.
 
     Returns
     -------
@@ -106,12 +99,7 @@ def dataset_from_frames(
         train=tuple(one.recording for one in read_train),
         test=tuple(one.recording for one in read_test),
         splits=groups,
-        description=description,
-        prior=prior,
-        citation=citation,
-        licence=licence,
-        sessions=dict(sessions or {}),
-        entities=dict(entities or {}),
+        **more,
     )
     with about("labels"):
         rows = {} if labels is None else _labels(labels, test, read_test)

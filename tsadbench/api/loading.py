@@ -28,10 +28,9 @@ def load_dataset(name: str, data: str | Path | None = None) -> LabelledDataset:
 
 
 def fetch(name: str, data: Path | None = None) -> tuple[Path, int, int]:
-    """Download the files of a data set that are missing or differ from the published ones.
+    """Download the files of a data set that are missing or differ; return their folder, their number and that of these.
 
-    Returns their folder, how many files it has, and how many were downloaded. A UsageError if they are not published,
-    a DataError if one cannot be downloaded.
+    A UsageError if they are not published, a DataError if one cannot be downloaded.
     """
     source, folder = Source.load(name), place(name, data)
     return folder, len(source.sha256), len(download(source, folder))
@@ -59,19 +58,21 @@ def load_prior(name: str) -> Prior:
 def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
     """Yield the name, licence and files of every registered data set; nothing is downloaded or read."""
     for name in dict.fromkeys(entry.name for entry in entries("datasets")):
-        folder, licence, files, size = place(name, directory), None, None, None
-        here, where = True, "comes with its package"
+        folder = place(name, directory)
+        found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
         if name in published():
             source = Source.load(name)
-            licence, files, size = source.licence, len(source.sha256), source.n_bytes
-            missing = len(source.missing(folder))
-            here, where = not missing, str(folder)
-            if missing:
-                where = f"{missing} of {files} files are missing: tsadbench data fetch {name}"
+            n_files, missing = len(source.sha256), len(source.missing(folder))
+            where = f"{missing} of {n_files} files are missing: tsadbench data fetch {name}" if missing else str(folder)
+            found |= {"here": not missing, "where": where, "licence": source.licence}
+            found |= {"files": n_files, "bytes": source.n_bytes}
         elif name in BY_REQUEST:
-            here, licence = folder.is_dir(), "by request"
-            where = str(folder) if here else HOW
-        yield {"name": name, "licence": licence, "files": files, "bytes": size, "here": here, "where": where}
+            found |= {
+                "here": folder.is_dir(),
+                "licence": "by request",
+                "where": str(folder) if folder.is_dir() else HOW,
+            }
+        yield dict.fromkeys(("licence", "files", "bytes")) | found
 
 
 def one_or_several(value: Any) -> Sequence[Any]:

@@ -31,16 +31,10 @@ def plot(
 ) -> Figure:
     """Draw a figure of stored trials; the same store gives the same file.
 
-    Parameters
-    ----------
-    kind
-        ``roc``, ``precision-recall``, ``recording``, ``threshold``, ``seeds``, ``speed`` or ``graph``.
-    runs, out
-        A run store, or its folder; the file to write, if any: .svg, .png or .pdf.
-    recording, metrics
-        The test recording, for kinds recording and threshold; the metrics, for kinds seeds and speed.
-    **choice
-        Which trials: ``detectors``, ``split``, ``seed``, ``dataset``, ``protocol``, ``data`` as for `select`.
+    ``kind`` is roc, precision-recall, recording, threshold, seeds, speed or graph; ``runs`` a run store or its folder;
+    ``out`` the file to write, if any: .svg, .png or .pdf. ``recording`` is for recording and threshold, ``metrics`` are
+    for seeds and speed. Other options choose trials, as for `select`: ``detectors``, ``split``, ``seed``, ``dataset``,
+    ``protocol``, ``data``.
     """
     # A graph is derived by the code of a detector, which is to be named: a store may come from a stranger.
     for what, field, given in (("recording", "recording", recording), ("graph", "detectors", choice.get("detectors"))):

@@ -66,11 +66,8 @@ def run(
     detectors
         One or several: names as on the command line, detector classes, detectors, or outlier estimators and
         pipelines of scikit-learn. ``[]`` runs the floors alone.
-    dataset
-        One or several: the name of a data set, the path of its card, or the data themselves
-        (`tsadbench.dataset_from_frames`).
-    protocol
-        The name of one or several protocols.
+    dataset, protocol
+        One or several: names, paths of cards, or the data themselves (`tsadbench.dataset_from_frames`); names.
     seeds
         A number, for the seeds 0 to ``seeds - 1``, or a list of seeds.
     splits, floors
@@ -85,27 +82,18 @@ def run(
         Folder of a run store that keeps every trial; None keeps them as long as the board.
     timeout, memory_mib
         What one trial may use: wall-clock seconds, resident MiB.
-    against
-        Protocol whose shipped leaderboard is shown beside, used instead of ``protocol``.
-    suite
-        Name of a suite, used instead of ``dataset``: ``plants``, ``servers`` or ``all``.
+    against, suite
+        Protocol whose shipped leaderboard is shown beside, used instead of ``protocol``; the name of a suite, used
+        instead of ``dataset``: ``plants``, ``servers`` or ``all``.
     progress
-        Whether to show which trials run, how many have ended and failed, on standard error: by bars on a terminal, by a
-        line per trial elsewhere. None: in notebooks and on terminals alone.
-
-    Returns
-    -------
-    Board
-        A leaderboard with ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; ``print`` and notebooks show it as
-        tables. It also has ``compare``, ``plot`` and ``report``.
+        Whether standard error shows which trials run and have ended: by a bar on a terminal, by lines elsewhere. None:
+        in notebooks and on terminals alone.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
         Before anything runs; a UsageError names the argument. A detector that fails while it runs becomes a row with
-        its status.
-    KeyboardInterrupt
-        If the user interrupts: trials that run are ended, and those that have ended are kept in ``out``.
+        its status. A KeyboardInterrupt ends trials that run; those that have ended are kept in ``out``.
 
     Examples
     --------
@@ -174,10 +162,7 @@ def run_request(
 
 
 def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
-    """Complete a request that names no detector: the registered defaults, with one seed.
-
-    Returns the request, and what is said of defaults that cannot be run here.
-    """
+    """Return a request without a detector with the defaults, and what is said of those that cannot be run here."""
     found, said = [], list[str]()
     with asking():
         for name in defaults("run"):
