@@ -1,7 +1,4 @@
-"""The Python face of tsadbench: what its commands do, and what scripts and plugins' commands need besides.
-
-Names that live in other packages are documented there; each costs a line here.
-"""
+"""The Python face of tsadbench: what its commands do, and what scripts need besides, each documented where it lives."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from tsadbench.base.file_format import FileFormat
     from tsadbench.datasets.draft import draft_card
     from tsadbench.datasets.fetch import VARIABLE, place, published
-    from tsadbench.datasets.loading import card_loader, checked_loader, loader
+    from tsadbench.datasets.loading import card_loader, loader
     from tsadbench.datasets.sessions import sessions_of
     from tsadbench.datasets.suites import SUITES
     from tsadbench.execution.plan import make_plan, make_protocol, require_evaluated
@@ -62,7 +59,6 @@ if TYPE_CHECKING:
     from tsadbench.tuning.task import Settings, make_task
     from tsadbench.utils.docstrings import method_notes, sections
     from tsadbench.utils.files import LEADERBOARDS, open_text, require_writable, write_file
-    from tsadbench.utils.numerics import default_jobs
     from tsadbench.utils.parameters import Label, format_value, nearest, normal_label, parameters_of, parse_label
     from tsadbench.utils.progress import progress
     from tsadbench.utils.text import counted, one_line, printable

@@ -74,8 +74,8 @@ class Board(Leaderboard):
     ) -> Path:
         """Write the trials of the board as one HTML page, ``path``/index.html: tables, curves, recordings, thresholds.
 
-        Curves and recordings are those of ``detectors``, by default of the ``best`` 12 by AUPRC (0: all), and of the best
-        floor. A MissingExtraError if plotly is not installed.
+        Curves and recordings are those of ``detectors``, by default of the ``best`` by AUPRC (12; 0: all), and of the
+        best floor. A MissingExtraError if plotly is not installed.
         """
         from tsadbench.reporting.report import write_report
 

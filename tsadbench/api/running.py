@@ -143,9 +143,7 @@ def run_request(
         store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
     if not keep:
         finalize(store, rmtree, store.path, ignore_errors=True)
-    records, n_earlier = run_plans(
-        plans, store, jobs=request.jobs, cluster=request.cluster, rerun=rerun, progress=progress, keep=keep
-    )
+    records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     sessions: dict[str, dict[str, int]] = {}
     for name, data in datasets.items():
         session_of, splits = sessions_of(data.dataset), data.dataset.splits.items()
@@ -180,9 +178,8 @@ def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
 def run_plans(
     plans: Sequence[Plan],
     store: Store | None,
+    request: RunRequest,
     *,
-    jobs: int,
-    cluster: str | None = None,
     rerun: Collection[str] = ALL_BUT_OK,
     progress: bool = True,
     keep: bool = True,
@@ -191,7 +188,8 @@ def run_plans(
     observer = RunProgress(plans) if progress else None
     try:
         with observer or nullcontext(), about("cluster"):
-            records = [run_plan(plan, store, observer, jobs=jobs, cluster=cluster, rerun=rerun) for plan in plans]
+            how: dict[str, Any] = {"jobs": request.jobs, "cluster": request.cluster, "rerun": rerun}
+            records = [run_plan(plan, store, observer, **how) for plan in plans]
     except KeyboardInterrupt as interrupt:
         kept = "nothing is kept"
         if store is not None and keep:

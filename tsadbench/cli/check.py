@@ -29,12 +29,12 @@ def check(
             show_default="runs, if it is there",
         ),
     ] = None,
-    require_seal: options.RequireSeal = False,
+    require_seal: options.RequireSeal = None,
     form: options.TableForm = "table",
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
     place = out or (_RUNS if _RUNS.is_dir() and not only else None)
-    results = api.check(detector, full=full, only=only or (), require_seal=require_seal, out=place)
+    results = api.check(detector, full=full, only=only or (), require_seal=bool(require_seal), out=place)
     if form == "json":
         names = ("id", "group", "sentence", "status", "reason", "evidence")
         checks = [{name: getattr(one, name) for name in names} for one in results]

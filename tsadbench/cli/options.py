@@ -30,7 +30,7 @@ def _protocols(incomplete: str) -> _Offers:
 
 
 def datasets(incomplete: str) -> _Offers:
-    """Complete the names of data sets; the shell itself completes paths of cards."""
+    """Complete names of data sets; the shell itself completes paths."""
     return _registered("datasets", incomplete)
 
 
@@ -70,9 +70,9 @@ _DATASET = "Data set: its name, or the path of its card"
 
 # What is run
 DetectorArgument: TypeAlias = Annotated[str, typer.Argument(help=f"{_DETECTOR}.", autocompletion=_detectors)]
-Detector: TypeAlias = Annotated[
-    str | None, typer.Option("--detector", "-d", help=f"{_DETECTOR}.", autocompletion=_detectors)
-]
+_NAMED = typer.Option("--detector", "-d", help=f"{_DETECTOR}.", autocompletion=_detectors)
+Detector: TypeAlias = Annotated[str | None, _NAMED]
+RequiredDetector: TypeAlias = Annotated[str, _NAMED]
 Detectors: TypeAlias = Annotated[
     list[str] | None, typer.Option("--detector", "-d", help=f"{_DETECTOR}; repeatable.", autocompletion=_detectors)
 ]
@@ -86,7 +86,7 @@ Memory: TypeAlias = Annotated[
     float | None, typer.Option("--memory", min=0, help="Memory limit of a trial's process and its children, in MiB.")
 ]
 RequireSeal: TypeAlias = Annotated[
-    bool, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")
+    bool | None, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")
 ]
 
 # Which data

@@ -37,9 +37,10 @@ def regress(
     """
     for file in filter(None, (junit, summary)):
         api.require_writable(file)
+    request = api.RunRequest() if jobs is None else api.RunRequest(jobs=jobs)
     cells, notes = api.run_again(
         baseline,
-        run=lambda plan: api.run_plans([plan], None, jobs=jobs or api.default_jobs())[0][0],
+        run=lambda plan: api.run_plans([plan], None, request)[0][0],
         cheap=chosen == "quick",
         detectors=detector or (),
         datasets=dataset or (),

@@ -68,7 +68,7 @@ def run(
     floors: _Floors = None,
     timeout: options.Timeout = None,
     memory: options.Memory = None,
-    require_seal: options.RequireSeal = False,
+    require_seal: options.RequireSeal = None,
     rerun: _Rerun = None,
     data: options.Data = None,
     out: _Out = None,
@@ -76,34 +76,20 @@ def run(
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables with the floors.
 
-    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines, on SKAB, or on simulated
-    data if SKAB is not available. A default whose packages are not installed is left out, and a line names it.
+    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines. A default whose packages
+    are not installed is left out, and a line names it.
     The table shows the split overall; --format csv and json have all splits. Exit code 1 if a trial failed.
 
     --rerun takes ok, error, timeout, memory, killed, invalid, or no-contributions: those that are ok and lack the
     sensors' contributions that their detector offers.
     """
+    given = {name: value for name, value in locals().items() if value not in (None, [])}  # settings of the request
+    given = {name: value for name, value in given.items() if name not in ("config", "rerun", "form")}
     api.default_server().warm()  # its server imports while this process does
-    given = {
-        "detectors": detector,
-        "datasets": dataset,
-        "suite": suite,
-        "protocols": protocol,
-        "against": against,
-        "splits": split,
-        "seeds": None if seeds is None else _seeds(seeds),
-        "threads": threads,
-        "jobs": jobs,
-        "cluster": cluster,
-        "settings": settings,
-        "floors": floors,
-        "timeout": timeout,
-        "memory": memory,
-        "require_seal": require_seal or None,
-        "data": data,
-        "out": out,
-    }
-    request = api.requested(config, {name: value for name, value in given.items() if value not in (None, [])})
+    if seeds is not None:
+        given["seeds"] = _seeds(seeds)
+    names = {"detector": "detectors", "dataset": "datasets", "protocol": "protocols", "split": "splits"}
+    request = api.requested(config, {names.get(name, name): value for name, value in given.items()})
     said: list[str] = []
     if not request.detectors:
         request, said = api.completed(request)

@@ -73,7 +73,10 @@ def score(
         api.boxed_model(model, detector=detector, device=device, allow_changed_code=allow_changed_code) as loaded,
     ):
         output.say(f"note: {model}: {text}" for text in loaded.notes)
-        form = _layout(loaded, {name: value for name, value in layout.items() if value is not None})
+        if time in loaded.card.sensors:
+            raise UsageError(f"{time} is one of the model's sensors", field="time")
+        own: Any = {name: value for name, value in layout.items() if value is not None}
+        form = replace(loaded.card.layout, **own)
 
         def answers() -> Iterator[pd.DataFrame]:
             nonlocal n_flagged
@@ -86,17 +89,6 @@ def score(
         _write(answers() if files == ["-"] else list(answers()), out)
     if fail_on_alarm and n_flagged:
         raise typer.Exit(1)
-
-
-def _layout(model: api.Model, own: dict[str, Any]) -> api.FileFormat:
-    """Return how new files are written: as the training files, except for what the options say."""
-    layout = model.card.layout
-    if {*own.get("time", ())} & {*model.card.sensors}:
-        raise UsageError(f"{own['time'][0]} is one of the model's sensors", field="time")
-    if "time_formats" in own and not (layout.time or "time" in own):
-        message = "the model's files have no column of times; name the new files' with --time"
-        raise UsageError(message, field="time_format")
-    return replace(layout, **own)
 
 
 def _answers(

@@ -9,14 +9,13 @@ import typer
 
 from tsadbench import api
 from tsadbench.cli import options, output
-from tsadbench.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def tune(
-    detector: options.Detector = None,
+    detector: options.RequiredDetector,
     dataset: Annotated[str, typer.Option(help="Data set, or its card.", autocompletion=options.datasets)] = "skab",
     trials: Annotated[int, typer.Option(min=1, help="Points of the study, those of earlier runs included.")] = 30,
     ranges: Annotated[
@@ -45,8 +44,6 @@ def tune(
     Parameters set in the detector's brackets are not searched. The same command continues the study. Exit code 1 if no
     point is complete.
     """
-    if detector is None:
-        raise UsageError("it is missing: which detector is to be tuned? `tsadbench list` names them", field="detector")
     settings = api.Settings(
         objective=objective, trials=trials, seed=seed, jobs=jobs, timeout=timeout, ranges=tuple(ranges or ())
     )
