@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tsadbench.analysis.audit.audit import MARKS, audit
     from tsadbench.analysis.audit.findings import shipped_note
     from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
+    from tsadbench.analysis.diagnostics import with_diagnostics
     from tsadbench.analysis.explanation import explain, narrative
     from tsadbench.analysis.significance.compare import compare
     from tsadbench.analysis.significance.rank import rank
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from tsadbench.reporting.figures.audit import draw_audit
     from tsadbench.reporting.figures.significance import draw, draw_ranking
     from tsadbench.reporting.figures.style import page, style
+    from tsadbench.reporting.report import write_report
     from tsadbench.results.bank import BankFolder, build_bank, fetch_bank
     from tsadbench.results.judging import SINGLE_PRECISION, Finding, judge_all
     from tsadbench.results.verification import drawn, repeat, verify, why_new

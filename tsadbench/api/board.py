@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tsadbench import api
 from tsadbench.analysis.stored import Committed
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
@@ -57,17 +58,12 @@ class Board(Leaderboard):
         ``detectors`` are labels of two or more; ``dataset`` and ``protocol`` are needed if the board has several. The
         options ``metric``, ``split``, ``rope`` and ``independent``, result and errors are those of `tsadbench.compare`.
         """
-        # Slow to import, and most runs compare nothing.
-        from tsadbench.analysis.significance.compare import compare
-
         protocol = self._one("protocol", protocol)
-        return compare(self.store, detectors, dataset=self._data(dataset), protocol=protocol, **options)
+        return api.compare(self.store, detectors, dataset=self._data(dataset), protocol=protocol, **options)
 
     def plot(self, kind: str, out: str | Path | None = None, *, dataset: str | None = None, **options: Any) -> Figure:
         """Draw a figure of the trials, as ``tsadbench plot`` does; parameters as for `tsadbench.api.plotting.plot`."""
-        from tsadbench.api.plotting import plot
-
-        return plot(kind, self.store, out, dataset=self._data(dataset), **options)
+        return api.plot(kind, self.store, out, dataset=self._data(dataset), **options)
 
     def report(
         self, path: str | Path = "report", *, detectors: str | Sequence[str] = (), best: int | None = None
@@ -77,12 +73,10 @@ class Board(Leaderboard):
         Curves and recordings are those of ``detectors``, by default of the ``best`` by AUPRC (12; 0: all), and of the
         best floor. A MissingExtraError if plotly is not installed.
         """
-        from tsadbench.reporting.report import write_report
-
         with about("path"):
             require_writable(Path(path) / "index.html")
         names = {*self.frame["dataset"]}
-        return write_report(
+        return api.write_report(
             self.store, self._load, Path(path), labels=one_or_several(detectors), best=best, datasets=names
         )
 
@@ -159,9 +153,7 @@ def load_board(
     with about("splits"):
         board = Leaderboard.of_store(store, judged, one_or_several(splits))
     if groups:
-        from tsadbench.analysis.diagnostics import with_diagnostics
-
-        board = with_diagnostics(board, store, load, groups)
+        board = api.with_diagnostics(board, store, load, groups)
     return Board(board, store=store, load=load)
 
 

@@ -26,6 +26,7 @@ _Suite: TypeAlias = Annotated[
     str | None,
     typer.Option(help="All data sets of plants, servers or all, not --dataset.", autocompletion=options.suites),
 ]
+_Protocol: TypeAlias = Annotated[list[str] | None, typer.Option(help="Protocol; repeatable.", show_default="strict")]
 _Against: TypeAlias = Annotated[
     str | None, typer.Option(help="Protocol whose rows that ship are shown beside, floors included; none of them runs.")
 ]
@@ -57,7 +58,7 @@ def run(
     detector: options.Detectors = None,
     dataset: _Dataset = None,
     suite: _Suite = None,
-    protocol: options.Protocols = None,
+    protocol: _Protocol = None,
     against: _Against = None,
     split: options.Splits = None,
     seeds: _Seeds = None,
