@@ -34,7 +34,7 @@ def dataset_from_frames(
     splits: Mapping[str, Sequence[str]] | None = None,
     **more: Any,
 ) -> LabelledDataset:
-    """Make a data set of pandas frames, for `tsadbench.run`, `tsadbench.fit_model` and everything that takes one.
+    """Make a data set of pandas frames, for everything that takes one: the recordings and, apart from them, the labels.
 
     Parameters
     ----------
@@ -59,17 +59,11 @@ def dataset_from_frames(
         As of a `Dataset`: ``sessions`` and ``entities``, the stretch of operation and the machine of each frame, by id,
         those of the training frames included; ``description``, ``prior``, ``citation``, ``licence``.
 
-    Returns
-    -------
-    LabelledDataset
-        The data set and, apart from it, the labels.
-
     Raises
     ------
-    UsageError
-        If an argument is of a wrong type, or there is no such column; the message names the argument and the frame.
-    DataError
-        If a value is missing or no number, times run backwards, frames differ in their sensors, or labels do not fit.
+    UsageError, DataError
+        If there is no such column, a value is missing or no number, times run backwards, frames differ in their
+        sensors, or labels do not fit; the message names the argument and the frame.
 
     Examples
     --------

@@ -57,13 +57,6 @@ def say(lines: Iterable[object]) -> None:
         typer.echo(api.printable(str(line), lines=True), err=True)
 
 
-def in_words(record: api.Record | None) -> str:
-    """Describe a record as ``" (label, seed, dataset, protocol)"``, or ``""``."""
-    if record is None:
-        return ""
-    return f" ({record.label}, seed {record.seed}, {record.dataset}, {record.protocol})"
-
-
 def first(lines: Sequence[str], most: int = 20) -> list[str]:
     """Return the first lines, because wrong scores make every metric fail."""
     left = [f"and {len(lines) - most} more"] if len(lines) > most else []
@@ -85,7 +78,8 @@ def show_findings(
     counts: Counter[str] = Counter()
     for one in findings:
         counts[one.verdict] += 1
-        about = f"{api.one_line(one.trial)}{in_words(one.record)}"
+        about, of = api.one_line(one.trial), one.record
+        about += f" ({of.label}, seed {of.seed}, {of.dataset}, {of.protocol})" if of else ""
         for fault in first(one.faults, most):
             typer.echo(f"{one.verdict}: {about}: {fault}", err=err)
         if remarks is not None:
