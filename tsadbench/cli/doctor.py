@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 
 
 def doctor(data: options.Data = None, form: options.TableForm = "table") -> None:
-    """Report what is available (versions, extras, plugins, devices, data), what is missing and what is broken.
+    """Report what is available (versions, extras, plugins, data), what is missing and what is broken.
 
     Every fault comes with what to do about it. Exit code 1 if anything is broken; what is only missing does not count.
     """
