@@ -25,7 +25,8 @@ def _detectors(incomplete: str) -> _Offers:
     return _registered("detectors", incomplete)
 
 
-def _protocols(incomplete: str) -> _Offers:
+def protocols(incomplete: str) -> _Offers:
+    """Complete names of protocols."""
     return _registered("protocols", incomplete)
 
 
@@ -41,7 +42,7 @@ def suites(incomplete: str) -> _Offers:
 
 def names(incomplete: str) -> _Offers:
     """Complete every registered name."""
-    return [*_detectors(incomplete), *_protocols(incomplete), *datasets(incomplete)]
+    return [*_detectors(incomplete), *protocols(incomplete), *datasets(incomplete)]
 
 
 def splits(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -98,10 +99,8 @@ Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Folder of the data sets' folders (default: TSADBENCH_DATA, else the cache)."),
 ]
-Protocol: TypeAlias = Annotated[str | None, typer.Option(help=_PROTOCOL, autocompletion=_protocols)]
-Protocols: TypeAlias = Annotated[
-    list[str] | None, typer.Option(help="Protocol; repeatable.", autocompletion=_protocols)
-]
+Protocol: TypeAlias = Annotated[str | None, typer.Option(help=_PROTOCOL, autocompletion=protocols)]
+Protocols: TypeAlias = Annotated[list[str] | None, typer.Option(help="Protocol; repeatable.", autocompletion=protocols)]
 Split: TypeAlias = Annotated[str | None, typer.Option(help=f"{_SPLIT}.", autocompletion=splits)]
 Splits: TypeAlias = Annotated[
     list[str] | None, typer.Option("--split", help=f"{_SPLIT}; repeatable (default: all).", autocompletion=splits)

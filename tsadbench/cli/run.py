@@ -26,7 +26,9 @@ _Suite: TypeAlias = Annotated[
     str | None,
     typer.Option(help="All data sets of plants, servers or all, not --dataset.", autocompletion=options.suites),
 ]
-_Protocol: TypeAlias = Annotated[list[str] | None, typer.Option(help="Protocol; repeatable.", show_default="strict")]
+_Protocol: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help="Protocol.", show_default="strict", autocompletion=options.protocols)
+]
 _Against: TypeAlias = Annotated[
     str | None, typer.Option(help="Protocol whose rows that ship are shown beside, floors included; none of them runs.")
 ]
