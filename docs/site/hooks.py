@@ -29,8 +29,6 @@ from tsadbench.reporting import pages, tables
 
 # The line of the first page that its results replace, and the page of all tables, which the data sets' pages follow.
 RESULTS, ALL_TABLES = "<!-- results -->", f"{pages.FOLDER}/index.md"
-# Style sheets and scripts that the report has too.
-ASSETS = ("tables.css", "tables.js")
 # The page that lists the commands: theirs follow it in the navigation.
 LISTING = f"{commands.FOLDER}/README.md"
 _FENCED = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.M | re.S)
@@ -148,8 +146,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the commands and of the tables, and the notebooks."""
-    for name in ASSETS:
-        files.append(File.generated(config, f"assets/{name}", content=str(tables.source(name))))
+    style, script = (tables.ENVIRONMENT.get_template(name).render() for name in ("tables.css", "tables.js"))
+    assets = {"tables.css": style, "tables.js": f"{tables.datatables()}\n{script}\ntables(DataTable);\n"}
+    for name, text in assets.items():
+        files.append(File.generated(config, f"assets/{name}", content=text))
     for path, text in table_pages(config.docs_dir).items():
         files.append(File.generated(config, path, content=text))
     if LISTING in files.src_uris:

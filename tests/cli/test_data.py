@@ -17,7 +17,7 @@ from tsadbench.errors import DataError, UsageError
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Take a small, made-up SKAB for the published one, and serve it."""
     folder = write_skab(tmp_path / "published")
-    monkeypatch.setattr("tsadbench.datasets.fetch.CATALOGUE", tmp_path / "catalogue")
+    monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
     monkeypatch.delenv("TSADBENCH_DATA", raising=False)
     monkeypatch.delenv("TSADBENCH_SKAB_URL", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -75,7 +75,7 @@ class TestSeveral:
                 (folder / "a.csv").write_text(name)
                 write_catalogue(tmp_path / "catalogue", folder, f"{server.url}/{name}", files=["a.csv"])
                 monkeypatch.delenv(f"TSADBENCH_{name.upper()}_URL", raising=False)
-            monkeypatch.setattr("tsadbench.datasets.fetch.CATALOGUE", tmp_path / "catalogue")
+            monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
             monkeypatch.setenv("NO_PROXY", "127.0.0.1")
             yield server
 

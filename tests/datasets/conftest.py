@@ -13,7 +13,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Take a small, made-up SKAB for the published one, with an empty cache; return its folder."""
     folder = write_skab(tmp_path / "published")
     write_catalogue(tmp_path / "catalogue", folder)
-    monkeypatch.setattr("tsadbench.datasets.fetch.CATALOGUE", tmp_path / "catalogue")
+    monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda project: tmp_path / "cache" / project)
     for variable in ("TSADBENCH_DATA", "TSADBENCH_SKAB_URL"):
         monkeypatch.delenv(variable, raising=False)

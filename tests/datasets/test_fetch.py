@@ -11,9 +11,8 @@ import pytest
 
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue
 from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets import fetch
-from tsadbench.datasets.fetch import Source, download, published
-from tsadbench.datasets.shipped import load_skab, load_tep
+from tsadbench.datasets import shipped as fetch
+from tsadbench.datasets.shipped import Source, download, load_skab, load_tep, published
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.progress import listening
 
@@ -70,7 +69,7 @@ class TestDownload:
         assert (folder / "other/3.csv").read_bytes() == b"edited"
 
     def test_a_server_that_stops_sending(self, source, server: Server, folder, monkeypatch):
-        monkeypatch.setattr("tsadbench.datasets.fetch.TIMEOUT", (1.0, 0.1))
+        monkeypatch.setattr("tsadbench.datasets.shipped.TIMEOUT", (1.0, 0.1))
         server.faults["valve1/0.csv"] = "stalls"
         with pytest.raises(DataError, match=r"valve1/0\.csv"):
             download(source, folder)
@@ -90,7 +89,7 @@ class TestDownload:
             for path in (tmp_path / "servers" / file, tmp_path / "repository" / there):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"content of {file}")
-        monkeypatch.setattr("tsadbench.datasets.fetch.CATALOGUE", tmp_path / "catalogue")
+        monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.delenv("TSADBENCH_SERVERS_URL", raising=False)
         with serving(tmp_path / "repository") as repository, serving(tmp_path / "servers") as mirror:
@@ -120,13 +119,11 @@ class TestLocation:
             ("", None, "cache"),
         ):
             monkeypatch.setenv("TSADBENCH_DATA", variable)
-            assert fetch.find_or_download(source, option) == fetch.find("skab", option) == folders[found]
+            assert fetch.find("skab", option) == folders[found]
             assert fetch.place("skab", option) == folders[found]
         assert server.fetched == []
 
     def test_then_a_download_into_the_cache(self, source, cache, server: Server, published):
-        with pytest.raises(DataNotFoundError, match="skab"):
-            fetch.find("skab", None)  # which never downloads
         assert not cache.exists()
         assert load_skab(DataOptions()).dataset.folder == cache
         assert files_in(cache) == sorted(server.fetched) == sorted(FILES)
@@ -138,14 +135,14 @@ class TestLocation:
         (tmp_path / "empty").mkdir()
         monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path / "empty"))
         with pytest.raises(DataNotFoundError, match=f"{tmp_path}/empty"):
-            fetch.find_or_download(source, tmp_path / "empty" if named == "option" else None)
+            fetch.find("skab", tmp_path / "empty" if named == "option" else None)
         assert server.fetched == []
 
     @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "mirror/skab"])
     def test_without_a_server_it_says_where_the_files_may_be(self, source, cache, monkeypatch, url):
         monkeypatch.setenv("TSADBENCH_SKAB_URL", url)
         with pytest.raises(DataNotFoundError, match="TSADBENCH_DATA"):
-            fetch.find_or_download(source, None)
+            fetch.find("skab", None)
 
 
 class TestChanged:

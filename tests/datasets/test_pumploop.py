@@ -37,7 +37,7 @@ def courses() -> list[Course]:
 @pytest.fixture(scope="session")
 def twins(courses) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """What each recording shows without noise, with its fault and without it, each simulated on its own call."""
-    faulty, sound = pumploop.simulate(courses), pumploop.simulate([course.twin for course in courses])
+    faulty, sound = pumploop.simulate(courses), pumploop.simulate([course._replace(amount=SOUND) for course in courses])
     return {course.id: both for course, *both in zip(courses, faulty, sound, strict=True)}
 
 
@@ -231,7 +231,7 @@ class TestLabels:
 
     def test_the_warm_up_is_long_enough_for_the_start_to_be_forgotten(self, courses):
         """The loop with other temperatures to begin with shows the same at a recording's first row."""
-        course = courses[0].twin
+        course = courses[0]._replace(amount=SOUND)
         other = Loop(course.asked[0] * 230.0, course.opening[0], course.air[0] + 10.0)
         for asked, opening, air in zip(course.asked[: pumploop.WARM_UP + 1], course.opening, course.air, strict=False):
             values = other.step(asked * 230.0, opening, air, SOUND)

@@ -22,8 +22,8 @@ import scipy.io
 
 from tests.helpers.published import events, real
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.fetch import Source
 from tsadbench.datasets.loading import check_labels
+from tsadbench.datasets.shipped import Source
 
 
 class Expected(NamedTuple):

@@ -22,7 +22,7 @@ def require_same(found: Tensor, expected: Tensor, leaves: list[Tensor]) -> None:
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("n_steps", "hidden_size", "n_sequences"), [(1, 3, 4), (30, 32, 64)])
+@pytest.mark.parametrize(("n_steps", "hidden_size", "n_sequences"), [(1, 3, 4), (30, 32, 64), (5, 4, 150)])
 def test_the_summary_is_that_of_pytorchs_recurrent_layer(n_steps: int, hidden_size: int, n_sequences: int) -> None:
     torch.manual_seed(0)
     layer, inputs = SummarisingGRU(2, hidden_size), drawn(n_steps, 2, n_sequences).requires_grad_()

@@ -49,7 +49,7 @@ class Opened:
         self.page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
         self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("request", lambda one: one.url.startswith("blob:") or self.requests.append(one.url))
         self.url = file.resolve().as_uri()
         self.page.goto(self.url)
 

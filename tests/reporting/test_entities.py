@@ -49,7 +49,7 @@ def test_the_report_has_the_means_over_entities(made, tmp_path):
     seeds = [one.splits["overall"].entities for one in made.store.records() if one.label == NOISY]
     assert all(set(entities) == set(MACHINES) for entities in seeds)
     aurocs = [of["auroc"] for entities in seeds for of in entities.values() if of["auroc"] is not None]
-    found = dict(zip(column(cells, "detector"), column(cells, "AUROC", "data-v"), strict=True))
+    found = dict(zip(column(cells, "detector"), column(cells, "AUROC", "data-order"), strict=True))
     assert float(found[NOISY]) == pytest.approx(statistics.mean(aurocs), abs=0.005)
     assert "3 entities" in text
     assert "gamma" in text

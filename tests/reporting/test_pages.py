@@ -50,7 +50,7 @@ def test_a_data_sets_page_shows_the_committed_numbers_best_first(made):
     assert len(others) == 7, "four splits under each of two protocols"
     shown = column(first, "detector")
     assert shown == list(committed.loc[list(LABELS), "auprc_mean"].sort_values(ascending=False).index)
-    for label, value in zip(shown, column(first, "AUPRC", "data-v"), strict=True):
+    for label, value in zip(shown, column(first, "AUPRC", "data-order"), strict=True):
         assert float(value) == pytest.approx(committed.loc[label, "auprc_mean"], abs=0.005)
     assert made["tables/skab.md"].index("strict 2") < made["tables/skab.md"].index("published 2")
 
@@ -61,7 +61,7 @@ def test_a_detectors_page_tells_where_it_beats_the_best_floor(tables, made):
     own = main[main["detector"].isin(["t2", "t2[mean=10]"])]
     found = zip(column(cells, "data set"), column(cells, "protocol"), column(cells, "row"), strict=True)
     assert set(found) == set(own[["dataset", "rules", "detector"]].itertuples(index=False, name=None))
-    margins = [float(value) for value in column(cells, "vs floor", "data-v")]
+    margins = [float(value) for value in column(cells, "vs floor", "data-order")]
     assert margins == sorted(margins, reverse=True)
     n_won = own[own["to_floor"] > 0]["dataset"].nunique()
     assert f"on {n_won} of 2 data sets" in made["tables/detectors/t2.md"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pandas as pd
+import pytest
 
 from tests.helpers.hostile import QUOTES, SCRIPT
 from tests.helpers.records import record
@@ -54,9 +55,9 @@ def test_a_leaderboards_table_shows_its_rows_in_order():
     assert column(cells, "detector") == ["good", "max-z", "poor", "broken"]
     assert column(cells, "detector", "link") == ["good.html", None, None, None]
     assert [row["class"] for row in cells.rows[1:]] == ["", "floor", "", "failed"]
-    values = column(cells, "AUPRC", "data-v")
-    assert [None if value is None else float(value) for value in values] == [0.9, 0.6, 0.3, None]
-    assert [float(value) for value in column(cells, "vs floor", "data-v")[:3]] == [0.3, 0.0, -0.3]
+    values = column(cells, "AUPRC", "data-order")
+    assert [float(value or "nan") for value in values] == pytest.approx([0.9, 0.6, 0.3, float("nan")], nan_ok=True)
+    assert [float(value) for value in column(cells, "vs floor", "data-order")[:3]] == [0.3, 0.0, -0.3]
     ups = ["up" in kind.split() for kind in column(cells, "vs floor", "class")]
     assert ups[0]
     assert not any(ups[2:])
@@ -65,10 +66,10 @@ def test_a_leaderboards_table_shows_its_rows_in_order():
 def test_dots_are_sorted_by_what_they_mean_and_numbers_as_numbers():
     frame = pd.DataFrame({"name": ["a", "b", "c", "d"], "won": ["●", "○", "·", "●"], "n": [12_000.0, 2.5, None, 1.0]})
     cells = Cells(html_table(Table("dots", frame, decimals={"n": 1})))
-    assert [float(value) for value in column(cells, "won", "data-v")] == [1.0, 0.0, -1.0, 1.0]
+    assert [float(value) for value in column(cells, "won", "data-order")] == [1.0, 0.0, -1.0, 1.0]
     assert column(cells, "won", "class") == ["dot won", "dot", "dot", "dot won"]
-    values = column(cells, "n", "data-v")
-    assert values[2] is None
+    values = column(cells, "n", "data-order")
+    assert values[2] == ""
     assert float(values[0]) > float(values[1]) > float(values[3])
 
 

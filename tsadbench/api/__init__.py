@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from tsadbench.api.board import load_board, shown_against
     from tsadbench.api.checking import check
     from tsadbench.api.live import progress_bar
-    from tsadbench.api.loading import fetch, listed, load_dataset, load_prior
+    from tsadbench.api.loading import fetch, load_dataset, load_prior
     from tsadbench.api.plotting import plot, require_figure
     from tsadbench.api.running import completed, run_plans, run_request
     from tsadbench.base import DataOptions, LabelledDataset, LibraryDetector, extra
     from tsadbench.base.file_format import FileFormat
     from tsadbench.datasets.draft import draft_card
-    from tsadbench.datasets.fetch import VARIABLE, place, published
     from tsadbench.datasets.loading import card_loader, loader
     from tsadbench.datasets.sessions import sessions_of
+    from tsadbench.datasets.shipped import VARIABLE, listed, place, published
     from tsadbench.datasets.suites import SUITES
     from tsadbench.execution.plan import make_plan, make_protocol, require_evaluated
     from tsadbench.execution.record import Record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from tsadbench import datasets
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.prior import Prior
 from tsadbench.datasets import loading
-from tsadbench.datasets.fetch import BY_REQUEST, HOW, Source, download, place, published
+from tsadbench.datasets.shipped import Source, download, place
 from tsadbench.errors import UsageError
 from tsadbench.registry import entries
 
@@ -53,26 +53,6 @@ def load_prior(name: str) -> Prior:
             f"{name}: expected the file of a prior, or a data set that has one: {', '.join(sorted(shipped))}"
         )
     return prior
-
-
-def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield the name, licence and files of every registered data set; nothing is downloaded or read."""
-    for name in dict.fromkeys(entry.name for entry in entries("datasets")):
-        folder = place(name, directory)
-        found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
-        if name in published():
-            source = Source.load(name)
-            n_files, missing = len(source.sha256), len(source.missing(folder))
-            where = f"{missing} of {n_files} files are missing: tsadbench data fetch {name}" if missing else str(folder)
-            found |= {"here": not missing, "where": where, "licence": source.licence}
-            found |= {"files": n_files, "bytes": source.n_bytes}
-        elif name in BY_REQUEST:
-            found |= {
-                "here": folder.is_dir(),
-                "licence": "by request",
-                "where": str(folder) if folder.is_dir() else HOW,
-            }
-        yield dict.fromkeys(("licence", "files", "bytes")) | found
 
 
 def one_or_several(value: Any) -> Sequence[Any]:

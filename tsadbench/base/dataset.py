@@ -52,8 +52,8 @@ class Dataset:
     layout
         How its files are written: a model reads new ones alike.
     sessions, entities
-        The stretch of operation and the machine that each recording belongs to: id to name. Empty if undeclared
-        (`tsadbench.datasets.sessions.sessions_of` infers sessions then). Neither is part of `content_hash`.
+        The stretch of operation and the machine that each recording belongs to: id to name. By default each recording
+        is a session, and all are of one machine. Neither is part of `content_hash`.
     version
         Grows whenever its recordings, its choice of training rows, its labels or its splits change; records keep it.
     """
@@ -91,6 +91,7 @@ class Dataset:
             if declared and (wrong := sorted(set(ids).symmetric_difference(declared))):
                 fault = "undeclared" if wrong[0] in ids else "none of them"
                 raise DataError(f"{where} {what} must name each of its recordings once; {wrong[0]!r} is {fault}")
+        object.__setattr__(self, "sessions", self.sessions or dict(zip(ids, ids, strict=True)))
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -99,10 +100,7 @@ class Dataset:
 
     @cached_property
     def by_entity(self) -> Mapping[str, tuple[tuple[Recording, ...], tuple[Recording, ...]]]:
-        """Training and test recordings of each entity, in the order in which the recordings name them.
-
-        With at most one entity, all recordings are those of "all".
-        """
+        """Training and test recordings of each entity as recordings name them; with at most one, those of "all"."""
         if len(set(self.entities.values())) < 2:
             return {ALL: (self.train, self.test)}
         train, test = (grouped(part, lambda one: self.entities[one.id]) for part in (self.train, self.test))

@@ -16,7 +16,6 @@ from tsadbench.errors import DataError, UsageError
 app = typer.Typer(help="List, fetch and audit data sets; write and validate cards for your own.", no_args_is_help=True)
 
 _DECIDE = "# Decide: "  # begins a line of a card that asks a person to decide
-_MARKS = {"good": "green", "note": "yellow", "fault": "red"}
 
 
 @app.command()
@@ -162,7 +161,7 @@ def audit(
         console = output.wide_console()
         for finding in result.findings:
             text = f"{api.MARKS[finding.grade]} {finding.about}: {finding.sentence}"
-            console.print(Text(text, style=_MARKS[finding.grade]))
+            console.print(Text(text, style={"good": "green", "note": "yellow", "fault": "red"}[finding.grade]))
         api.print_tables(console, result.tables if full else [])
     if figure is not None:
         api.draw_audit(loaded, result, figure)

@@ -14,21 +14,21 @@ import pandas as pd
 from jinja2 import Environment
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.boxed import ARRAYS
-from tsadbench.datasets.card import NAME
+from tsadbench.datasets.arrays import ARRAYS
+from tsadbench.datasets.card import NAME, canonical
 from tsadbench.datasets.formats import PARQUET, read_files
-from tsadbench.datasets.look import Look, fitting_format, label_texts, sniffed
+from tsadbench.datasets.look import Look, fitting_format, sniffed
 from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.files import digest
+from tsadbench.utils.issues import Issue
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
 _TEXTS = (".csv", ".txt", ".tsv")
 _ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
-_FEWEST_TEST_ROWS = 31  # the default protocol evaluates a test recording's rows after its first 30
 _TRAINING = re.compile(r"(?i)train|normal|healthy|baseline|nominal|good")
 _TEST = re.compile(
     r"(?i)test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"
@@ -40,7 +40,7 @@ _USUAL_LABELS = ("anomaly", "label", "is_anomaly", "attack", "fault")
 _START = re.compile(r"(?i)(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?")
 _END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?")
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
-_LEAST_REPEATED, _SHOWN_ROWS, _SHOWN_SENSORS = 5, 3, 8
+_SHOWN_ROWS, _SHOWN_SENSORS = 3, 8
 _UNSURE = "nothing speaks against it"
 _TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
 _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
@@ -73,11 +73,9 @@ def draft_card(folder: Path) -> Draft:
         except DataError as error:
             return Draft(text, str(error), [], judged=False)
     first = loaded.dataset.train[0]
-    rows = [f"{first.id}: {'' if first.time is None else 'time, '}{first_of(first.sensors, _SHOWN_SENSORS)}"]
-    for row, values in enumerate(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS]):
-        time = [] if first.time is None else [iso_time(float(first.time[row]))]
-        rows.append("  ".join([*time, *(f"{value:g}" for value in values)]))
-    return Draft(text, "", rows, judged=not loaded.missing)
+    time = None if first.time is None else [iso_time(float(seconds)) for seconds in first.time[:_SHOWN_ROWS]]
+    shown = pd.DataFrame(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS], time, first.sensors[:_SHOWN_SENSORS])
+    return Draft(text, "", [first.id, *shown.to_string().splitlines()], judged=not loaded.missing)
 
 
 class _Drafter:
@@ -87,7 +85,6 @@ class _Drafter:
         self._folder = folder
         self._told: dict[tuple[str, str], list[str]] = {}  # names of files by what they are for, and why
         self._labels: dict[str, object] = {}  # the keys of [labels]
-        self._ids = ""  # how test recordings are called, if files of labels are called so
         self._looks = self._of_one_kind(self._labelled([*self._read()]))
         if not self._looks:
             raise DataError("\n  ".join([f"{folder}: no file is a table of numbers with a header", *self._reasons()]))
@@ -117,7 +114,8 @@ class _Drafter:
                 self._tell("left out", "no tables; save workbooks as CSV, unpack archives", name)
         if not forms:
             raise UsageError(f"{self._folder}: expected files that end in {', '.join(_ENDINGS)}, found none")
-        tables, issues = read_files({name: paths[name] for name in forms}, forms.__getitem__)
+        issues = list[Issue]()
+        tables = read_files({name: paths[name] for name in forms}, forms.__getitem__, issues)
         for issue in {issue.file: issue for issue in reversed(issues)}.values():
             self._tell("left out", str(issue).partition(": ")[2], issue.file)
         for name, arrays in tables.items():
@@ -132,13 +130,13 @@ class _Drafter:
                 yield Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ())
 
     def _labelled(self, looks: list[Look]) -> list[Look]:
-        """Give files the labels that a column, a list of intervals or other files hold; return them without these."""
+        """Give files the labels that a column or a list of intervals holds; return them without the list."""
         columns = [name for look in looks if look.those("sensor") for name in look.those("label")]
         if columns:
             column = min(columns, key=lambda name: [*_USUAL_LABELS, name.lower()].index(name.lower()))
             self._labels = {"kind": "column", "column": column}
             for look in looks:
-                look.labels = label_texts(look.frame[column]) if column in look.frame else None
+                look.labels = look.frame[column].map(canonical, na_action="ignore") if column in look.frame else None
             return looks
         for look in looks:
             start, end = (next(filter(form.fullmatch, look.frame.columns), "") for form in (_START, _END))
@@ -146,26 +144,7 @@ class _Drafter:
             if start and end and others and len(look.frame) and self._intervals(look, start, end, others):
                 self._tell("labels", "it lists intervals", look.name)
                 return others
-        files = [look for look in looks if look.frame.shape[1] == 1 and LABEL.search(look.name)]
-        longest_first = sorted(looks, key=lambda look: -len(look.name))
-        used = [file for file in files if any(self._label(look, file) for look in longest_first)]
-        for file in used:
-            self._tell("labels", "they tell which rows of other files are anomalous", file.name)
-        return [look for look in looks if look not in used]
-
-    def _label(self, look: Look, file: Look) -> bool:
-        """Give a file the labels in another one if this is called after it; return whether it is."""
-        id_, stem = str(PurePosixPath(look.name).with_suffix("")), PurePosixPath(file.name).stem
-        called = id_ if id_ in file.name else stem if stem == PurePosixPath(id_).name else ""
-        values = label_texts(file.frame.iloc[:, 0])
-        if len(values) == len(look.frame) - 1:  # a label has been taken for the column's name
-            values = pd.concat([pd.Series([str(file.frame.columns[0])]), values], ignore_index=True)
-        if look is file or not called or len(values) != len(look.frame) or look.frame.shape[1] < 2:
-            return False
-        look.labels = values
-        self._ids = "" if called == id_ else "{name}"
-        self._labels = {"kind": "file", "file": "{id}".join(file.name.rsplit(called, 1))}
-        return True
+        return looks
 
     def _intervals(self, look: Look, start: str, end: str, others: Sequence[Look]) -> bool:
         """Give files the labels that the intervals in one of them tell; return whether it holds intervals."""
@@ -193,20 +172,19 @@ class _Drafter:
 
     def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
         """Return the files with numbers that have all columns that most rows have, and of equal files the first."""
-        kept: dict[str, Look] = {}
+        kept = dict[str, Look]()
         for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
             if not look.those("sensor") or len(look.frame) < 2:
                 texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
                 self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
+            elif look.frame.shape[1] == 1 and LABEL.search(look.name):
+                self._tell("left out", 'its name speaks of labels: see kind = "file" under [labels]', look.name)
             elif (first := kept.setdefault(digest(look.path.read_bytes()), look)) is not look:
                 self._tell("left out", f"the same bytes as {first.name}", look.name)
-        kinds = {look.name: frozenset(look.those("sensor", "time")) for look in kept.values()}
+        kinds = [frozenset(look.those("sensor", "time")) for look in kept.values()]
         # Of kinds whose columns others have as well, the one that lets most rows in.
-        fitting = {
-            kind: (sum(len(look.frame) for look in kept.values() if kind <= kinds[look.name]), len(kind))
-            for kind in kinds.values()
-        }
-        columns = max(fitting, key=fitting.__getitem__, default=frozenset[str]())
+        rows = {kind: sum(len(one.frame) for one in kept.values() if kind.issubset(one.frame)) for kind in kinds}
+        columns = max(kinds, key=lambda kind: (rows[kind], len(kind)), default=frozenset[str]())
         for look in kept.values():
             if lacking := sorted(columns.difference(look.frame)):
                 self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", look.name)
@@ -231,8 +209,6 @@ class _Drafter:
                 look.role, look.reason = "train", _UNSURE
             elif roles == {"test"} and rows.any() and not rows[0]:
                 look.role, look.reason = "both", "no file is for training alone: rows before the first anomaly train"
-            if look.role == "test" and len(look.frame) < _FEWEST_TEST_ROWS:
-                look.role, look.reason = "left out", f"a test file of fewer than {_FEWEST_TEST_ROWS} rows is not judged"
             self._tell(look.role, look.reason, look.name)
 
     def card(self) -> str:
@@ -253,30 +229,15 @@ class _Drafter:
             train=_patterns(look for look in looks if look.role in ("train", "both")),
             test=_patterns(look for look in looks if look.role in ("test", "both")),
             single=all(re.search(r"_tr_\d+", look.name) for look in looks),
-            ids=self._ids,
             unlabelled=all(look.labels is None for look in looks),
             unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
             sensors=[name for name in first.those("sensor") if name in shared and name not in ignored],
             ignored=ignored,
             lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
             labels=self._labels,
-            long=self._long(),
             n_missing=sum(missing),
             cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),
-            fewest=_FEWEST_TEST_ROWS,
         )
-
-    def _long(self) -> tuple[str, str, str] | None:
-        """Return the columns of sensors' names and values, and the seconds between rows, of files of single values."""
-        for look in self._looks:
-            name, value = next(iter(look.texts), ""), next(iter(look.those("sensor")), "")
-            if sorted(look.roles.values()) != ["sensor", "text", "time"]:
-                return None
-            if look.frame[name].nunique() * _LEAST_REPEATED > len(look.frame):
-                return None
-        rows = look.frame.groupby(name).indices.values()
-        steps = [float(np.median(np.diff(look.seconds[own]))) for own in rows if len(own) > 1]
-        return name, value, f"{min((step for step in steps if step > 0), default=1.0):g}"
 
 
 def _patterns(looks: Iterable[Look]) -> list[str]:

@@ -15,7 +15,7 @@ import pandas as pd
 from packaging.version import Version
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.boxed import ARRAYS, read_arrays
+from tsadbench.datasets.arrays import ARRAYS, read_arrays
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.issues import SHOWN, Issue
@@ -68,15 +68,15 @@ def states_of(form: FileFormat, sensor: str) -> dict[str, float]:
 
 
 def read_files(
-    files: Mapping[str, Path], form: Callable[[str], FileFormat], **wanted: Sequence[str]
-) -> tuple[dict[str, dict[str, pd.DataFrame]], list[Issue]]:
+    files: Mapping[str, Path], form: Callable[[str], FileFormat], issues: list[Issue], **wanted: Sequence[str]
+) -> dict[str, dict[str, pd.DataFrame]]:
     """Read files, given by the names that messages call them; ``form`` returns the format of each.
 
-    Returns the tables of each file that can be read, by the names of its arrays ("" for a file that is one table), and
-    what is wrong with the others. Their index is that of `placed`; the columns of arrays without names are a
-    `RangeIndex`. ``wanted`` are arguments of `_read_csv`.
+    Returns the tables of each file that can be read, by the names of its arrays ("" for a file that is one table); what
+    is wrong with the others is added to ``issues``. Their index is that of `placed`; the columns of arrays without
+    names are a `RangeIndex`. ``wanted`` are arguments of `_read_csv`.
     """
-    tables, issues = dict[str, dict[str, pd.DataFrame]](), list[Issue]()
+    tables = dict[str, dict[str, pd.DataFrame]]()
     arrays = read_arrays([path for path in files.values() if path.suffix.lower() in ARRAYS])
     for name, path in files.items():
         found = arrays.get(path, {})
@@ -97,7 +97,7 @@ def read_files(
         if found:
             called = {array: f"{name}, variable {array}" if len(found) > 1 else name for array in found}
             tables[name] = {array: placed(frame, called[array]) for array, frame in found.items()}
-    return tables, issues
+    return tables
 
 
 def _read_csv(

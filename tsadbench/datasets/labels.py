@@ -37,8 +37,7 @@ def read_labels(
     form = card.file_format(labels.model_copy(update=first | labels.model_dump(include={*first}, exclude_none=True)))
     values = [*map(str, (*labels.anomalous, *labels.normal))] if isinstance(labels, LabelFile) else []
     texts = [labels.recording, "sensors"] if isinstance(labels, LabelIntervals) else []
-    tables, found = read_files({name: path}, lambda _: form, values=values, texts=texts)
-    issues += found
+    tables = read_files({name: path}, lambda _: form, issues, values=values, texts=texts)
     return next(iter(tables[name].values())) if tables else None, form
 
 

@@ -69,15 +69,6 @@ def checked_loader(name: str, loader: object) -> Loader:
     return cast("Loader", loader)
 
 
-def require_distinct_names(loaded: Iterable[tuple[str, LabelledDataset]]) -> None:
-    """Raise a UsageError if two data sets, each with what the user calls it, have the same name."""
-    called: dict[str, str] = {}
-    for call, data in loaded:
-        first = called.setdefault(data.dataset.name, call)
-        if first is not call:
-            raise UsageError(f"data sets {first} and {call} have the same name, {data.dataset.name!r}; change a card")
-
-
 def card_loader(path: Path) -> Loader:
     """Return the loader of the card at a path; it raises a UsageError if the card cannot stand for a data set."""
 

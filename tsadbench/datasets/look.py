@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
-from tsadbench.datasets.card import canonical
 from tsadbench.datasets.formats import numbers_of, split
 from tsadbench.datasets.reader import LABEL
 from tsadbench.datasets.times import time_in_seconds
@@ -112,11 +111,6 @@ def _time_format(name: str, filled: pd.Series) -> str:
 def fitting_format(cells: pd.Series) -> str:
     """Return the first format in which all of these cells are times, or ""."""
     return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(cells, form)).all()), "")
-
-
-def label_texts(cells: pd.Series) -> pd.Series:
-    """Return labels as `canonical` texts."""
-    return cells.map({value: canonical(value) for value in cells.dropna().unique()})
 
 
 def sniffed(path: Path) -> FileFormat:

@@ -1,20 +1,10 @@
 """The pump loop's physics. It works on many loops at once: what is a number for one is an array [n_loops] for many.
 
-SI units inside, the sensors' own outside. Equations (t in s, one explicit Euler step a second; fast electrical and
-mechanical transients have settled by then):
-
-* Speed: ``n = V / V0 - slip``, as a share of the nominal speed; ``slip = s0 * P_shaft / P0``. The inverter's voltage V
-  follows the speed that is asked for with a lag of 3 s.
-* Pump and loop: the pump's head ``h0 n^2 - h1 Q^2`` meets the losses ``(r + k_in / x_in^2 + k_out / x_out^2) Q^2``,
-  so the flow settles at ``Q = n sqrt(h0 / (h1 + r + k_in / x_in^2 + k_out / x_out^2))``, with a lag of 2 s; x are the
-  valves' openings (Gulich, Centrifugal Pumps, 3rd ed., ch. 4 and 11: affinity laws, system curve).
-* Pressure at the pump's outlet: ``p = p_tank + rho g (h0 n^2 - h1 Q^2 - k_in / x_in^2 Q^2)``.
-* Power: ``P_hydraulic = rho g (h0 n^2 - h1 Q^2) Q``; ``P_shaft = P_hydraulic / eta + P_friction n^2``;
-  current ``I = (P_shaft + R(T_motor) I^2) / (V cos phi)``, with ``R = R0 (1 + 0.0039 (T_motor - 20))`` of copper.
-* Heat: ``C_motor dT_motor/dt = R I^2 + (1 - eta) P_shaft - g_air (T_motor - T_air) - g_water(Q) (T_motor - T_water)``;
-  ``C_water dT_water/dt = P_hydraulic + g_water(Q) (T_motor - T_water) - g_cooler (T_water - T_air)``.
-* Vibration, RMS: across the shaft ``a1 n^2 + unbalance n^2``, along it ``a2 n^2 + turbulence Q^3``; both rise with
-  cavitation, which begins when the suction pressure falls below a limit.
+SI units inside, the sensors' own outside. Each step is an explicit Euler step of one second; fast electrical and
+mechanical transients have settled by then. The flow settles where the pump's head ``h0 n^2 - h1 Q^2`` meets the loop's
+losses ``r Q^2`` (Gulich, Centrifugal Pumps, 3rd ed., ch. 4 and 11: affinity laws, system curve). The winding's
+resistance rises with the motor's temperature. Motor and water store heat. Vibration rises with speed, flow and
+cavitation, which begins when the suction pressure falls below a limit.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ from tsadbench.base.recording import Recording
 from tsadbench.datasets.pump_physics import NOMINAL_VOLTAGE, SENSORS, SOUND, Fault, Loop
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 
-CITATION = "Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it."
 _HERE = Path(__file__).parent
 _N_TRAIN, _TRAIN_ROWS = 6, 1500
 _N_SESSIONS = 9  # of the test
@@ -83,11 +82,6 @@ class Course(NamedTuple):
         """Rows of the recording."""
         return len(self.noise)
 
-    @property
-    def twin(self) -> Course:
-        """The same without the fault."""
-        return self._replace(amount=SOUND)
-
 
 def load(options: DataOptions, *, seed: NonNegativeInt | None = None) -> LabelledDataset:  # noqa: ARG001 - no files
     """Return pumploop: 9,000 normal rows to train on, nine test sessions in which each of nine faults occurs once.
@@ -103,7 +97,7 @@ def _plant(seed: int | None) -> LabelledDataset:
     # NumPy pads short entropy with zeros: without the ones, seeds 0 and 1 would share draws with pumploop itself.
     key = () if seed is None else (seed, 1, 1)
     sound, courses = sound_courses(key), faulty_courses(key)
-    shown = simulate([*courses, *(course.twin for course in courses)])
+    shown = simulate([*courses, *(course._replace(amount=SOUND) for course in courses)])
     pairs = [*zip(courses, shown, shown[len(courses) :], strict=False)]
     labels = {course.id: read_only(labels_of(course, values, twin)) for course, values, twin in pairs}
     splits = {"overall": tuple(course.id for course in courses)}
@@ -117,7 +111,7 @@ def _plant(seed: int | None) -> LabelledDataset:
         sessions={course.id: course.session for course in (*sound, *courses)},
         description=(_HERE / "pumploop.description.md").read_text(encoding="utf-8"),
         prior=Prior.load(_HERE / "pumploop.prior.json", origin="pumploop"),
-        citation=CITATION,
+        citation="Simulated by tsadbench (tsadbench.datasets.pumploop); no real plant stands behind it.",
         licence="MIT",
     )
     causes = {

@@ -38,9 +38,7 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
     A DataError if anything is wrong with the card or its files; the message lists all of it.
     """
     card, text, issues = cards.read_card(path)
-    reader = CardReader(card, text, path, folder or path.parent) if card else None
-    loaded = reader.read() if reader else None
-    issues += reader.issues if reader else []
+    loaded = CardReader(card, text, path, folder or path.parent, issues).read() if card else None
     raise_if_any(f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}", issues)
     assert loaded is not None
     return loaded
@@ -72,10 +70,7 @@ class Run:
 
     def cut(self, start: int, stop: int, id_: str, role: str) -> Run:
         """Return rows ``start`` to ``stop - 1`` under an id of their own."""
-        rows, causes = slice(start, stop), list[Cause]()
-        for one in self.causes:
-            if start < one.stop and one.start < stop:
-                causes.append(Cause(max(one.start, start) - start, min(one.stop, stop) - start, one.sensors))
+        rows, inside = slice(start, stop), [one for one in self.causes if start < one.stop and one.start < stop]
         return replace(
             self,
             id=id_,
@@ -85,15 +80,15 @@ class Run:
             values=self.values[rows],
             time=None if self.time is None else self.time[rows],
             labels=None if self.labels is None else self.labels[rows],
-            causes=tuple(causes),
+            causes=tuple(Cause(max(c.start - start, 0), min(c.stop, stop) - start, c.sensors) for c in inside),
         )
 
 
 class CardReader:
-    """Reads the files of one card. What is wrong is collected in `issues`."""
+    """Reads the files of one card. What is wrong is added to ``issues``."""
 
-    def __init__(self, card: cards.Card, text: str, path: Path, folder: Path) -> None:
-        self.issues: list[Issue] = []
+    def __init__(self, card: cards.Card, text: str, path: Path, folder: Path, issues: list[Issue]) -> None:
+        self.issues = issues
         self._card, self._text, self._path, self._folder = card, text, path, folder
         self._sensors: tuple[str, ...] = ()
         self._notes: list[str] = []
@@ -108,9 +103,8 @@ class CardReader:
             return None
         labels, events = card.labels, None
         if isinstance(labels, cards.LabelIntervals):
-            own, theirs = (self._beside(labels.file, folder) for folder in (self._path.parent, self._folder))
-            self._read += [theirs] if theirs else []
-            if file := own or theirs:
+            if file := self._beside(labels.file, self._path.parent) or self._beside(labels.file, self._folder):
+                self._read += [file] if file.is_relative_to(self._folder) else []
                 events = read_events(card, labels, file, self._sensors, self.issues)
             else:
                 self._report("there is no such file beside the card, or in the data folder", labels.file)
@@ -126,18 +120,16 @@ class CardReader:
         description, prior = self._described()
         if self.issues:
             return None
-        sessions, entities = (self._groups(table, runs) for table in ("sessions", "entities"))
         test = [run for run in runs if not run.trains]
         splits = {"overall": tuple(run.id for run in test)} if card.test else {}
         splits |= {name: tuple(run.id for run in test if run.is_called(*of)) for name, of in card.splits.items()}
-        recordings = {False: list[Recording](), True: list[Recording]()}
         for run in runs:
             run.values.flags.writeable = False  # so that the recording does not copy them
-            recordings[run.trains].append(Recording(run.id, run.values, self._sensors, run.time))
+        recordings = {run: Recording(run.id, run.values, self._sensors, run.time) for run in runs}
         try:
             dataset = Dataset(
-                train=tuple(recordings[True]),
-                test=tuple(recordings[False]),
+                train=tuple(recordings[run] for run in runs if run.trains),
+                test=tuple(recordings[run] for run in test),
                 splits=splits,
                 description=description,
                 prior=prior,
@@ -145,8 +137,9 @@ class CardReader:
                 # What a detector in the box must not reach for.
                 folder=Path(os.path.commonpath([path.resolve().parent for path in self._read])),
                 layout=card.file_format(),
-                sessions=sessions,
-                entities=entities,
+                # The pieces of a file are of one session.
+                sessions=self._groups("sessions", runs) or {run.id: (*run.names, run.id)[0] for run in runs},
+                entities=self._groups("entities", runs),
                 **card.model_dump(include={"name", "citation", "licence", "version"}),
             )
         except DataError as error:
@@ -164,14 +157,14 @@ class CardReader:
         names = {role: self._find(part.files) for role, part in card.parts.items()}
         forms = {name: card.file_format(part) for role, part in card.parts.items() for name in names[role]}
         self._read += [self._folder / name for name in forms]
-        tables, issues = formats.read_files(
+        tables = formats.read_files(
             {name: self._folder / name for name in forms},
             forms.__getitem__,
+            self.issues,
             needed=[*cards.listed(card.columns.time), *(card.long.model_dump().values() if card.long else ())],
             sensors=[] if card.long else card.columns.sensors,
             texts=[card.labels.column] if isinstance(card.labels, cards.LabelColumn) else [],
         )
-        self.issues += issues
         for role, part in card.parts.items():
             found: dict[tuple[str, ...], tuple[str, list[pd.DataFrame]]] = {}
             for name in names[role]:
@@ -247,8 +240,8 @@ class CardReader:
         self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
         if not self._sensors:
             self._report(f"no column is a sensor; the columns are {headers[0][:20]}", first)
-        for name in self._sensors if labels is None else ():
-            if LABEL.search(name) and name not in columns.sensors:
+        for name in filter(LABEL.search, self._sensors if labels is None else ()):
+            if name not in columns.sensors:
                 advice = "name it under [labels], columns.ignore or columns.sensors"
                 self._report(f"column {name!r} is called like a label: {advice}", first)
         for pattern in columns.sensors if not self.issues else ():
@@ -305,11 +298,7 @@ class CardReader:
         names, forms = cards.listed(columns.time), cards.listed(columns.time_format)
         if not names:
             return None if columns.period is None else np.arange(len(frame), dtype=np.float64) * columns.period
-        cells, text, before = (
-            times.joined([frame[name] for name in names]),
-            f"column {', '.join(names)!r}: ",
-            len(self.issues),
-        )
+        text, before, cells = f"column {', '.join(names)!r}: ", len(self.issues), times.joined(frame, names)
         time, _ = times.fitting_times(cells, forms)
         wrong = np.flatnonzero(~np.isfinite(time))
         texts = [text + times.time_fault(cell, forms) for cell in cells.iloc[wrong[:SHOWN]]]
@@ -392,13 +381,11 @@ class CardReader:
             cut = [part.cut(*rows, f"{part.id}/{number}", *part.roles) for number, rows in enumerate(pieces, start=1)]
             parts += [part] if complete.all() else cut
         n_rows, n_kept = (sum(len(part.values) for part in some) for some in (whole, parts))
-        anomalous, kept = (
-            sum(int(part.labels.sum()) for part in some if part.labels is not None) for some in (whole, parts)
-        )
+        marked, kept = (sum(part.labels.sum() for part in some if part.labels is not None) for some in (whole, parts))
         if n_kept < n_rows:
             self._notes.append(
                 f"{n_rows - n_kept} rows ({1 - n_kept / n_rows:.2%}) with missing values, or in pieces of fewer than "
-                f"{at_least} rows, are left out, as its card says; {anomalous - kept} of them are anomalous"
+                f"{at_least} rows, are left out, as its card says; {marked - kept} of them are anomalous"
             )
         for part in parts:
             if part.trains and part.labels is not None:
@@ -431,9 +418,8 @@ class CardReader:
         declared: dict[str, list[str]] = getattr(self._card, table)
         found: dict[str, str] = {}
         for group, patterns in declared.items():
-            faults = [
-                f"no recording is called {one!r}" for one in patterns if not any(run.is_called(one) for run in runs)
-            ]
+            lost = [one for one in patterns if not any(run.is_called(one) for run in runs)]
+            faults = [f"no recording is called {one!r}" for one in lost]
             members = [run for run in runs if run.is_called(*patterns)]
             faults += [f"recording {run.id!r} belongs to {found[run.id]!r} too" for run in members if run.id in found]
             if table == "entities" and not faults and not any(run.trains for run in members):

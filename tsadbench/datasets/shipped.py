@@ -1,35 +1,169 @@
-"""The data sets that are a card in ``cards`` and files that the user downloads or requests.
+"""The data sets that are a card in ``cards`` and files that their authors publish, or send to those who ask.
 
-Each card says where its files come from, which rows train and why, and what was left out.
+Each card says where its files come from, which rows train and why, and what was left out. Files are looked for in
+``--data DIR``, else in the folder that TSADBENCH_DATA names, else in the cache, which is filled by downloading.
 """
 
 from __future__ import annotations
 
+import json
+import logging
+import os
 import tomllib
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
-from tsadbench.datasets.fetch import BY_REQUEST, Source, find, find_or_download, how_to_get
 from tsadbench.datasets.reader import load_card
-from tsadbench.errors import DataError
+from tsadbench.errors import DataError, DataNotFoundError, UsageError
+from tsadbench.registry import entries
+from tsadbench.utils.files import cache_folder, digest
+from tsadbench.utils.progress import progress
+from tsadbench.utils.text import first_of, one_line
 
-_HERE = Path(__file__).parent
+VARIABLE = "TSADBENCH_DATA"
+CATALOGUE = _HERE = Path(__file__).parent  # holds one NAME.source.json for each data set whose files are published
+_SUFFIX = ".source.json"
+BY_REQUEST = ("swat", "wadi")  # their files may not be published
+HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
+TIMEOUT = (3.0, 30.0)  # seconds until a server answers, and until it sends more
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a data set's files are published, and what they contain."""
+
+    name: str
+    url: str  # of the folder at the source; the variable TSADBENCH_NAME_URL replaces it by that of a mirror
+    licence: str
+    n_bytes: int  # of all files together
+    sha256: Mapping[str, str]  # of each file, by its path in the folder
+    # The beginning of a path in the folder, and what replaces it at the source; the longest that fits counts.
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, name: str) -> Source:
+        """Return the source of a data set; a UsageError if its files are not published."""
+        if name not in published():
+            raise UsageError(f"data set {name!r}: expected one whose files are published: {', '.join(published())}")
+        return cls(name=name, **json.loads((CATALOGUE / f"{name}{_SUFFIX}").read_text(encoding="utf-8")))
+
+    def address(self, file: str) -> str:
+        """Return the address of a file: at the mirror if there is one, otherwise at the source."""
+        if mirror := os.environ.get(f"TSADBENCH_{self.name.upper()}_URL"):
+            return f"{mirror.rstrip('/')}/{file}"
+        beginning = max(filter(file.startswith, self.paths), key=len, default="")
+        return f"{self.url}/{self.paths.get(beginning, '')}{file.removeprefix(beginning)}"
+
+    def missing(self, folder: Path) -> list[str]:
+        """Return the files that the folder lacks."""
+        return [file for file in self.sha256 if not (folder / file).exists()]
+
+    def changed(self, folder: Path) -> list[str]:
+        """Return the files that are missing or differ from the published ones; a DataError if one cannot be read."""
+        try:
+            there = self.sha256.keys() - self.missing(folder)
+            same = {file for file in there if digest((folder / file).read_bytes()) == self.sha256[file]}
+        except OSError as error:
+            raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
+        return [file for file in self.sha256 if file not in same]
+
+
+def published() -> list[str]:
+    """Return the names of the data sets whose files are published."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in CATALOGUE.glob(f"*{_SUFFIX}"))
+
+
+def place(name: str, directory: Path | None) -> Path:
+    """Return the folder in which a data set's files are or, once fetched, will be."""
+    above = directory or os.environ.get(VARIABLE)
+    return (Path(above).expanduser() if above else cache_folder()) / name
+
+
+def how_to_get(name: str, folder: Path) -> str:
+    """Return how a user gets a data set's published files into its folder."""
+    if name in BY_REQUEST:
+        return HOW
+    source = Source.load(name)
+    about = f"{source.n_bytes / 1e6:.1f} MB, {source.licence}, published at {source.url}"
+    return f"run  tsadbench data fetch {name} --data {folder.parent}  ({about})"
+
+
+def find(name: str, directory: Path | None) -> Path:
+    """Return the folder that holds a data set's files; if none is named, published ones are downloaded to the cache.
+
+    A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded.
+    """
+    folder, source = place(name, directory), None if name in BY_REQUEST else Source.load(name)
+    missing = [] if source is None else source.missing(folder)
+    above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
+    if missing and source is not None and directory is None and not os.environ.get(VARIABLE):
+        try:
+            download(source, folder)
+        except DataError as error:
+            raise DataNotFoundError(f"{name}: {error}; {above}") from error
+    elif not folder.is_dir():
+        raise DataNotFoundError(f"{name}: there is no folder {folder}; {above}; {how_to_get(name, folder)}")
+    elif missing:
+        found = f"{len(missing)} of its files are missing in {folder}: {first_of(missing)}"
+        raise DataNotFoundError(f"{name}: {found}; {how_to_get(name, folder)}")
+    return folder
+
+
+def download(source: Source, folder: Path) -> list[str]:
+    """Download the files that are missing or differ from the published ones; return their names.
+
+    A file appears only when it is complete and its checksum is right; a DataError if one cannot be had or written.
+    """
+    import pooch  # slow to import, and most files are there
+
+    pooch.get_logger().setLevel(logging.ERROR)  # the progress bar shows what it would log
+    wrong, total = source.changed(folder), len(source.sha256)
+    urls = {file: source.address(file) for file in wrong}
+    files = pooch.create(folder, base_url="", registry=dict(source.sha256), urls=urls, retry_if_failed=2)
+    for done, file in enumerate(wrong, start=total - len(wrong)):
+        progress(done, total, file)
+        try:
+            files.fetch(file, downloader=pooch.HTTPDownloader(timeout=TIMEOUT))
+        except (OSError, ValueError) as error:
+            reason = f"{one_line(str(error), 300)}; running it again continues from here"
+            raise DataError(f"{file} cannot be downloaded from {urls[file]}: {reason}") from error
+        (folder / file).chmod(0o644)  # pooch leaves it readable by its owner only, and folders of data are shared
+    progress(total, total)
+    return wrong
+
+
+def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the name, licence and files of every registered data set; nothing is downloaded or read."""
+    for name in dict.fromkeys(entry.name for entry in entries("datasets")):
+        folder = place(name, directory)
+        found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
+        if name in published():
+            source = Source.load(name)
+            n_files, missing = len(source.sha256), len(source.missing(folder))
+            where = f"{missing} of {n_files} files are missing: tsadbench data fetch {name}" if missing else str(folder)
+            found |= {"here": not missing, "where": where, "licence": source.licence}
+            found |= {"files": n_files, "bytes": source.n_bytes}
+        elif name in BY_REQUEST:
+            found |= {
+                "here": folder.is_dir(),
+                "licence": "by request",
+                "where": str(folder) if folder.is_dir() else HOW,
+            }
+        yield dict.fromkeys(("licence", "files", "bytes")) | found
 
 
 def _loader(name: str, about: str) -> Loader:
-    """Return the loader of a data set whose files are published, or sent to those who ask.
-
-    It downloads missing files if it may. A DataNotFoundError if there are none. A DataError if a file is malformed, or
-    well-formed but different from the published one.
-    """
+    """Return a data set's loader; errors as `find` and `load_card`, or a DataError if files are not as published."""
     card = _HERE / "cards" / f"{name}.toml"
 
     def load(options: DataOptions) -> LabelledDataset:
+        folder = find(name, options.directory)
         if name in BY_REQUEST:
-            return load_card(card, find(name, options.directory))
+            return load_card(card, folder)
         source, note = Source.load(name), ""
-        folder = find_or_download(source, options.directory)
         if changed := source.changed(folder):
             differ = f"{'differs' if len(changed) == 1 else 'differ'} from the published ones: {', '.join(changed)}."
             note = f"{len(changed)} of {name.upper()}'s {len(source.sha256)} files {differ}"

@@ -17,17 +17,7 @@ _MOST_ROWS, _MOST_TIMES_MORE = 1_000_000, 1_000
 
 
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
-    """Return times [n_rows] in seconds since 1970; NaN for what is no time in this format, or far from our days.
-
-    Cells are texts, numbers or times; the format is one of `FileFormat.time_formats`.
-
-    Examples
-    --------
-    >>> time_in_seconds(pd.Series(["1970-01-01 00:01:00", "noon"]), "ISO8601")
-    array([60., nan])
-    >>> time_in_seconds(pd.Series(["1500"]), "milliseconds")
-    array([1.5])
-    """
+    """Return times in seconds since 1970 [n_rows], NaN where a cell is none in this format or centuries away."""
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times = pd.to_datetime(cells, utc=True)
     elif form in _UNITS:
@@ -39,11 +29,11 @@ def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
     return np.asarray(since_1970.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
 
 
-def joined(columns: Sequence[pd.Series]) -> pd.Series:
-    """Return the cells of several columns that make up a time, separated by a space."""
-    texts = columns[0]
-    for column in columns[1:]:
-        texts = texts.astype("str").str.strip() + " " + column.astype("str").str.strip()
+def joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Return the cells of the columns that make up a time, separated by a space."""
+    texts = frame[names[0]]
+    for name in names[1:]:
+        texts = texts.astype("str").str.strip() + " " + frame[name].astype("str").str.strip()
     return texts
 
 

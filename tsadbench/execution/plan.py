@@ -16,7 +16,7 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset, require_distinct_names
+from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset
 from tsadbench.datasets.suites import suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about
 from tsadbench.execution.estimators import Estimator, construction_of
@@ -342,7 +342,10 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
     for _, data in loaded:
         check_labels(data)
     with about("dataset"):
-        require_distinct_names(loaded)
+        for name, alike in grouped(loaded, lambda one: one[1].dataset.name).items():
+            if alike[1:]:
+                both = f"{alike[0][0]} and {alike[1][0]}"
+                raise UsageError(f"data sets {both} have the same name, {name!r}; change a card")
         for called, data in loaded if judged else ():
             _require_judgeable(data, called)
     splits = tuple(dict.fromkeys(split for _, data in loaded for split in data.dataset.splits))

@@ -23,7 +23,7 @@ from tsadbench.leaderboard.selection import all_records, select
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.significance import comparison_figure
 from tsadbench.reporting.figures.style import panel
-from tsadbench.reporting.tables import ENVIRONMENT, html_table, source
+from tsadbench.reporting.tables import ENVIRONMENT, datatables, html_table
 from tsadbench.results.judging import judge_outdated
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.extras import extra
@@ -56,6 +56,8 @@ def write_report(
     """
     with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
+
+        libraries = {"plotly": _packed(get_plotlyjs()), "datatables": _packed(datatables())}
     records, _ = judge_outdated(all_records(store), store, load)
     records = tuple(record for record in records if not datasets or record.dataset in datasets)
     known = dict.fromkeys(record.label for record in records)
@@ -85,9 +87,7 @@ def write_report(
         most_rows=_ROWS,
         broken=list(store.broken.items())[:_TRIALS],
         ranks=_ranks(store) if len({dataset for dataset, _ in tables}) > 1 else None,
-        plotly=_packed(get_plotlyjs()),
-        scripts=source("tables.js", "report.js"),
-        styles=source("tables.css", "report.css"),
+        libraries=libraries,
     )
     return write_file(folder / "index.html", text)
 
@@ -104,10 +104,9 @@ def _chosen(board: Leaderboard, named: Sequence[str], best: int) -> list[str]:
 def _tables(splits: Sequence[Leaderboard], records: Sequence[Record]) -> dict[str, object]:
     """Return the tables of one data set and protocol, their notes, and what repeats the trials."""
     shown = [(board.frame["split"].iloc[0], board.shown()[0]) for board in splits]
+    tables = [(split, table, html_table(table.only(range(min(len(table.frame), _ROWS))))) for split, table in shown]
     return {
-        "tables": [
-            (split, table, html_table(table.only(range(min(len(table.frame), _ROWS))))) for split, table in shown
-        ],
+        "tables": tables,
         "notes": list(dict.fromkeys(str(note) for board in splits for note in board.notes)),
         "trials": [_manifest(record) for record in records[:_TRIALS]],
         "n_trials": len(records),

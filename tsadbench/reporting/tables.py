@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[+-]?(\d[\d,]*)?\.?\d+")
 def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
     """Return a table as HTML: the first column of texts names the rows and may lead to other pages, dimmed are floors.
 
-    A cell's ``data-v`` is what the script sorts by; undefined cells have none and come last.
+    A cell's ``data-order`` is what DataTables sorts by; that of an undefined cell is empty.
     """
     texts = [name for name in table.header if not table.is_numeric(name)]
     columns = {name: "name" if [name] == texts[:1] else "text" if name in texts else "number" for name in table.header}
@@ -59,7 +59,11 @@ def _value(text: str) -> float | None:
     return None if found is None else float(found[0].replace(",", ""))
 
 
-def source(*names: str) -> Markup:
-    """Return style sheets or scripts of this package, one after the other."""
-    folder = files(__package__) / "templates"
-    return Markup("\n".join((folder / name).read_text(encoding="utf-8") for name in names))
+def datatables() -> str:
+    """Return DataTables, the library that sorts and searches tables, as a script."""
+    import itables
+
+    module = Path(itables.__file__).with_name("html").joinpath("dt_bundle.js").read_text(encoding="utf-8")
+    # A page that is opened as a file loads no modules.
+    script = re.sub(r"export\s*\{[^}]*?(\w+) as default[^}]*\}", r"window.DataTable = \1", module)
+    return f"(() => {{{script}}})();"

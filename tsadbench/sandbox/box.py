@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
@@ -15,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Costs:
         self.peak_memory_mib = peak
 
 
-class Box:
+class Box(contextlib.AbstractContextManager["Box"]):
     """A detector in a process of its own: construct, fit, training scores, then one unlabelled recording at a time.
 
     Used as a context manager; leaving it ends the process. Every call raises `BoxFailure` if the detector breaks its
@@ -117,9 +118,6 @@ class Box:
             self.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -136,8 +134,6 @@ class Box:
         self._log.seek(left_out)
         text = (f"... {left_out} bytes left out ...\n" if left_out else "") + self._log.read().decode(errors="replace")
         return printable(self._crossing.restored(text), lines=True)
-
-    # --- Requests
 
     def fit(self, recordings: tuple[Recording, ...]) -> dict[str, Fact]:
         """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
@@ -209,6 +205,11 @@ class Box:
         self._watch = Watch(limits, self._process.pid, self._log, self._process.room)
         return self._ask("question", question, arguments)[0]
 
+    def parts(self, question: Callable[..., object], *arguments: object) -> dict[str, bytes]:
+        """Return the bytes, by name, with which a function answers that runs in the box."""
+        reply, contents = self._ask("parts", question, arguments, shapes=None)
+        return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
+
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's, if it `may_fork`.
 
@@ -234,8 +235,6 @@ class Box:
             forked.close()
             raise BoxFailure("error", f"{self._name}: a fork of its process does not answer") from error
         return forked
-
-    # --- The channel
 
     def _ask(
         self,

@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -84,6 +85,10 @@ class _Inside:
         answer = question(*arguments)
         return {"answer": to_json(answer, inf_nan_mode="constants").decode()}, []
 
+    def on_parts(self, question: Callable[..., dict[str, bytes]], arguments: tuple[object, ...]) -> Answer:
+        parts = question(*arguments)
+        return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
+
     def on_construct(self, construction: Construction) -> Answer:
         # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
         cls = construction.source.load()
@@ -119,8 +124,7 @@ class _Inside:
         return {"loss": self._detector.held_out_loss(recordings, first)}, []
 
     def on_learned(self, estimators: bool) -> Answer:
-        parts = to_parts(self._detector, estimators=estimators)
-        return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
+        return self.on_parts(partial(to_parts, self._detector, estimators=estimators), ())
 
     def on_restore(self, parts: Mapping[str, bytes], kept: Sequence[str], threads: int | None) -> Answer:
         limit_threads(threads or self._threads)

@@ -14,8 +14,7 @@ declares (`Traits`) decides what is compared:
 
 Where the detector has no rule of its own for training scores, they must equal fresh ones of the same rows; else the
 ratios of medians and of 99 % quantiles are recorded. What does not vary between the scorings cannot be caught: a table
-of published rows by their values, or the hour. To hide something within rounding gains little: tolerances are relative
-to the spread of the scores (`base.scores`), and ranks that differ while values agree are recorded, too.
+of published rows by their values, or the hour. Ranks that differ while values agree within rounding are recorded, too.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from tsadbench.base.detector import Traits
 from tsadbench.base.protocol import Scored
@@ -288,15 +288,11 @@ def _same_ranks(found: FloatArray, expected: FloatArray, everything: FloatArray)
     """Return Spearman's coefficient of the ranks that scores and fresh ones have among all scores."""
     in_order = np.sort(everything[np.isfinite(everything)])
     both = np.isfinite(found) & np.isfinite(expected)
-    if not both.any():
-        return 1.0
     ranks = [_ranks(scores[both], in_order) for scores in (found, expected)]
-    return float(1.0 - 6.0 * np.mean(((ranks[0] - ranks[1]) / len(in_order)) ** 2))
+    return float(1.0 - 6.0 * np.mean(((ranks[0] - ranks[1]) / len(in_order)) ** 2)) if both.any() else 1.0
 
 
 def _ratio(training: FloatArray, fresh: FloatArray, quantile: float) -> float | None:
     """Return the ratio of a quantile of training scores to that of fresh ones; None unless both are above zero."""
-    if np.isnan(training).all() or np.isnan(fresh).all():
-        return None
-    of_training, of_fresh = (np.nanquantile(scores, quantile) for scores in (training, fresh))
-    return float(of_training / of_fresh) if min(of_training, of_fresh) > 0 else None
+    of_training, of_fresh = (pd.Series(scores).quantile(quantile) for scores in (training, fresh))
+    return float(of_training / of_fresh) if of_training > 0 and of_fresh > 0 else None

@@ -14,14 +14,14 @@ import pandas as pd
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets import formats
-from tsadbench.datasets.boxed import ARRAYS
+from tsadbench.datasets.arrays import ARRAYS
 from tsadbench.datasets.card import Card, WrittenAs
 from tsadbench.datasets.reader import CardReader
 from tsadbench.datasets.times import fitting_times, joined
 from tsadbench.errors import DataError, UsageError
 from tsadbench.serving.model import ModelCard
 from tsadbench.utils.arrays import FloatArray, IntArray
-from tsadbench.utils.issues import raise_if_any
+from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.text import first_of
 
 # After so many rows in a row without a score, a new recording begins: as many sampling steps as may lie between two
@@ -106,7 +106,8 @@ class RowReader:
 
     def _table(self, path: Path) -> Rows:
         """Return the rows of a Parquet file, or of an array, whose columns may have no names."""
-        tables, issues = formats.read_files({str(path): path}, lambda _: self._form)
+        issues = list[Issue]()
+        tables = formats.read_files({str(path): path}, lambda _: self._form, issues)
         raise_if_any(str(path), issues)
         arrays, sensors = tables[str(path)], list(self._card.sensors)
         if len(arrays) != 1:
@@ -156,7 +157,7 @@ class RowReader:
 
     def _seconds(self, frame: pd.DataFrame, faults: dict[int, str]) -> FloatArray:
         """Return times in the format that fits most rows; the first rows with times decide for all that follow."""
-        cells = joined([frame[name] for name in self._form.time])
+        cells = joined(frame, self._form.time)
         seconds, best = fitting_times(cells, self._time_forms)
         if np.isfinite(seconds).any():
             self._time_forms = (best,)
@@ -226,7 +227,7 @@ def _resampled(path: Path, form: FileFormat, sensors: Sequence[str]) -> Rows:
         "gaps": fill,
         "states": {pattern: dict(codes) for pattern, codes in form.states},
     }
-    reader = CardReader(Card.model_validate(card), "", path, path.parent)
+    reader = CardReader(Card.model_validate(card), "", path, path.parent, [])
     loaded = reader.read()
     raise_if_any(str(path), reader.issues)
     assert loaded is not None

@@ -6,8 +6,6 @@ import gzip
 import os
 import pickle
 import struct
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,6 @@ import pytest
 
 from tests.datasets.cards.test_cards import COLUMNS, FILES, INTERVALS, PARTS, matlab
 from tests.helpers.cards import loaded, problems, write
-from tests.helpers.sealed import require_seal
 
 HEAD = 'schema = 1\nname = "p"\n'
 CARD = HEAD + PARTS + COLUMNS
@@ -188,23 +185,3 @@ def test_a_name_that_breaks_a_terminal_is_not_printed_as_it_is(tmp_path, name):
     card = write(tmp_path, {"card.toml": CARD.replace("r.csv", "x*.csv"), **FILES})
     Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text(FILES["r.csv"])
     assert all(line.isprintable() for line in problems(card))
-
-
-SEALED = """
-import socket, sys
-from tsadbench.datasets import boxed
-boxed._seal([1])
-for attempt in (lambda: open(sys.argv[1]), lambda: open(sys.argv[1] + "-new", "w"), socket.socket):
-    try:
-        attempt()
-    except OSError:
-        continue
-    sys.exit("it is open")
-"""
-
-
-def test_the_process_that_opens_arrays_reaches_no_other_file_and_no_socket(tmp_path):
-    require_seal()
-    (tmp_path / "labels.csv").write_text("1\n")
-    done = subprocess.run([sys.executable, "-P", "-c", SEALED, tmp_path / "labels.csv"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -1,14 +1,17 @@
-// One recording at a time, drawn by Plotly, which lies packed in the page.
+// Tables, and one recording at a time, by libraries that lie packed in the page.
 (async () => {
   const unpacked = async (element) => {
     const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   };
+  for (const library of document.querySelectorAll("script.library")) {
+    const code = document.createElement("script");
+    code.textContent = await unpacked(library);
+    document.head.append(code);
+  }
+  tables(DataTable);
   const places = [...document.querySelectorAll(".recording")];
-  if (!places.length) return;
-  const code = document.createElement("script");
-  code.textContent = await unpacked(document.getElementById("plotly"));
-  document.head.append(code);
+  if (!places.length) return void (document.documentElement.dataset.ready = "1");
   const draws = [];
   for (const place of places) {
     const figures = JSON.parse(await unpacked(place.querySelector("script")));
