@@ -1,8 +1,8 @@
 """Run all checks on every detector of the committed tables, and keep the reports beside these: `checks.jsonl`.
 
-A report that is there already, of the same label, code, libraries and version of the checks, is kept: the command can
-be interrupted and goes on where it was. Checks that a report lacks, because they are newer, are run and added. Reports
-of labels and code that no table shows any more are left out when it ends. A quarter of an hour on one core.
+A report that is there already, of the same label, code and version of the checks, is kept: the command can be
+interrupted and goes on where it was. Reports of labels and code that no table shows any more are left out when it ends.
+A quarter of an hour on one core.
 
     python leaderboards/checks.py
 """
@@ -19,8 +19,8 @@ from pathlib import Path
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS
-from tsadbench.leaderboard.checks import FILE, empty_report, read_reports, write_reports
-from tsadbench.testing import all_checks, check_detector
+from tsadbench.leaderboard.checks import read_reports, report_of, write_reports
+from tsadbench.testing import check_detector
 
 HERE = Path(__file__).parent
 
@@ -31,27 +31,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
     parser.add_argument("--only", help="check labels that begin like this, and leave all other reports alone")
     options = parser.parse_args(arguments)
-    file = options.tables / FILE
-    shown = committed(options.tables)
+    folder = options.tables
+    shown = committed(folder)
     code = 0
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
-            report = empty_report(label)
-            report = next((one for one in read_reports(file) if one.identity == report.identity), report)
-            lacking = [check.id for check in all_checks() if check.id not in report.results]
-            if not lacking:
+            if report_of(label).identity in [one.identity for one in read_reports(folder)]:
                 continue
             start = time.monotonic()
-            report = report.filled(check_detector(label, only=lacking, on_fail=None))
+            report = report_of(label, check_detector(label, on_fail=None))
         except TsadbenchError as error:
             print(f"{label}: {error}", flush=True)
             code = 1
             continue
-        write_reports([*read_reports(file), report], file)
+        write_reports([*read_reports(folder), report], folder)
         print(f"{label}: {', '.join(report.failed) or 'passed'} ({time.monotonic() - start:.0f} s)", flush=True)
     if not options.only:
-        write_reports([one for one in read_reports(file) if (one.label, one.code_hash) in shown], file)
-    return code or int(any(one.failed for one in read_reports(file)))
+        write_reports([one for one in read_reports(folder) if (one.label, one.code_hash) in shown], folder)
+    return code or int(any(one.failed for one in read_reports(folder)))
 
 
 def committed(tables: Path) -> set[tuple[str, str]]:

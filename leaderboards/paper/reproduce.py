@@ -70,8 +70,8 @@ def main() -> int:
     records = committed(HERE)
     if arguments.run is not None:
         records = run(arguments.run)
-        lines = tsadbench.Leaderboard.from_records(records).record_lines()
-        text = "".join(f"{line}\n" for of_table in lines.values() for line in of_table)
+        ordered = sorted(records, key=lambda one: (one.label, one.seed))
+        text = "".join(f"{one.to_json(indent=None)}\n" for one in ordered)
         (HERE / RECORDS).write_text(text, encoding="utf-8")
     for label in write(records):
         print(f"{label} differs from the paper without an explanation yet", file=sys.stderr)

@@ -19,11 +19,6 @@ def test_a_number_has_no_zero_before_its_point(value, decimals, signed, text):
     assert number(value, decimals, signed=signed) == text
 
 
-def test_an_undefined_number_is_a_dash():
-    assert number(None) == "-"
-    assert number(0.5) == ".5000"
-
-
 def test_a_table_has_a_rule_below_its_header_and_no_cell_ends_early():
     lines = table_lines(["label", "n"], [["a|b", "1"], ["two\nlines", "2"]])
     assert lines == ["| label | n |", "| --- | --- |", r"| a\|b | 1 |", "| two lines | 2 |"]

@@ -33,8 +33,7 @@ def test_without_rows_or_seconds_there_is_no_rate(n_rows, seconds):
 
 def test_a_failed_row_has_no_throughput_in_tables():
     (table,) = Leaderboard.from_records([SEEDS[0], record("x", 1, status="timeout")]).shown(wide=True)
-    (shown,) = table.frame.to_dict("records")
-    assert (shown["fit, s"], shown["rows/s"], shown["MiB"]) == ("-", "-", "-")
+    assert not {"fit, s", "rows/s", "MiB"} & {*table.header}
 
 
 @settings(deadline=None)

@@ -52,7 +52,7 @@ def test_each_version_has_its_table_its_places_and_its_floors(mixed):
     assert list(places(old, "auprc", "higher")) == [1, 2]
     assert list(places(new, "auprc", "higher")) == [0, 0, 0]  # one detector is compared with no other
     assert mixed.frame.set_index("detector")["below_floor"]["then"] is None  # its version has no floor
-    texts = (mixed.to_markdown(), mixed.to_latex(), mixed.to_html())
+    texts = (mixed.to_markdown(), mixed.to_latex())
     assert all("strict 1" in text and "strict 2" in text for text in texts)
     assert len({*re.findall(r"\\label\{(.*?)\}", mixed.to_latex())}) == 2
 
@@ -66,7 +66,7 @@ def test_a_folder_holds_tables_of_one_version(mixed, tmp_path):
 
 
 def test_an_older_table_is_no_baseline(tmp_path):
-    Leaderboard.from_records([older(record("x"))]).write(tmp_path)
+    Leaderboard.from_records([older(record("t2", dataset="pumploop"))]).write(tmp_path)
     with pytest.raises(UsageError, match="strict 1"):
         run_again(tmp_path, run=lambda plan: ())
 

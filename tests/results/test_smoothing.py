@@ -167,7 +167,7 @@ def test_tables_say_so_and_cannot_be_written(tmp_path):
     header, values = list(csv.reader(io.StringIO(board.to_csv())))
     assert values[header.index("smoothing")] == "10"
     assert header.index("smoothing") < len(header) - 3
-    for text in (board.to_markdown(), board.to_html(), board.to_latex()):
+    for text in (board.to_markdown(), board.to_latex()):
         assert re.search(r"smoothed .*\b10 rows", text)
     with pytest.raises(UsageError, match="smoothed"):
         board.write(tmp_path)

@@ -16,10 +16,9 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import check_split, records_of, rows, splits_of, trials
-from tsadbench.leaderboard.notes import notes_on, older_rules
+from tsadbench.leaderboard.notes import notes_on, older_rules, remarks
 from tsadbench.leaderboard.selection import all_records, dataset_named, load_source, records_of_one
 from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
-from tsadbench.leaderboard.table import remarks
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped

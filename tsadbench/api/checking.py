@@ -9,7 +9,7 @@ from tsadbench.base.detector import Detector
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import refuse_unsealed
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.checks import empty_report, keep
+from tsadbench.leaderboard.checks import keep, report_of
 from tsadbench.testing import CheckResult, check_detector
 
 
@@ -34,5 +34,5 @@ def check(
     store = None if out is None else Store.create(Path(out))
     results = list(check_detector(detector, full=full, only=only, on_fail=None))
     if store is not None and isinstance(detector, str):
-        keep(empty_report(detector, full=full).filled(results), store.path)
+        keep(report_of(detector, results, full=full), store.path)
     return results

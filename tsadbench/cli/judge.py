@@ -24,7 +24,7 @@ def judge(
         ),
     ] = None,
     split: options.Splits = None,
-    form: options.BoardForm = "table",
+    form: options.ResultForm = "table",
     dataset: options.Datasets = None,
     data: options.Data = None,
 ) -> None:

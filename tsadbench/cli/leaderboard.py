@@ -19,7 +19,7 @@ def leaderboard(
     columns: Annotated[
         str, typer.Option(metavar="NAME,...", help="Columns to show, for instance auroc,auprc.", show_default="all")
     ] = "",
-    form: options.BoardForm = "table",
+    form: options.ResultForm = "table",
     wide: Annotated[bool, typer.Option("--wide", help="Show all columns, rows and notes.")] = False,
     write: Annotated[
         Path | None, typer.Option(help="Write records, and tables as CSV and Markdown, below this folder instead.")

@@ -128,4 +128,3 @@ _FORMAT = typer.Option("--format", help="Format of standard output.")
 TableForm: TypeAlias = Annotated[Literal["table", "json"], _FORMAT]
 PageForm: TypeAlias = Annotated[Literal["table", "json", "markdown"], _FORMAT]
 ResultForm: TypeAlias = Annotated[Literal["table", "json", "csv", "markdown", "latex"], _FORMAT]
-BoardForm: TypeAlias = Annotated[Literal["table", "json", "csv", "markdown", "latex", "html"], _FORMAT]

@@ -75,7 +75,7 @@ def run(
     rerun: _Rerun = None,
     data: options.Data = None,
     out: _Out = None,
-    form: options.BoardForm = "table",
+    form: options.ResultForm = "table",
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables with the floors.
 

@@ -56,7 +56,7 @@ def show(
     prior has changed is new to `tsadbench run`; one of which only the rules have changed is judged again.
     """
     store = api.Store.open(runs)
-    reports = list(api.kept(store.path))
+    reports = api.read_reports(store.path)
     if trial is None:
         for one in reports:
             result = f"failed: {', '.join(one.failed)}" if one.failed else "passed"

@@ -1,9 +1,7 @@
-"""From records to ranked tables, as terminal text, JSON, CSV, Markdown, LaTeX, HTML and data frames."""
+"""From records to ranked tables, as terminal text, JSON, CSV, Markdown, LaTeX and data frames."""
 
 from __future__ import annotations
 
-import json
-import math
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -16,36 +14,27 @@ from rich.console import Console
 from tsadbench.errors import StoreError, UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.checks import FILE, CheckReport, CheckReports, read_reports, shipped_reports, write_reports
+from tsadbench.leaderboard import frame as tidy
+from tsadbench.leaderboard.checks import read_reports, shipped_reports, write_reports
 from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, records_of, rows, trial_key, trials
-from tsadbench.leaderboard.notes import Note, notes_on
-from tsadbench.leaderboard.render import SCHEMA, Form, Table, print_tables, render
-from tsadbench.leaderboard.table import PAGE, in_sight, lines_of, remarks, short_notes, shown
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
+from tsadbench.leaderboard.notes import Note, notes_on, remarks
+from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
+from tsadbench.leaderboard.table import PAGE, in_sight, short_notes, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import JsonValue, nearest, normal_label
-from tsadbench.utils.text import name_fault
+from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.text import first_of, name_fault
 
-_WIDTH = 120  # characters, where nothing says how many a line has
 Sessions = Mapping[str, Mapping[str, int]]
 
 
 class Leaderboard:
     """Ranked rows: best AUPRC first, floors in their places, failures last; a table per data set, protocol and split.
 
-    Trials that were judged by two versions of a protocol stand in two tables.
-
-    Parameters
-    ----------
-    trials
-        As `tsadbench.leaderboard.frame.trials` returns them.
-    notes
-        What readers of the tables must know about their data or trials.
-    frame
-        The rows; None: those of the trials.
-    sessions
-        How many independent sessions a split has, by data set and split, where that is known.
+    Trials that were judged by two versions of a protocol stand in two tables. ``trials`` are as
+    `tsadbench.leaderboard.frame.trials` returns them, ``notes`` what readers must know about data or trials, ``frame``
+    has the rows (None: those of the trials), and ``sessions`` how many independent ones a data set's split has.
     """
 
     def __init__(
@@ -57,8 +46,10 @@ class Leaderboard:
     ) -> None:
         self.trials = trials
         self.notes = tuple(notes)
-        self.frame = rows(trials) if frame is None else frame
         self.sessions = dict(sessions or {})
+        self.frame = tidy.rows(trials) if frame is None else frame
+        if frame is None:
+            self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
 
     @classmethod
     def from_records(
@@ -68,33 +59,26 @@ class Leaderboard:
         *,
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
-        reports: Iterable[CheckReport] = (),
         sessions: Sessions | None = None,
     ) -> Leaderboard:
         """Rank records of any data sets and protocols, the newest of each trial.
 
-        Parameters
-        ----------
-        splits
-            The splits to show, in order (default: all); a UsageError if no record has one of these.
-        stored
-            Records made earlier to show beside them, marked; those of a label that the others have are left out.
-        checked_in, reports
-            A run store or a folder of tables that holds reports of checks besides those that ship; more of them.
-        sessions
-            How many independent sessions a split has, by data set and split.
+        ``splits`` are those to show, in order (default: all); a UsageError if no record has one of them. ``stored``
+        records were made earlier: they are marked, and those of a label that the others have are left out.
+        ``checked_in`` is a run store or a folder of tables with reports of checks besides those that ship. ``sessions``
+        says how many independent ones a split has, by data set and split.
         """
-        found = trials(records, splits, stored=stored, reports=CheckReports.beside(checked_in, reports))
-        return cls(found, notes_on(records_of(found)), sessions=sessions)
+        there = () if checked_in is None else read_reports(checked_in)
+        found = tidy.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there])
+        return cls(found, notes_on(tidy.records_of(found)), sessions=sessions)
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
         """Rank records of a store, beside the shipped rows that they were shown against. A UsageError as above."""
         about, datasets = store.about(), {record.dataset for record in records}
         shipped = [committed_records(LEADERBOARDS, *one) for one in about.against.items() if one[0] in datasets]
-        return cls.from_records(
-            records, splits, stored=sum(shipped, ()), checked_in=store.path, sessions=about.sessions
-        )
+        stored: tuple[Record, ...] = sum(shipped, ())
+        return cls.from_records(records, splits, stored=stored, checked_in=store.path, sessions=about.sessions)
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
@@ -105,35 +89,23 @@ class Leaderboard:
         newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
         sessions = {key: n for board in boards for key, n in board.sessions.items()}
         notes = dict.fromkeys(note for board in boards for note in board.notes)
-        return cls(every[newest].drop(columns="origin").reset_index(drop=True), tuple(notes), sessions=sessions)
+        return cls(every[newest].reset_index(drop=True), tuple(notes), sessions=sessions)
 
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
-        known = dict.fromkeys(self.frame["detector"])
-        labels = {normal_label(one) for one in detectors}
-        for label in labels:
-            if label not in known:
-                raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
-        floors = self.frame[self.frame["ok"] & self.frame["floor"]]
-        best = self.frame.index.isin(floors.drop_duplicates(TABLE).index)
-        frame = self.frame[self.frame["detector"].isin(labels) | best].reset_index(drop=True)
+        labels, known = {normal_label(one) for one in detectors}, {*self.frame["detector"]}
+        for label in labels - known:
+            raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
+        best = self.frame[self.frame["ok"] & self.frame["floor"]].drop_duplicates(TABLE).index
+        frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = {*notes_on(self.records)} - {*notes_on(records_of(left))}
+        hidden = {*notes_on(self.records)} - {*notes_on(tidy.records_of(left))}
         return Leaderboard(left, [note for note in self.notes if note not in hidden], frame, self.sessions)
-
-    def with_diagnostics(
-        self, found: Mapping[tuple[str, str], Mapping[str, float | None]], notes: Sequence[Note] = ()
-    ) -> Leaderboard:
-        """Return the leaderboard with more numbers of trials, by trial and split; they take no part in the ranking."""
-        keys = zip((record.trial for record in self.trials["record"]), self.trials["split"], strict=True)
-        numbers = pd.DataFrame([found.get(key, {}) for key in keys], self.trials.index, dtype=float)
-        joined = self.trials.join(numbers.add_prefix(DIAGNOSTIC))
-        return Leaderboard(joined, [*self.notes, *notes], sessions=self.sessions)
 
     @property
     def records(self) -> list[Record]:
         """The records of all trials, each once."""
-        return records_of(self.trials)
+        return tidy.records_of(self.trials)
 
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -148,10 +120,10 @@ class Leaderboard:
             found[key] = Leaderboard(self.trials.merge(table[TABLE].head(1), on=TABLE), notes, table, self.sessions)
         return found
 
-    def shown(self, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> list[Table]:
-        """Return the tables as readers see them; parameters as `tsadbench.leaderboard.table.shown` has them."""
+    def shown(self, **look: Any) -> list[Table]:
+        """Return the tables as readers see them; ``look`` as `tsadbench.leaderboard.table.shown` takes it."""
         return [
-            shown(table, wide=wide, columns=columns, own=own, sessions=self.sessions.get(dataset, {}).get(split))
+            shown(table, sessions=self.sessions.get(dataset, {}).get(split), **look)
             for (dataset, _, split), table in self.frames().items()
         ]
 
@@ -159,29 +131,30 @@ class Leaderboard:
         self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
     ) -> None:
         """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
-        if self.frame.empty:
-            console.print("no rows")
-            return
-        tables = self.shown(wide=wide, columns=columns, own=own)
-        seen = [table.index if wide else in_sight(table, own).index for table in self.frames().values()]
-        n_left_out = len(self.frame) - sum(map(len, seen))
-        *notes, page = self._notes()
-        notes = [*(notes if wide else short_notes(notes, n_left_out)), page]
-        print_tables(console, [table.only([*places]) for table, places in zip(tables, seen, strict=True)], notes)
+        print_tables(console, *self._in_sight(wide=wide, columns=columns, own=own))
+
+    def _in_sight(self, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> tuple[list[Table], list[str]]:
+        """Return the tables and lines that a terminal shows."""
+        tables, (*notes, page) = self.shown(wide=wide, own=own, **look), self._notes()
+        if not wide:
+            seen = [in_sight(rows, own) for rows in self.frames().values()]
+            tables = [table.only(places) for table, places in zip(tables, seen, strict=True)]
+            notes = short_notes(notes, len(self.frame) - sum(map(len, seen)))
+        return tables, [*notes, page] if tables else ["no rows"]
 
     def _notes(self) -> list[str]:
         """Return the first reason for each detector that failed, the notes, and where columns are explained."""
-        failed = self.frame[~self.frame["ok"]].drop_duplicates(["dataset", "rules", "detector"])
-        several = len(self.frame.drop_duplicates(["dataset", "rules"])) > 1
-        failures = [
-            (f"{row['dataset']}, protocol {row['rules']}: " if several else "")
-            + f"{row['detector']}: {next(one.reason for one in row['records'] if one.status != 'ok')}"
-            for row in lines_of(failed)
-        ]
+        about = ["dataset", "rules"]
+        several = len(self.frame.drop_duplicates(about)) > 1
+        failed = self.frame[~self.frame["ok"]].drop_duplicates([*about, "detector"])
+        failures = []
+        for dataset, rules, label, records in failed[[*about, "detector", "records"]].itertuples(index=False):
+            reason = next(record.reason for record in records if record.status != "ok")
+            failures.append(f"{f'{dataset}, protocol {rules}: ' if several else ''}{label}: {reason}")
         return [*failures, *map(str, self.notes), f"Columns and remarks: {PAGE}"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
-        """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown, LaTeX or HTML."""
+        """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown or LaTeX."""
         if form in ("json", "csv"):
             return self.to_json() if form == "json" else self.to_csv()
         return render(self.shown(wide=wide, columns=columns), self._notes(), form)
@@ -194,17 +167,14 @@ class Leaderboard:
         """Return one LaTeX table (booktabs) with the most important columns per data set, protocol and split."""
         return self.to("latex", wide=False)
 
-    def to_html(self) -> str:
-        """Return one HTML table with the most important columns per data set, protocol and split."""
-        return self.to("html", wide=False)
-
-    _repr_html_ = to_html
+    def _repr_markdown_(self) -> str:
+        return self.to("markdown", wide=False)
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        words = [of_row for table in self.frames().values() for of_row in remarks(table)]
-        found = [_json_row(row, said) for row, said in zip(lines_of(self.frame), words, strict=True)]
-        return json.dumps({"schema": SCHEMA, "rows": found}, indent=1, allow_nan=False) + "\n"
+        entities = tidy.over_entities(self.trials)
+        rows: Any = self.frame.to_dict("records")
+        return json_text(rows=[_json_row(row, _numbers(self.frame), entities) for row in rows])
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -222,7 +192,7 @@ class Leaderboard:
             below_floor=[" ".join(names or ()) for names in self.frame["below_floor"]],
             replay=["" if one is None else " ".join(one.marks) or "ok" for one in self.frame["replay"]],
             pretrained_on=self.frame["pretrained_on"].map("; ".join),
-            remarks=[", ".join(words) for table in self.frames().values() for words in remarks(table)],
+            remarks=self.frame["remarks"].map(", ".join),
         )
         more = ["rules", "rank", "to_floor", "far", "n_rows", "n_anomalous", "floor", "ok", "complete", "forgets",
                 "calibrated", "sound", "above_floor", "stored", "leaky", "remarks"]  # fmt: skip
@@ -232,95 +202,79 @@ class Leaderboard:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
         Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. Reports of checks that do
-        not ship with tsadbench are added to ``checks.jsonl``.
-
-        Raises
-        ------
-        UsageError
-            If a file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
+        not ship with tsadbench are added to ``checks.jsonl``. A UsageError if a file cannot be written, scores were
+        smoothed, or trials are of two versions of a protocol or data set.
         """
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
         own = {trial_key(record): record for record in self.records}
-        tables = dict.fromkeys(key[:2] for key in own)
-        every = [*(one for table in tables for one in committed_records(folder, *table)), *own.values()]
-        reports = [one for found in self.trials["reports"] for one in found]
-        splits = tuple(dict.fromkeys(self.frame["split"]))
-        board = Leaderboard.from_records(every, splits, checked_in=folder, reports=reports, sessions=self.sessions)
-        written = board.write_tables(folder) + [
-            write_file(inside(folder, *table, RECORDS), "".join(f"{line}\n" for line in lines))
-            for table, lines in board.record_lines().items()
-        ]
-        new = [one for one in reports if one not in shipped_reports()]
-        return written + ([write_reports([*read_reports(folder / FILE), *new], folder / FILE)] if new else [])
+        every = [one for table in dict.fromkeys(key[:2] for key in own) for one in committed_records(folder, *table)]
+        new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
+        written = [write_reports([*read_reports(folder), *new], folder)] if new else []
+        splits, records = [*dict.fromkeys(self.frame["split"])], [*every, *own.values()]
+        board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=self.sessions)
+        written += board.write_tables(folder)
+        for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
+            lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)
+            written.append(write_file(inside(folder, *table, RECORDS), lines))
+        return written
 
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
-        for (dataset, protocol), table in self.trials.groupby(["dataset", "protocol"]):
-            for name, what in (("rules", "judged by"), ("dataset_version", "run on versions of the data set:")):
-                if table[name].nunique() > 1:
-                    found = " and ".join(map(str, sorted(table[name].unique())))
-                    raise UsageError(
-                        f"{dataset}, {protocol}: the trials were {what} {found}, and a folder holds tables of one; run "
-                        "those of the older one again, or remove them (`tsadbench runs`)"
-                    )
+        kinds = self.trials[["dataset", "protocol", "rules", "dataset_version"]].drop_duplicates()
+        for (dataset, protocol), some in kinds.groupby(["dataset", "protocol"]):
+            if len(some) > 1:
+                found = [f"{one.rules} on version {one.dataset_version} of the data" for one in some.itertuples()]
+                raise UsageError(
+                    f"{dataset}, {protocol}: a folder holds tables of one version, found trials of "
+                    f"{' and '.join(sorted(found))}; run the older ones again, or remove them (`tsadbench runs`)"
+                )
         return [
             write_file(inside(folder, dataset, board.frame["protocol"].iloc[0], f"{split}.{end}"), text)
             for (dataset, _, split), board in self.alone().items()
             for end, text in (("csv", board.to_csv()), ("md", board.to_markdown()))
         ]
 
-    def record_lines(self) -> dict[tuple[str, str], list[str]]:
-        """Return the trials' records of each data set and protocol as lines of JSON, by label and seed."""
-        by_trial = sorted(self.records, key=trial_key)
-        tables = grouped(by_trial, lambda one: (one.dataset, one.protocol))
-        return {table: [one.to_json(indent=None) for one in records] for table, records in tables.items()}
-
     def __str__(self) -> str:
         """Return the tables as plain text that fits the terminal."""
-        width = shutil.get_terminal_size((_WIDTH, 0)).columns
-        console = Console(width=width, color_system=None, force_terminal=False, force_jupyter=False)
-        with console.capture() as captured:
-            self.print(console)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        return render(*self._in_sight(), width=shutil.get_terminal_size((120, 0)).columns).rstrip("\n")
 
     def __repr__(self) -> str:
         tables = [", ".join(key) for key in self.frames()]
-        more = f" and {len(tables) - 3} more tables" if len(tables) > 3 else ""
-        return f"<{type(self).__name__}: {len(self.frame)} rows of {'; '.join(tables[:3]) or 'no table'}{more}>"
+        return f"<{type(self).__name__}: {len(self.frame)} rows of {first_of(tables, 3) or 'no table'}>"
+
+
+def _numbers(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the metrics and diagnostics that have a mean and a deviation over seeds."""
+    return [name[:-4] for name in map(str, frame) if name.endswith("_std") and not name.endswith("_entity_std")]
 
 
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
-    names = [str(name) for name in frame]
-    spreads = [name for name in names if name.endswith("_entity_std")]
-    diagnostics = [name for name in names if name.startswith(DIAGNOSTIC)]
-    pairs = [name[:-4] for name in names if name.endswith("_std") and name not in (*spreads, *diagnostics)]
-    middle = [f"{name}_{what}" for name in pairs for what in ("mean", "std")]
+    pairs = [f"{name}_{what}" for name in _numbers(frame) for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
-    smoothing = ["smoothing"] if (frame["smoothing"] > 1).any() else []
-    last = ["checked", "pretrained_on", *COST_COLUMNS, *diagnostics]
-    return [*first, *smoothing, "below_floor", *middle, "protocol_version", "seal", "replay", *spreads, *last]
+    return [
+        *(*first, *(["smoothing"] if (frame["smoothing"] > 1).any() else []), "below_floor"),
+        *(name for name in pairs if not name.startswith(DIAGNOSTIC)),
+        *("protocol_version", "seal", "replay", *(name for name in map(str, frame) if name.endswith("_entity_std"))),
+        *("checked", "pretrained_on", *COST_COLUMNS, *(name for name in pairs if name.startswith(DIAGNOSTIC))),
+    ]
 
 
-_JSON = (
-    "family", "floor", "dataset", "dataset_version", "protocol", "protocol_version", "split", "status", "look_ahead",
-    "seal", "checked", "leaky", "smoothing", "stored", "seeds", "threads", "seal_reasons", "failed_checks",
-    "pretrained_on", "coverage", "rows_per_second", "peak_memory_mib", "below_floor",
-)  # fmt: skip
+# Columns that JSON has in another form, or that only tables need.
+_NOT_IN_JSON = {
+    *("name", "detector", "records", "n_failed", "ok", "n_entities", "fit_seconds", "score_seconds", "rules", "far"),
+    *("complete", "forgets", "calibrated", "sound", "above_floor", "to_floor"),
+}
 
 
-def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
+def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFrame) -> dict[str, Any]:
+    """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
     records: Sequence[Record] = row["records"]
-    spreads = {name.removesuffix("_entity_std"): value for name, value in row.items() if name.endswith("_entity_std")}
-    names = [name[:-4] for name in row if name.endswith("_std") and not name.endswith("_entity_std") and row["ok"]]
-    numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names}
-    entities = [record.splits[row["split"]].entities for record in records] if row["ok"] and row["n_entities"] else []
+    numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names if row["ok"]}
     found = {
-        "detector": row["name"],
-        "label": row["detector"],
-        "parameters": dict(records[0].parameters),
-        **{name: row[name] for name in _JSON},
+        **{"detector": row["name"], "label": row["detector"], "parameters": records[0].parameters},
+        **{name: row[name] for name in row if name not in _NOT_IN_JSON and not name.endswith(("_mean", "_std"))},
         **{name: int(row[name]) if row[name] == row[name] else None for name in ("rank", "n_rows", "n_anomalous")},
         "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
         "metrics": {name: one for name, one in numbers.items() if not name.startswith(DIAGNOSTIC)},
@@ -331,41 +285,18 @@ def _json_row(row: Mapping[str, Any], words: list[str]) -> dict[str, JsonValue]:
         "training": [{"seed": x.seed, "episode": fit.episode, **fit.facts} for x in records for fit in x.training],
         "seconds": {"fit": row["fit_seconds"], "score": row["score_seconds"]},
         "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
-        "remarks": words,
-        **({"entities": _json_entities(entities), "metrics_spread": spreads} if entities else {}),
     }
-    return {name: _defined(value) for name, value in found.items()}
-
-
-def _json_entities(seeds: Sequence[Mapping[str, Mapping[str, float | None]]]) -> dict[str, JsonValue]:
-    """Return each entity's metrics over seeds; one that is undefined for a seed is undefined."""
-    found: dict[str, JsonValue] = {}
-    for entity, metrics in seeds[0].items():
-        frame = pd.DataFrame([one.get(entity, {}) for one in seeds], columns=[*metrics], dtype=float)
-        mean, std = frame.mean(skipna=False), frame.std(skipna=False)
-        found[entity] = {name: {"mean": float(mean[name]), "std": float(std[name])} for name in metrics}
+    if row["ok"] and row["n_entities"]:
+        found["entities"] = entities.loc[tuple(row[key] for key in ROW)].to_dict("index")
+        found["metrics_spread"] = {name: row[f"{name}_entity_std"] for name in numbers if f"{name}_entity_std" in row}
     return found
 
 
-def _defined(value: Any) -> JsonValue:
-    """Return a value with None for numbers that JSON does not have, and lists for tuples."""
-    if isinstance(value, Mapping):
-        return {str(name): _defined(one) for name, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_defined(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def inside(folder: Path, *names: str) -> Path:
-    """Return a path inside a folder, which every path made of a record's fields is.
-
-    Raises a StoreError if a name is not valid (`name_fault`), or a link leads out of the folder.
-    """
-    path = folder
-    for name in names:
-        if fault := name_fault(name):
-            raise StoreError(f"{name[:200]!r} cannot be the name of a file in {folder}: {fault}")
-        path = path / name
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-            raise StoreError(f"{path}: it is a link that leads out of {folder}; remove the link")
+    """Return a path inside a folder; a StoreError if a name is not valid (`name_fault`), or a link leads elsewhere."""
+    for fault in filter(None, map(name_fault, names)):
+        raise StoreError(f"{'/'.join(names)[:200]!r} cannot be a file in {folder}: {fault}")
+    path = folder.joinpath(*names)
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise StoreError(f"{path}: a link leads out of {folder}; remove the link")
     return path

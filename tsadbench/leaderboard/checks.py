@@ -1,10 +1,11 @@
-"""Reports of ``tsadbench check``, kept by the identity of what was checked, and which rows of tables they vouch for."""
+"""Reports of ``tsadbench check``, kept in run stores and beside committed tables."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,36 +14,34 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.status import CheckStatus
-from tsadbench.errors import PluginError, StoreError
-from tsadbench.execution.identity import code_of, library_versions
-from tsadbench.execution.record import Record
+from tsadbench.errors import PluginError
 from tsadbench.execution.store import CHECKS, open_regular
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.files import LEADERBOARDS, write_file
-from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.text import LabelText, one_line, without_folders
-from tsadbench.utils.toml import fault_text
 
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
 
-# Of the checks together. A report counts for the version that it was made with: raise it with a new or stricter check.
+# Raised with a new or stricter check: reports of another version count for nothing.
 CHECKS_VERSION = 1
 FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
-_MOST_BYTES = 2**20  # a report has some 3,000
+_MOST_BYTES = 2**26  # a report has some 3,000
 
 
 class CheckReport(BaseModel):
-    """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`."""
+    """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`.
+
+    It counts for the trials of the same label and code.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     label: LabelText
     code_hash: str
-    versions: dict[str, str | None]
     checks: int
     full: bool
     day: str
@@ -51,36 +50,18 @@ class CheckReport(BaseModel):
 
     @property
     def identity(self) -> str:
-        """Hash of what determines the report, and the name of its file in a store."""
-        parts = [self.label, self.code_hash, self.versions, self.checks, self.full]
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+        """Hash of what the report is about, and the name of its file in a store."""
+        parts = [self.label, self.code_hash, self.checks, self.full]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Ids of the checks that failed; those that did not run failed with the first, `works`."""
         return tuple(check for check, status in self.results.items() if status == "fail")
 
-    def vouches_for(self, record: Record) -> bool:
-        """Whether it is about the detector of a trial: its label, its code, and the libraries that both name."""
-        if (self.label, self.code_hash) != (record.label, code_of(record.manifest)):
-            return False
-        found = record.manifest.get("versions")
-        of_trial = found if isinstance(found, dict) else {}
-        return all(of_trial.get(name, version) == version for name, version in self.versions.items())
 
-    def filled(self, results: Sequence[CheckResult]) -> CheckReport:
-        """Return the report with results of checks besides those that it has, in the order of all checks."""
-        from tsadbench.testing import all_checks
-
-        statuses = self.results | {result.id: result.status for result in results}
-        reasons = self.reasons | {result.id: one_line(result.reason, 500) for result in results if result.reason}
-        ids = [check.id for check in all_checks()]
-        ordered = [{one: of_each[one] for one in ids if one in of_each} for of_each in (statuses, reasons)]
-        return self.model_copy(update={"results": ordered[0], "reasons": ordered[1]})
-
-
-def empty_report(detector: str, *, full: bool = False) -> CheckReport:
-    """Return the report that checks of a detector would fill; errors as for `describe`."""
+def report_of(detector: str, results: Sequence[CheckResult] = (), *, full: bool = False) -> CheckReport:
+    """Return the report of checks of a detector, by default without results; errors as for `describe`."""
     from tsadbench.testing.synthetic import PRIOR
 
     label = parse_label(detector)
@@ -94,30 +75,12 @@ def empty_report(detector: str, *, full: bool = False) -> CheckReport:
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
         code_hash=description.sources.digest,
-        versions=dict(library_versions(description.sources.packages, description.libraries)),
         checks=CHECKS_VERSION,
         full=full,
         day=datetime.now(UTC).date().isoformat(),
-        results={},
-        reasons={},
+        results={result.id: result.status for result in results},
+        reasons={result.id: one_line(result.reason, 500) for result in results if result.reason},
     )
-
-
-class CheckReports:
-    """Reports, to be looked up for rows; those of other versions of the checks than today's count for nothing."""
-
-    def __init__(self, reports: Iterable[CheckReport] = ()) -> None:
-        self._by_label = grouped((one for one in reports if one.checks == CHECKS_VERSION), lambda one: one.label)
-
-    @classmethod
-    def beside(cls, folder: Path | None, more: Iterable[CheckReport] = ()) -> CheckReports:
-        """Return the reports that ship, those of a run store or a folder of tables, if there is one, and more."""
-        of_folder = () if folder is None else (*kept(folder), *read_reports(folder / FILE))
-        return cls([*shipped_reports(), *of_folder, *more])
-
-    def of(self, record: Record) -> tuple[CheckReport, ...]:
-        """Return the reports on the detector of a trial."""
-        return tuple(one for one in self._by_label.get(record.label, ()) if one.vouches_for(record))
 
 
 def keep(report: CheckReport, store: Path) -> Path:
@@ -125,41 +88,26 @@ def keep(report: CheckReport, store: Path) -> Path:
     return write_file(store / CHECKS / f"{report.identity}.json", report.model_dump_json() + "\n")
 
 
-def kept(store: Path) -> Iterator[CheckReport]:
-    """Yield the reports of a store; what cannot be read counts for nothing, as if the checks had not run."""
-    folder = store / CHECKS
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    for file in sorted(folder.glob("*.json")):
-        try:
-            with open_regular(file, _MOST_BYTES) as content:
-                report = CheckReport.model_validate_json(content.read())
-        except (OSError, ValidationError):
-            continue
-        if file.stem == report.identity:
-            yield report
-
-
-def read_reports(file: Path) -> tuple[CheckReport, ...]:
-    """Return the reports of a file with one a line, if there is such a file; a StoreError if a line is no report."""
-    reports = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines() if file.is_file() else [], start=1):
-        try:
-            reports.append(CheckReport.model_validate_json(line))
-        except ValidationError as error:
-            what = one_line(": ".join([*map(str, error.errors()[0]["loc"]), fault_text(error.errors()[0])]), 200)
-            raise StoreError(f"{file}, line {number}: not a report of checks ({what}); remove it") from error
-    return tuple(reports)
+def read_reports(folder: Path) -> tuple[CheckReport, ...]:
+    """Return the reports of a run store or a folder of tables; what is no report counts for nothing."""
+    found = []
+    files = [] if (folder / CHECKS).is_symlink() else sorted((folder / CHECKS).glob("*.json"))
+    for file in (*files, folder / FILE):
+        with suppress(OSError), open_regular(file, _MOST_BYTES) as lines:
+            for line in lines:
+                with suppress(ValidationError):
+                    found.append(CheckReport.model_validate_json(line))
+    return tuple(found)
 
 
 @cache
 def shipped_reports() -> tuple[CheckReport, ...]:
     """Return the reports that ship with the package, of the detectors of its tables."""
-    return read_reports(LEADERBOARDS / FILE)
+    return read_reports(LEADERBOARDS)
 
 
-def write_reports(reports: Iterable[CheckReport], file: Path) -> Path:
-    """Write reports in the order of their labels, one a line; of one identity the last counts."""
+def write_reports(reports: Iterable[CheckReport], folder: Path) -> Path:
+    """Write reports into a folder of tables in the order of their labels; of one identity the last counts."""
     by_identity = {one.identity: one for one in reports}
     ordered = sorted(by_identity.values(), key=lambda one: (one.label, one.code_hash, one.identity))
-    return write_file(file, "".join(f"{one.model_dump_json()}\n" for one in ordered))
+    return write_file(folder / FILE, "".join(f"{one.model_dump_json()}\n" for one in ordered))

@@ -1,8 +1,8 @@
-"""Which diagnostics there are, by group, and how tables show them."""
+"""Which diagnostics and which kinds of detectors there are, and how they are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tsadbench.errors import UsageError
@@ -12,17 +12,14 @@ GROUPS = ("operational", "vus", "affiliation", "root-cause")
 
 
 class Diagnostic(NamedTuple):
-    """A diagnostic's name, its title in tables (empty: no column), its group and its decimals (None: as metrics).
-
-    Tables show it only if the diagnostic ``instead_of`` is defined in no row; the header has what ``chance`` says.
-    """
+    """A diagnostic: tables have no column if its title is empty, or if ``instead_of`` is defined in a row."""
 
     name: str
     title: str
     group: str
-    decimals: int | None = None
+    decimals: int | None = None  # None: as metrics
     instead_of: str = ""
-    chance: str = ""
+    chance: str = ""  # the diagnostic that the header shows as a level of chance
 
 
 DIAGNOSTICS: tuple[Diagnostic, ...] = (
@@ -45,9 +42,7 @@ DIAGNOSTICS: tuple[Diagnostic, ...] = (
 
 
 def groups_of(options: Iterable[str]) -> tuple[str, ...]:
-    """Return the groups that options name, in the order of `GROUPS`; a UsageError if there is no such group.
-
-    An option is the name of a group, "all", or several of these with commas.
+    """Return the groups that options name (a group, "all", or several with commas); a UsageError if one is unknown.
 
     >>> groups_of(["vus,operational"])
     ('operational', 'vus')
@@ -56,3 +51,22 @@ def groups_of(options: Iterable[str]) -> tuple[str, ...]:
     for name in sorted(names - {*GROUPS, "all"}):
         raise UsageError(f"there is no group of diagnostics {name!r}{nearest(name, (*GROUPS, 'all'))}")
     return tuple(group for group in GROUPS if names & {group, "all"})
+
+
+# In the order in which they are listed.
+KINDS: Mapping[str, str] = {
+    "statistics": "Statistics and process monitoring: linear models and limits",
+    "density": "Density: how sparse a row's surroundings are",
+    "one-class": "One class: how far a row is outside of the region of normal rows",
+    "trees": "Trees: how soon random cuts isolate a row",
+    "forecast": "Forecasts: how far a row is from what the rows before it lead to",
+    "reconstruction": "Reconstructions: how far a row is from its image through a narrow network",
+    "graph": "Graphs: how far sensors are from what the sensors beside them lead to",
+    "floor": "Floors: what can be had without learning, for comparison",
+}
+
+
+def kind_place(kind: str) -> tuple[int, str]:
+    """Return where a kind stands: others than these by name, before the floors."""
+    known = list(KINDS)
+    return (known.index(kind) if kind in known[:-1] else len(known) + (kind == known[-1])), kind

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from tsadbench.utils.text import printable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-T = TypeVar("T")
 
 # What begins code, emphasis, HTML, an entity, a formula, a strike-through, or makes brackets a link; and a backslash
 # that would take the escape from what follows.
@@ -110,19 +108,3 @@ def folded(text: str, width: int) -> str:
             lines.append(indent)
         lines[-1] += part
     return "\n".join(line.rstrip() for line in lines)
-
-
-def fitting(values: Iterable[T], fits: Callable[[Sequence[T]], bool]) -> Iterator[tuple[T, ...]]:
-    """Yield the values in groups, each as long as it fits; a value that does not fit alone is a group.
-
-    >>> list(fitting([3, 4, 9, 2, 2], lambda group: sum(group) < 8))
-    [(3, 4), (9,), (2, 2)]
-    """
-    group: tuple[T, ...] = ()
-    for value in values:
-        if group and not fits((*group, value)):
-            yield group
-            group = ()
-        group = (*group, value)
-    if group:
-        yield group

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from itertools import compress
+from operator import itemgetter
 
-import numpy as np
 import pandas as pd
 
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
+from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import Record
 from tsadbench.execution.replays import weakest
-from tsadbench.leaderboard.checks import CheckReports
+from tsadbench.leaderboard.checks import CHECKS_VERSION, CheckReport
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
 
@@ -27,11 +27,12 @@ METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 # Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 _OF_RECORD = (
-    "dataset", "protocol", "rules", "protocol_version", "dataset_version", "family", "floor", "seed", "threads",
-    "status", "look_ahead", "leaky", "smoothing", "seal", "seal_reason", "replay", "pretrained_on", *COST_COLUMNS,
+    "dataset", "protocol", "protocol_version", "dataset_version", "label", "detector", "family", "floor", "look_ahead",
+    "leaky", "smoothing", "seed", "status", *COST_COLUMNS,
 )  # fmt: skip
-# What all trials of a row have in common, so that the one of the lowest seed tells it.
-_OF_FIRST = (
+_OF_SPLIT = ("coverage", "far", "n_entities", "n_rows", "n_anomalous")
+# What all trials of a row have in common, so that the first tells it.
+_COMMON = (
     "protocol", "protocol_version", "dataset_version", "name", "family", "floor", "look_ahead", "leaky", "smoothing",
     "stored", "n_entities", "n_rows", "n_anomalous",
 )  # fmt: skip
@@ -42,7 +43,7 @@ def trials(
     splits: Sequence[str] = (),
     *,
     stored: Iterable[Record] = (),
-    reports: CheckReports | None = None,
+    reports: Iterable[CheckReport] = (),
 ) -> pd.DataFrame:
     """Return a row for each trial and split: what tables need of its record, the record, and ``metric_*``.
 
@@ -50,51 +51,53 @@ def trials(
     made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors.
     A UsageError if no record has one of the ``splits`` (default: all).
     """
-    newest = {trial_key(record): record for record in records}
-    own = {key[:3] for key in newest}
+    last = {trial_key(record): record for record in records}
+    own = {key[:3] for key in last}
     beside = {key: record for record in stored if (key := trial_key(record))[:3] not in own}
-    every = _with_failures_beside([*newest.values(), *beside.values()])
+    every = [*last.values(), *beside.values()]
     for split in splits:
         check_split(split, every)
-    known = CheckReports() if reports is None else reports
-    lines = []
-    for table in grouped(every, lambda record: (record.dataset, record.rules)).values():
-        held = splits_of(table)
+    current = (one for one in reports if one.checks == CHECKS_VERSION)
+    known = grouped(current, lambda one: (one.label, one.code_hash))
+    lines = [
+        {**{name: getattr(one, name) for name in _OF_RECORD}, "stored": trial_key(one) in beside, "record": one,
+         "reports": known.get((one.label, code_of(one.manifest)), ())}
+        for one in every
+    ]  # fmt: skip
+    about = pd.DataFrame(lines, columns=[*_OF_RECORD, "stored", "record", "reports"])
+    about = about.rename(columns={"detector": "name", "label": "detector"}).astype(dict.fromkeys(COST_COLUMNS, float))
+    # Nobody judged what failed, so it stands beside the newest.
+    newest = about.groupby(["dataset", "protocol"])["protocol_version"].transform("max")
+    about["protocol_version"] = about["protocol_version"].where(about["status"] == "ok", newest)
+    about["rules"] = about["protocol"] + " " + about["protocol_version"].astype(str)
+    of_splits = []
+    for _, table in about.groupby(["dataset", "rules"], sort=False):
+        held = splits_of(table["record"])
         # If all trials failed there is still a table to say so.
         shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
-        for record in sorted(table, key=lambda record: record.seed):
-            about = {
-                **{name: getattr(record, name) for name in _OF_RECORD},
-                **{"detector": record.label, "name": record.detector, "stored": trial_key(record) in beside},
-                **{"record": record, "reports": known.of(record), "n_entities": 0},
-            }
-            for split in shown:
-                judged = record.splits.get(split)
-                if judged is not None or record.status != "ok":
-                    lines.append({**about, "split": split, **({} if judged is None else _of_split(judged))})
-    frame = pd.DataFrame(lines)
-    numbers = ["coverage", "far", "n_rows", "n_anomalous", *COST_COLUMNS]
-    needed = [*ROW, *_OF_RECORD, "name", "stored", "record", "reports", "n_entities", *numbers]
-    frame = frame.reindex(columns=list(dict.fromkeys([*needed, *frame])))
-    metrics = [name for name in map(str, frame) if name.startswith(METRIC)]
-    return frame.astype(dict.fromkeys([*numbers, *metrics], float))
+        for place, record in table.sort_values("seed", kind="stable")["record"].items():
+            found = {split: record.splits.get(split) for split in shown}
+            of_splits += [
+                {"place": place, "split": split, **_of_split(judged)}
+                for split, judged in found.items()
+                if judged is not None or record.status != "ok"
+            ]
+    rest = pd.DataFrame(of_splits, columns=None if of_splits else ["place", "split"])
+    metrics = [name for name in map(str, rest) if name.startswith(METRIC)]
+    rest = rest.reindex(columns=["place", "split", *_OF_SPLIT, *metrics])
+    rest = rest.astype({"place": int} | dict.fromkeys([*_OF_SPLIT, *metrics], float))
+    # The share of the normal rows that are flagged; means over entities do not tell it.
+    far, flagged, recall = (rest.get(f"{METRIC}{name}", rest["far"]) for name in ("far", "flagged", "recall"))
+    n_normal = (rest["n_rows"] - rest["n_anomalous"]).where(rest["n_entities"] == 0).replace(0.0, math.nan)
+    rest["far"] = far.fillna((flagged * rest["n_rows"] - recall * rest["n_anomalous"]).clip(lower=0.0) / n_normal)
+    return rest.join(about, on="place").drop(columns="place")
 
 
-def _of_split(judged: SplitJudgement) -> dict[str, object]:
-    found = {f"{METRIC}{name}": value for name, value in judged.metrics.items()}
-    counts = {name: getattr(judged, name) for name in ("n_rows", "n_anomalous", "coverage")}
-    return {**counts, "n_entities": len(judged.entities), "far": _false_alarm_rate(judged), **found}
-
-
-def _false_alarm_rate(judged: SplitJudgement) -> float | None:
-    """Return the share of the normal rows that are flagged; None if the metrics do not tell."""
-    if "far" in judged.metrics:
-        return judged.metrics["far"]
-    flagged, recall = judged.metrics.get("flagged"), judged.metrics.get("recall")
-    n_normal = judged.n_rows - judged.n_anomalous
-    if flagged is None or recall is None or not n_normal or judged.entities:
-        return None
-    return max(0.0, flagged * judged.n_rows - recall * judged.n_anomalous) / n_normal
+def _of_split(judged: SplitJudgement | None) -> dict[str, float | None]:
+    if judged is None:
+        return {}
+    counts = {"n_entities": len(judged.entities), "n_rows": judged.n_rows, "n_anomalous": judged.n_anomalous}
+    return {"coverage": judged.coverage, **counts, **{f"{METRIC}{name}": one for name, one in judged.metrics.items()}}
 
 
 def rows(trials: pd.DataFrame) -> pd.DataFrame:
@@ -104,29 +107,37 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     survived is another number. The boolean columns are ``ok``, ``complete`` (every row has a score), ``forgets``,
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
-    bad = trials["status"].mask(trials["status"] == "ok")
-    lacking = (trials["coverage"] < 1) & (trials["n_rows"] > 0)
-    by = trials.assign(bad=bad, lacking=lacking, guarded=trials["seal"] != "sealed").groupby(ROW, sort=False)
-    frame = by[list(_OF_FIRST)].first()
-    frame["status"], frame["n_failed"] = by["bad"].first().fillna("ok").astype(str), by["bad"].count()
-    frame["ok"], frame["complete"] = frame["n_failed"] == 0, ~by["lacking"].any()
-    frame["seal"] = by["guarded"].any().map({True: "guarded", False: "sealed"})
-    costs = {"fit_seconds": "mean", "score_seconds": "mean", "peak_memory_mib": "max"}
-    frame = frame.join(by.agg({"coverage": "min", **costs}))
-    lists = {name: by[name].agg(list) for name in ("seed", "threads", "record", "replay", "reports")}
-    frame["seeds"], frame["records"] = lists["seed"].map(tuple), lists["record"]
-    frame["threads"] = [tuple(sorted(set(found))) for found in lists["threads"]]
-    frame["seal_reasons"] = [_each(found) for found in by["seal_reason"].agg(list)]
-    frame["pretrained_on"] = [_each(sum(found, ())) for found in by["pretrained_on"].agg(list)]
-    frame["failed_checks"] = [_each(x for found in of for one in found for x in one.failed) for of in lists["reports"]]
-    checked = np.where(lists["reports"].map(all), "pass", "no")
-    frame["checked"] = np.where(frame["failed_checks"].map(len) > 0, "fail", checked)
-    frame["replay"] = pd.Series([weakest(found) for found in lists["replay"]], frame.index, dtype=object)
-    frame["forgets"] = [one is None or one.forgets for one in frame["replay"]]
-    frame["calibrated"] = [one is None or one.calibrated for one in frame["replay"]]
+    by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
+    hows = {**dict.fromkeys(_COMMON, "first"), "fit_seconds": "mean", "score_seconds": "mean"}
+    frame = by.agg({**hows, "peak_memory_mib": "max", "coverage": "min", "complete": "all"})
+    found = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
+    lines = [_of_trials(*zip(*some, strict=True)) for some in found]
+    frame = frame.join(pd.DataFrame(lines, index=frame.index, columns=[*_of_trials((), (), ())]))
+    flags = ("floor", "stored", "ok", "complete", "forgets", "calibrated")
+    frame = frame.fillna({"n_entities": 0}).astype({"n_entities": int, **dict.fromkeys(flags, bool)})
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
-    frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = np.nan
-    return order(frame.join(_over_seeds(trials)).join(_over_entities(trials)).reset_index())
+    frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = math.nan
+    spreads = over_entities(trials).groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
+    return order(frame.join(_over_seeds(trials)).join(spreads).reset_index())
+
+
+def _of_trials(_: object, records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
+    """Return the columns of a row that its trials have together."""
+    bad = [record.status for record in records if record.status != "ok"]
+    failed = _each(check for found in reports for one in found for check in one.failed)
+    replay = weakest(record.replay for record in records)
+    return {
+        **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad, "records": list(records)},
+        "seal": "sealed" if all(record.seal == "sealed" for record in records) else "guarded",
+        "seal_reasons": _each(record.seal_reason for record in records),
+        "seeds": tuple(record.seed for record in records),
+        "threads": tuple(sorted({record.threads for record in records})),
+        "pretrained_on": _each(corpus for record in records for corpus in record.pretrained_on),
+        **{"failed_checks": failed, "checked": "fail" if failed else "pass" if all(reports) else "no"},
+        "replay": replay,
+        "forgets": replay is None or replay.forgets,
+        "calibrated": replay is None or replay.calibrated,
+    }
 
 
 def _each(values: Iterable[str]) -> tuple[str, ...]:
@@ -136,58 +147,46 @@ def _each(values: Iterable[str]) -> tuple[str, ...]:
 
 def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
     """Return mean and standard deviation of each number, undefined where it is for one seed."""
-    titles = {name: name.removeprefix(METRIC) for name in map(str, trials) if name.startswith((METRIC, DIAGNOSTIC))}
-    names = [*titles, "far", "rows_per_second"]
-    by = trials[[*ROW, *names]].groupby(ROW, sort=False)
-    undefined = trials[names].isna().groupby([trials[key] for key in ROW], sort=False).any()
-    means, deviations = by.mean().mask(undefined), by.std().mask(undefined)
-    pairs = {
-        f"{title}_{what}": of[name]
-        for name, title in titles.items()
-        for what, of in (("mean", means), ("std", deviations))
-    }
-    return pd.DataFrame({**pairs, "far": means["far"], "rows_per_second": means["rows_per_second"]}, index=means.index)
+    names = [name for name in map(str, trials) if name.startswith((METRIC, DIAGNOSTIC))]
+    columns = [*names, "far", "rows_per_second"]
+    by = trials[[*ROW, *columns]].groupby(ROW, sort=False)
+    undefined = trials[columns].isna().groupby([trials[key] for key in ROW], sort=False).any()
+    means, deviations = by.mean().mask(undefined), by[names].std().mask(undefined[names])
+    spreads = means[names].add_suffix("_mean").join(deviations.add_suffix("_std"))
+    return spreads.rename(columns=lambda name: name.removeprefix(METRIC)).join(means[["far", "rows_per_second"]])
 
 
-def _over_entities(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the deviation (ddof 1) of each metric over the entities for which it is defined, of their means."""
-    ok = trials[(trials["status"] == "ok") & (trials["n_entities"] > 0)]
+def over_entities(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over seeds of each entity's metrics, by row and entity, undefined as those of rows."""
     lines = [
         {**dict(zip(ROW, key, strict=True)), "entity": entity, **metrics}
-        for *key, record in ok[[*ROW, "record"]].itertuples(index=False)
+        for *key, record in trials.loc[trials["n_entities"] > 0, [*ROW, "record"]].itertuples(index=False)
         for entity, metrics in record.splits[key[2]].entities.items()
     ]
     frame = pd.DataFrame(lines, columns=None if lines else [*ROW, "entity"]).set_index([*ROW, "entity"]).astype(float)
     by = frame.groupby(level=[*ROW, "entity"], sort=False)
-    means = by.mean().mask(by.count() < by.size().to_numpy()[:, None])
-    return means.groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
+    return by.mean().mask(by.count() < by.size().to_numpy()[:, None])
 
 
 def order(frame: pd.DataFrame) -> pd.DataFrame:
     """Return rows by table, best mean AUPRC first and failures last, with their ranks and distances to the floors.
 
-    A row that is not sound has no rank; nor has one that stands alone in its table.
+    A row that is not sound has no rank; nor has one that stands alone in its table. ``below_floor`` has the metrics in
+    which a detector is not above the best floor, None without floors.
     """
-    for metric in FLOOR_METRICS:
-        if f"{metric}_mean" not in frame:
-            frame[f"{metric}_mean"] = np.nan
-    means = [f"{metric}_mean" for metric in FLOOR_METRICS]
-    floors = frame[frame["ok"] & frame["floor"]]
-    best = frame[TABLE].join(floors.groupby(TABLE)[means].max(), on=TABLE)
-    detectors = (frame["ok"] & ~frame["floor"]).to_numpy()
-    below = (frame[means].fillna(-math.inf) <= best[means]).to_numpy() & detectors[:, None]
-    has_floors = frame[TABLE].join(floors.groupby(TABLE).size().rename("n"), on=TABLE)["n"].notna()
-    below_floor: list[Any] = [
-        tuple(name for name, is_below in zip(FLOOR_METRICS, of_row, strict=True) if is_below) if known else None
-        for of_row, known in zip(below, has_floors, strict=True)
-    ]
-    frame["below_floor"] = below_floor
-    frame["above_floor"] = has_floors.to_numpy() & detectors & ~below.any(axis=1)
+    names = [f"{metric}_mean" for metric in FLOOR_METRICS]
+    frame = frame.reindex(columns=list(dict.fromkeys([*frame, *names])))
+    tables, detectors = pd.MultiIndex.from_frame(frame[TABLE]), frame["ok"] & ~frame["floor"]
+    floors = frame[frame["ok"] & frame["floor"]].groupby(TABLE)[names].max()
+    best, has_floors = floors.reindex(tables).set_axis(frame.index), tables.isin(floors.index)
+    below = (frame[names].fillna(-math.inf) <= best).mul(detectors, axis=0)
+    of_rows = [tuple(compress(FLOOR_METRICS, row)) for row in below.to_numpy()]
+    frame["below_floor"] = pd.Series(of_rows, frame.index, dtype=object).where(has_floors, None)
+    frame["above_floor"] = has_floors & detectors & ~below.any(axis=1)
     frame["to_floor"] = frame["auprc_mean"] - best["auprc_mean"]
     ranked = frame["auprc_mean"].where(frame["sound"]).groupby([frame[key] for key in TABLE])
     frame["rank"] = ranked.rank(method="min", ascending=False).where(ranked.transform("count") > 1)
-    table = pd.Series(pd.factorize(pd.MultiIndex.from_frame(frame[TABLE]))[0], frame.index)
-    keys = frame.assign(table=table, bad=~frame["ok"], worst=-frame["auprc_mean"])
+    keys = frame.assign(table=pd.factorize(tables)[0], bad=~frame["ok"], worst=-frame["auprc_mean"])
     return frame.loc[keys.sort_values(["table", "bad", "worst", "detector"]).index].reset_index(drop=True)
 
 
@@ -221,15 +220,3 @@ def check_split(split: str, records: Iterable[Record]) -> None:
     held = splits_of(records)
     if held and split not in held:
         raise UsageError(f"there is no split {split!r} in these records{nearest(split, held)}")
-
-
-def _with_failures_beside(records: Sequence[Record]) -> list[Record]:
-    """Return records whose failed trials, which nobody judged, are of the newest version of their protocol."""
-    newest: dict[tuple[str, str], int] = {}
-    for record in records:
-        table = record.dataset, record.protocol
-        newest[table] = max(record.protocol_version, newest.get(table, 1))
-    return [
-        record if record.status == "ok" else replace(record, protocol_version=newest[record.dataset, record.protocol])
-        for record in records
-    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,21 +18,18 @@ from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.frame import rows, trials
 from tsadbench.leaderboard.render import Table, render
-from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import printable
 
 ROW = ["dataset", "protocol", "split", "detector"]
-# Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score. An order that an
-# information criterion chose moved by 1.4e-6 (arima on SKAB), switches whose rows repeat by 1e-5 (t2 on causrca).
+# Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score (up to 1e-5 seen).
 EXACT = 1e-5
 # Of a stochastic one: three standard errors of the difference of two means, and a little for a spread of nearly 0.
 SPREADS, SLACK = 3.0, 1e-3
 # Of one that does not forget: multiview[adaptive=on] moved by .0014 between two processors.
 UNFORGOTTEN = 5e-3
-# What a trial of the quick set may have cost when the baseline was made, in CPU seconds. Few networks are so cheap, and
-# their last bits depend on the processor.
+# CPU seconds of a trial of the quick set. Few networks are so cheap; their last bits depend on the processor.
 QUICK_SECONDS = 0.5
 
 
@@ -40,25 +38,21 @@ def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
 
     A UsageError if no table is found. A StoreError if a line is not a record.
     """
-    files = sorted(folder.glob(f"*/*/{RECORDS}"))
-    found = [grouped(read_records(file), lambda record: (record.dataset, record.rules)).values() for file in files]
-    if not any(found):
+    records = [one for file in sorted(folder.glob(f"*/*/{RECORDS}")) for one in read_records(file)]
+    if not records:
         raise UsageError(
             f"--baseline {folder}: expected a folder with <data set>/<protocol>/{RECORDS} in it, as "
             f"`tsadbench run --write {folder}` writes it; found none"
         )
-    return [records for of_file in found for records in of_file]
+    return list(grouped(records, lambda record: (record.dataset, record.rules)).values())
 
 
-def quick(records: Iterable[Record]) -> list[Record]:
+def quick(records: Sequence[Record]) -> list[Record]:
     """Return the records of those detectors whose trials are cheap."""
-    frame = pd.DataFrame([(one, one.label, _cost(one)) for one in records], columns=["record", "label", "cost"])
-    return frame.loc[frame.groupby("label")["cost"].transform("mean") <= QUICK_SECONDS, "record"].tolist()
-
-
-def _cost(record: Record) -> float:
-    fit, score = record.fit_cpu_seconds or record.fit_seconds, record.score_cpu_seconds or record.score_seconds
-    return (fit or 0.0) + (score or 0.0)
+    fits = [one.fit_cpu_seconds or one.fit_seconds or 0.0 for one in records]
+    scores = [one.score_cpu_seconds or one.score_seconds or 0.0 for one in records]
+    costs = pd.Series(np.add(fits, scores)).groupby([one.label for one in records]).transform("mean")
+    return [*compress(records, costs <= QUICK_SECONDS)]
 
 
 def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFrame:
@@ -67,11 +61,11 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
     Undefined equals only undefined. A trial that failed although the baseline's did not has no metrics, so its cells do
     not hold.
     """
-    there, here = rows(trials(baseline)), rows(trials(records))
-    there = there[there["ok"]].set_index(ROW)
-    here = here.set_index(ROW).reindex(index=there.index, columns=there.columns)
-    n_here = here["seeds"].map(len, na_action="ignore").fillna(1)
-    errors = np.sqrt(1 / there["seeds"].map(len) + 1 / n_here.astype(float))
+    there, here = (rows(trials(some)).set_index(ROW) for some in (baseline, records))
+    there = there[there["ok"]]
+    here = here.reindex(index=there.index, columns=there.columns)
+    n_here = here["seeds"].map(len, na_action="ignore").fillna(1).astype(float)
+    errors = np.sqrt(1 / there["seeds"].map(len) + 1 / n_here)
     counted = np.array([one is not None and one.correlation is not None for one in there["replay"]])
     least = np.where(counted & ~there["forgets"], UNFORGOTTEN, 0.0)
     cells = []
@@ -85,14 +79,13 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
 
 
 def lost_seals(baseline: Iterable[Record], records: Iterable[Record]) -> list[str]:
-    """Return a note on each row that ran sealed in the baseline and is guarded now; no cell of it breaks."""
-    there, here = (rows(trials(some)).drop_duplicates("detector") for some in (baseline, records))
-    sealed = there.loc[there["seal"] == "sealed", "detector"]
-    lost = here[here["detector"].isin(sealed) & (here["seal"] != "sealed")]
+    """Return a note on each detector that ran sealed in the baseline and is guarded now; no cell of it breaks."""
+    sealed = {one.label for one in baseline if one.seal == "sealed"}
+    lost = {one.label: one for one in records if one.label in sealed and one.seal != "sealed"}
     return [
-        f"{dataset}, {protocol}: {detector} ran sealed in the baseline, and is guarded here: "
-        f"{'; '.join(reasons) or 'no reason was recorded'}"
-        for dataset, protocol, detector, reasons in lost[["dataset", "protocol", "detector", "seal_reasons"]].to_numpy()
+        f"{one.dataset}, {one.protocol}: {one.label} ran sealed in the baseline, and is guarded here: "
+        f"{one.seal_reason or 'no reason was recorded'}"
+        for one in lost.values()
     ]
 
 
@@ -109,20 +102,18 @@ def run_again(
 ) -> tuple[pd.DataFrame, list[str]]:
     """Run baselines again; return every cell of theirs as `compared` does, and notes.
 
-    A UsageError if nothing fits the restrictions, or another version of a protocol judged a baseline.
+    A UsageError if nothing fits the restrictions, or a baseline is of another version of its protocol or data set.
     """
     cards = {card: load_dataset(card)(DataOptions()).dataset.name for card in datasets if card.endswith(CARD_ENDING)}
-    names = [cards.get(name, name) for name in datasets]
-    cells: list[pd.DataFrame] = []
-    notes: list[str] = []
+    source_of = {cards.get(name, name): name for name in datasets}
+    cells, notes = [], []
     for records in read_baselines(folder):
-        first = records[0]
-        if (names and first.dataset not in names) or (protocols and first.protocol not in protocols):
-            continue
+        dataset, protocol = records[0].dataset, records[0].protocol
         named = [one for one in records if not detectors or {one.label, one.detector} & {*detectors}]
-        if chosen := quick(named) if cheap else named:
-            dataset = next((card for card, name in cards.items() if name == first.dataset), first.dataset)
-            found = _records(chosen, dataset, run, seeds, directory)
+        chosen = quick(named) if cheap else named
+        if chosen and (dataset in source_of or not datasets) and (protocol in protocols or not protocols):
+            plans = _plans(chosen, source_of.get(dataset, dataset), seeds, directory)
+            found = [record for plan in plans for record in run(plan)]
             cells.append(compared(chosen, found))
             notes += lost_seals(chosen, found)
     if not cells:
@@ -130,22 +121,9 @@ def run_again(
     return pd.concat(cells, ignore_index=True), notes
 
 
-def _records(
-    baseline: Sequence[Record],
-    dataset: str,
-    run: Callable[[Plan], Sequence[Record]],
-    seeds: int | None,
-    directory: Path | None,
-) -> list[Record]:
-    first = baseline[0]
-    if first.protocol_version != (version := protocol_of(first).version):
-        raise UsageError(
-            f"--baseline: the tables of {first.dataset} are of protocol {first.rules}, and version {version} is "
-            "installed: make them again (`tsadbench run --write`), or choose others by --dataset and --protocol"
-        )
-    protocol = parse_label(first.protocol)
-    records: list[Record] = []
-    # Rows of one table may have run with different numbers of threads and seeds; the mean of more seeds differs.
+def _plans(baseline: Sequence[Record], dataset: str, seeds: int | None, directory: Path | None) -> Iterator[Plan]:
+    """Yield plans of a table's trials: its rows may have run with different numbers of threads and seeds."""
+    first, protocol = baseline[0], parse_label(baseline[0].protocol)
     of_row = grouped(baseline, lambda record: (record.label, record.threads))
     n_seeds = {row: 1 + max(record.seed for record in some) for row, some in of_row.items()}
     for (threads, n_of_rows), alike in sorted(grouped(of_row, lambda row: (row[1], n_seeds[row])).items()):
@@ -161,13 +139,13 @@ def _records(
             contributions=False,
         )
         plan = make_plan(request)
-        if plan.data.dataset.version != first.dataset_version:
+        here = f"{first.protocol} {plan.protocol.version}, version {plan.data.dataset.version} of the data"
+        if (there := f"{first.rules}, version {first.dataset_version} of the data") != here:
             raise UsageError(
-                f"--baseline: the tables of {first.dataset} are of version {first.dataset_version} of the data, and "
-                f"version {plan.data.dataset.version} is installed: make them again"
+                f"--baseline: the tables of {first.dataset} are of {there}, and {here} is installed: make them again "
+                "(`tsadbench run --write`), or choose others by --dataset and --protocol"
             )
-        records += run(plan)
-    return records
+        yield plan
 
 
 def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:

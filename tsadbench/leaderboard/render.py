@@ -1,30 +1,25 @@
-"""Renders tables: data frames with sentences, as terminal text, Markdown, LaTeX, HTML, CSV or JSON."""
+"""Renders tables: data frames with sentences, as terminal text, Markdown, LaTeX, CSV or JSON."""
 
 from __future__ import annotations
 
-import io
-import json
-import math
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape as html_escape
-from itertools import accumulate
 from typing import Literal, TypeAlias
 
 import pandas as pd
+from pydantic_core import to_json
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tsadbench.leaderboard.formatting import csv_text, fitting, folded, number, plain, table_lines
+from tsadbench.leaderboard.formatting import csv_text, folded, number, plain, table_lines
 from tsadbench.utils.text import printable
 
-Form: TypeAlias = Literal["table", "markdown", "latex", "html", "csv", "json"]
+Form: TypeAlias = Literal["table", "markdown", "latex", "csv", "json"]
 SCHEMA = 2
-# Of names and of other texts on a terminal: remarks are folded first, then columns left out, then names folded.
-_WIDTHS = ((999, 999), (999, 24), (24, 24), (16, 16))
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
@@ -35,67 +30,31 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A data frame as readers see it.
-
-    Parameters
-    ----------
-    title
-        Its heading.
-    frame
-        A row a line, values instead of texts; the columns' names are the header. The index is not shown.
-    decimals
-        Of columns with other than four decimals, by name; None for four significant digits, in a unit of the data's.
-        Whole numbers have none.
-    lead
-        A sentence above the table.
-    numeric
-        Columns of texts that are numbers.
-    cell_styles, row_styles
-        "bold" or "underline" by the place of a row and the name of a column; a terminal's style for each row.
-    expendable
-        Columns that a narrow terminal leaves out, the first one first.
-    """
+    """A data frame as readers see it: a row a line, its columns' names as the header, without its index."""
 
     title: str
     frame: pd.DataFrame
+    # Of columns with other than four decimals; None for four significant digits. Whole numbers have none.
     decimals: Mapping[str, int | None] = field(default_factory=dict)
-    lead: str = ""
-    numeric: Collection[str] = ()
-    cell_styles: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    row_styles: Sequence[str] = ()
-    expendable: Sequence[str] = ()
+    lead: str = ""  # a sentence above
+    numeric: Collection[str] = ()  # columns of texts that are numbers
+    cell_styles: Mapping[tuple[int, str], str] = field(default_factory=dict)  # "bold", "underline" by index and column
+    row_styles: Sequence[str] = ()  # a terminal's, by index
+    expendable: Sequence[str] = ()  # columns that a narrow terminal leaves out, the first one first
 
     @property
     def header(self) -> list[str]:
         """The columns' names."""
-        return [str(name) for name in self.frame.columns]
+        return [str(name) for name in self.frame]
 
     def cells(self) -> list[list[str]]:
         """Return the rows as texts, a dash for an undefined value."""
-        columns = [
-            [cell(value, self.decimals.get(name, 4)) for value in self.frame.iloc[:, place]]
-            for place, name in enumerate(self.header)
-        ]
+        columns = [[cell(one, self.decimals.get(name, 4)) for one in self.frame[name]] for name in self.header]
         return [list(row) for row in zip(*columns, strict=True)]
 
     def only(self, places: Sequence[int]) -> Table:
         """Return the table with the rows at some places."""
-        at = {place: new for new, place in enumerate(places)}
-        styles = {(at[row], name): one for (row, name), one in self.cell_styles.items() if row in at}
-        of_rows = [self.row_styles[place] for place in places] if self.row_styles else ()
-        frame = self.frame.iloc[list(places)].reset_index(drop=True)
-        return replace(self, frame=frame, cell_styles=styles, row_styles=of_rows)
-
-    def styled(self, bold: str, underline: str, plain: Callable[[str], str]) -> list[list[str]]:
-        """Return the cells in a markup language: what bold and underlined texts look like in it, and any text."""
-        forms = {"": "{}", "bold": bold, "underline": underline}
-        return [
-            [
-                forms[self.cell_styles.get((place, name), "")].format(plain(one.strip()))
-                for name, one in zip(self.header, row, strict=True)
-            ]
-            for place, row in enumerate(self.cells())
-        ]
+        return replace(self, frame=self.frame.iloc[[*places]])
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column has numbers, which stand to the right and are never broken."""
@@ -110,12 +69,12 @@ def cell(value: object, decimals: int | None = 4) -> str:
     """
     if isinstance(value, str):
         return printable(value)
-    if value is None or pd.isna(value):  # type: ignore[call-overload]  # any object may be asked
-        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None or pd.isna(value):  # type: ignore[call-overload]  # any object may be asked
+        return "-"
     if isinstance(value, float):
-        return f"{value:.4g}" if decimals is None else number(float(value), decimals)
+        return f"{value:.4g}" if decimals is None else number(value, decimals)
     return f"{value:,}"
 
 
@@ -130,22 +89,30 @@ def render(
     if form == "csv":
         return "\n".join(csv_text(table.frame) for table in tables)
     if form == "json":
-        content = [
-            {"title": table.title, "rows": [*map(_plain_row, table.frame.to_dict("records"))]} for table in tables
-        ]
-        return json.dumps({"schema": SCHEMA, "tables": content, "notes": [*notes]}, indent=1, allow_nan=False) + "\n"
-    if form == "html":
-        return "".join([*map(_html, tables), *(f"<p>{html_escape(note)}</p>" for note in notes)])
+        return json_text(
+            tables=[{"title": one.title, "rows": one.frame.to_dict("records")} for one in tables], notes=notes
+        )
     if form == "latex":
         first = r"% In the preamble: \usepackage{booktabs}"
         return "\n\n".join([first, *map(_latex, tables), *map(_latex_text, notes)]) + "\n"
     if form == "markdown":
         parts = [*map(_markdown, tables), "\n".join(f"- {plain(note)}" for note in notes)]
         return "\n\n".join(parts).rstrip() + "\n"
-    file = io.StringIO()
-    console = Console(file=file, width=width or 10_000, color_system=None, force_terminal=False, force_jupyter=False)
-    print_tables(console, tables, notes)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    console = Console(width=width or 10_000, color_system=None, force_terminal=False, force_jupyter=False)
+    with console.capture() as captured:
+        print_tables(console, tables, notes)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def json_text(**content: object) -> str:
+    """Return an object with the schema's number as JSON, null where a number is undefined."""
+    text = to_json(
+        {"schema": SCHEMA, **content},
+        indent=1,
+        inf_nan_mode="null",
+        fallback=lambda value: None if value is pd.NA else value.item(),
+    )
+    return f"{text.decode()}\n"
 
 
 def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str] = ()) -> None:
@@ -154,84 +121,65 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
         console.print(Text(printable(table.title), style="bold"))
         if table.lead:
             console.print(Text(printable(table.lead)))
-        for part in _fitting(replace(table, title=""), console.width):
-            console.print(part)
+        console.print(_rich(table, console.width), "", crop=False, sep="\n")
     for note in notes:
         console.print(Text(printable(note), style="dim"))
 
 
-def _fitting(table: Table, width: int) -> Iterator[RichTable]:
-    """Yield a table without its expendable columns, or in parts that each begin with the texts that name its rows."""
+def _rich(table: Table, width: int) -> RichTable:
+    """Return a table that fits a width, if folded texts and left out expendable columns suffice; else a wider one."""
+    texts = {name: [name, *of_rows] for name, *of_rows in zip(table.header, *table.cells(), strict=True)}
+    numeric = {name: table.is_numeric(name) for name in texts}
+    sizes = {name: max(map(cell_len, texts[name])) + 2 for name in texts}
+    for name in table.expendable:
+        # Texts keep 24 characters as long as columns can be left out instead, then 14.
+        if sum(sizes[one] if numeric[one] else min(sizes[one], 26) for one in texts) > width + 2:
+            del texts[name]
+    words = sorted((name for name in texts if not numeric[name]), key=sizes.__getitem__)
+    room = width + 2 - sum(sizes[name] for name in texts if numeric[name])
+    for left, name in zip(range(len(words), 0, -1), words, strict=True):
+        limit = max(14, min(sizes[name], room // left) - 2)
+        texts[name] = [folded(text, limit) for text in texts[name]]
+        sizes[name] = 2 + max(cell_len(line) for text in texts[name] for line in text.split("\n"))
+        room -= sizes[name]
+    total = sum(sizes[name] for name in texts) - 2
+    found = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), width=total)
+    for name, (header, *_) in texts.items():
+        found.add_column(Text(header), justify="right" if numeric[name] else "left", no_wrap=True)
+    for place, row in enumerate(table.frame.index, start=1):
+        of_row = [Text(texts[name][place], table.cell_styles.get((row, name), "")) for name in texts]
+        found.add_row(*of_row, style=table.row_styles[row] if table.row_styles else None)
+    return found
 
-    def fits(shown: RichTable) -> bool:
-        return Console(width=10_000).measure(shown).maximum <= width
 
-    def without(table: Table, name: str) -> Table:
-        return replace(table, frame=table.frame.drop(columns=name))
-
-    # Built only until one fits: a table may have thousands of rows.
-    narrower = [*accumulate(table.expendable, without, initial=table)]
-    tried = [(table, _WIDTHS[0]), *((one, _WIDTHS[1]) for one in narrower), *((narrower[-1], w) for w in _WIDTHS[2:])]
-    for one, widths in tried:
-        if fits(shown := rich_table(one, *widths)):
-            yield shown
-            return
-    table = narrower[-1]
-    is_number = [*map(table.is_numeric, table.header), True]
-    names = range(is_number.index(True, 0 if all(is_number) else is_number.index(False)))
-
-    def part(columns: Sequence[int]) -> RichTable:
-        return rich_table(replace(table, frame=table.frame.iloc[:, [*names, *columns]]), *_WIDTHS[-1])
-
-    for columns in fitting(range(len(names), len(table.header)), lambda some: fits(part(some))):
-        yield part(columns)
-
-
-def rich_table(table: Table, name_width: int = 999, text_width: int = 999) -> RichTable:
-    """Return a table for a terminal: numbers to the right, names and other texts folded where a word ends."""
-    title = Text(printable(table.title), style="table.title") if table.title else None
-    shown = RichTable(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    numeric = [*map(table.is_numeric, table.header)]
-    widths = [999 if one else text_width for one in numeric]
-    if False in numeric:
-        widths[numeric.index(False)] = name_width
-    for name, is_number in zip(table.header, numeric, strict=True):
-        shown.add_column(Text(name), justify="right" if is_number else "left", no_wrap=True)
-    for place, row in enumerate(table.cells()):
-        texts = [
-            Text(folded(one, width), table.cell_styles.get((place, name), ""))
-            for name, one, width in zip(table.header, row, widths, strict=True)
+def _styled(table: Table, bold: str, underline: str, plain: Callable[[str], str]) -> list[list[str]]:
+    """Return the cells in a markup language: what bold and underlined texts look like in it, and any text."""
+    forms = {"": "{}", "bold": bold, "underline": underline}
+    return [
+        [
+            forms[table.cell_styles.get((row, name), "")].format(plain(text.strip()))
+            for name, text in zip(table.header, of_row, strict=True)
         ]
-        shown.add_row(*texts, style=table.row_styles[place] if table.row_styles else None)
-    return shown
-
-
-def _html(table: Table) -> str:
-    rows = table.styled("<b>{}</b>", "<u>{}</u>", html_escape)
-    head = "".join(f"<th>{html_escape(name)}</th>" for name in table.header)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    lead = f"<p>{html_escape(table.lead)}</p>" if table.lead else ""
-    caption = f"<caption>{html_escape(printable(table.title))}</caption>"
-    return f"{lead}<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        for row, of_row in zip(table.frame.index, table.cells(), strict=True)
+    ]
 
 
 def _markdown(table: Table) -> str:
     lead = [plain(table.lead), ""] if table.lead else []
-    lines = table_lines([*map(plain, table.header)], table.styled("**{}**", "<u>{}</u>", plain))
+    lines = table_lines([*map(plain, table.header)], _styled(table, "**{}**", "<u>{}</u>", plain))
     return "\n".join([f"### {plain(table.title)}", "", *lead, *lines])
 
 
 def _latex(table: Table) -> str:
-    rows = table.styled(r"\textbf{{{}}}", r"\underline{{{}}}", _latex_cell)
     layout = "".join("r" if table.is_numeric(name) else "l" for name in table.header)
     slug = re.sub(r"[^a-z0-9]+", "-", table.title.partition(":")[0].lower()).strip("-")
-    header = " & ".join(map(_latex_text, table.header)) + r" \\"
+    rows = [map(_latex_text, table.header), *_styled(table, r"\textbf{{{}}}", r"\underline{{{}}}", _latex_cell)]
+    header, *body = (" & ".join(row) + r" \\" for row in rows)
     return "\n".join(
         [
             *(r"\begin{table*}", r"\centering", rf"\caption{{{_latex_text(table.title)}}}", rf"\label{{tab:{slug}}}"),
             *(r"\scriptsize", r"\setlength{\tabcolsep}{3pt}", rf"\begin{{tabular}}{{{layout}}}", r"\toprule", header),
-            *(r"\midrule", *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}"),
-            r"\end{table*}",
+            *(r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table*}"),
         ]
     )
 
@@ -243,12 +191,3 @@ def _latex_text(text: str) -> str:
 
 def _latex_cell(text: str) -> str:
     return "--" if text == "-" else re.sub(r"(?<![0-9A-Za-z])-(?=[.0-9])", r"$-$", _latex_text(text))
-
-
-def _plain_row(row: Mapping[Hashable, object]) -> dict[str, object]:
-    """Return a row for JSON: Python's own numbers, None where undefined."""
-    values = {str(name): getattr(value, "item", lambda value=value: value)() for name, value in row.items()}
-    undefined = {
-        name for name, one in values.items() if one is pd.NA or (isinstance(one, float) and not math.isfinite(one))
-    }
-    return {name: None if name in undefined else one for name, one in values.items()}

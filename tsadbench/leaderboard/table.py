@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -12,26 +13,43 @@ from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.frame import DIAGNOSTIC, FLOOR_METRICS, places
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, places
 from tsadbench.leaderboard.render import Table
 from tsadbench.registry import load_protocol
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import counted
 
 PAGE = "docs/reading-a-table.md"
-# With fewer sessions no test over them can reach the 5 % level.
-LEAST_FOR_TESTS = 6
-# How many rows a terminal shows of a table, the best first.
-ROWS = 50
-_NEIGHBOURS = 2  # above and below a row of one's own among stored ones
-_MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds", "remarks")
-_TITLES = {
-    "rank": "#", "detector": "detector", "to_floor": "vs floor", "prac_f1": "F1", "far": "false alarms",
-    "look_ahead": "look-ahead", "coverage": "coverage", "seeds": "seeds", "fit_seconds": "fit, s",
-    "rows_per_second": "rows/s", "peak_memory_mib": "MiB", "entities": "entities", "remarks": "remarks",
-}  # fmt: skip
+LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
+# How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
+ROWS, _NEIGHBOURS = 50, 2
+_MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
 # A narrow terminal leaves these out, the first one first.
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
+
+
+def compact(value: float) -> str:
+    """Return a number with two significant digits and its thousands as a letter.
+
+    >>> compact(1_234_567), compact(43_210), compact(999.7), compact(870), compact(4.23), compact(0)
+    ('1.2M', '43k', '1k', '870', '4.2', '0')
+    """
+    rounded = float(f"{value:.2g}")
+    size, letter = next(one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")) if rounded >= one[0])
+    return f"{rounded / (size or 1):g}{letter}"
+
+
+# The wide table's columns behind the metrics: their titles, and a value as text.
+_COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "far": ("false alarms", lambda value: f"{100 * value:.{int(0 < value < 0.0995)}f} %"),
+    "auprc_entity_std": ("entities", lambda value: f"± {number(value, 2)}"),
+    "look_ahead": ("look-ahead", str),
+    "coverage": ("coverage", "{:.1%}".format),
+    "seeds": ("seeds", str),
+    "fit_seconds": ("fit, s", lambda value: f"{value:,.{int(value < 9.95)}f}" if value >= 0.05 else "<0.1"),
+    "rows_per_second": ("rows/s", compact),
+    "peak_memory_mib": ("MiB", "{:,.0f}".format),
+}
 
 
 def shown(
@@ -47,21 +65,10 @@ def shown(
     It has the most important columns, all if ``wide``, or the detectors and ``columns``. Rows of the labels in ``own``
     are marked. ``sessions`` is how many independent sessions the split has, if that is known.
     """
-    table = table.reset_index(drop=True)
     metrics = metrics_of(table)
-    cells = _cells(table, metrics)
-    titles = {**{metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}, **_TITLES}
-    if "f1" in cells:  # the protocol's own, beside the usual one
-        titles["prac_f1"] = "Prac-F1"
-    for one in DIAGNOSTICS:
-        level = table.get(f"{DIAGNOSTIC}{one.chance}_mean", pd.Series(dtype=float)).max()
-        titles[f"{DIAGNOSTIC}{one.name}"] = one.title + ("" if pd.isna(level) else f" (chance {number(level, 2)})")
-    everything = [name for name in cells if name != "remarks"]
-    main = [name for name in everything if name in _MAIN or name.startswith(DIAGNOSTIC)]
-    main.sort(key=lambda name: _MAIN.index(name) if name in _MAIN else len(_MAIN))
-    chosen = _keys(columns, titles, cells) or [*(everything if wide else main), *["remarks"] * any(cells["remarks"])]
-    labels = table["detector"]
-    cells["rank"] = [f"{'▶ ' * (label in own)}{text}" for text, label in zip(cells["rank"], labels, strict=True)]
+    titles, cells = _cells(table, metrics, own)
+    main = [*_MAIN, *(name for name in cells if name.startswith(DIAGNOSTIC)), "remarks"]
+    chosen = _keys(columns, titles) or [name for name in (cells if wide else main) if name in cells]
     return Table(
         title=title(table),
         frame=pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object),
@@ -70,7 +77,6 @@ def shown(
         cell_styles={
             (row, titles[metric.name]): ("", "bold", "underline")[place]
             for metric in metrics
-            if metric.name in chosen
             for row, place in enumerate(places(table, metric.name, metric.better))
             if place
         },
@@ -79,9 +85,9 @@ def shown(
     )
 
 
-def _keys(columns: Sequence[str], titles: Mapping[str, str], cells: Mapping[str, object]) -> list[str]:
+def _keys(columns: Sequence[str], titles: Mapping[str, str]) -> list[str]:
     """Return the columns that names ask for, as headers or as keys; the detector's first."""
-    known = {_plain(text): name for name in cells for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
+    known = {_plain(text): name for name in titles for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
     names = [_plain(part) for text in columns for part in text.split(",") if part.strip()]
     for name in names:
         if name not in known:
@@ -90,39 +96,43 @@ def _keys(columns: Sequence[str], titles: Mapping[str, str], cells: Mapping[str,
 
 
 def _plain(text: str) -> str:
-    return "_".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _cells(table: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, Sequence[str]]:
-    """Return the texts of every column that the table can show, in the order of the wide one."""
-    found: dict[str, Sequence[str]] = {"rank": _texts(table["rank"], "{:.0f}"), "detector": list(table["detector"])}
-    names = [metric.name for metric in metrics]
-    for name in (*(one for one in _MAIN if one in names), *(one for one in names if one not in _MAIN)):
-        found[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
+def _cells(
+    table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]
+) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return titles and texts of the columns that the table can show, in the order of the wide one."""
+    titles = {metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}
+    titles |= {name: header for name, (header, _) in _COLUMNS.items()}
+    # The protocol's own F1 may stand beside the usual one.
+    titles |= {"rank": "#", "detector": "detector", "to_floor": "vs floor", "remarks": "remarks",
+               "prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # fmt: skip
+    ranks = zip(table["rank"], table["detector"], strict=True)
+    cells = {
+        "rank": [f"{'▶ ' * (label in own)}{'-' if math.isnan(rank) else f'{rank:.0f}'}" for rank, label in ranks],
+        "detector": list(table["detector"]),
+    }
+    for name in sorted((metric.name for metric in metrics), key=[*_MAIN, *titles].index):
+        cells[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
         if name == "auprc" and table["to_floor"].notna().any():
-            decimals = _decimals(table["auprc_std"])
-            found["to_floor"] = [number(value, decimals, signed=True) for value in table["to_floor"]]
-    if table["far"].notna().any() and "far" not in names:
-        found["far"] = [_percent(value) for value in table["far"]]
-    if "auprc_entity_std" in table and table["auprc_entity_std"].notna().any():
-        found["entities"] = [f"± {number(value, 2)}" if value == value else "-" for value in table["auprc_entity_std"]]
-    found["look_ahead"] = _texts(table["look_ahead"], "{}")
-    found["coverage"] = _texts(table["coverage"], "{:.1%}")
-    found["seeds"] = _texts(table["seeds"].map(len), "{}")
-    found["fit_seconds"] = [_seconds(value) for value in table["fit_seconds"].where(table["ok"])]
-    found["rows_per_second"] = [compact(value) for value in table["rows_per_second"].where(table["ok"])]
-    found["peak_memory_mib"] = _texts(table["peak_memory_mib"].where(table["ok"]), "{:,.0f}")
-    defined = [one for one in DIAGNOSTICS if table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series()).notna().any()]
-    for one in defined:
-        if one.title and one.instead_of not in [other.name for other in defined]:
-            key = f"{DIAGNOSTIC}{one.name}"
-            found[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
-    found["remarks"] = [", ".join(words) for words in remarks(table)]
-    return found
-
-
-def _texts(values: pd.Series, form: str) -> list[str]:
-    return ["-" if pd.isna(value) else form.format(value) for value in values]
+            n = _decimals(table["auprc_std"])
+            cells["to_floor"] = [number(value, n, signed=True) for value in table["to_floor"]]
+    of_rows = table.assign(seeds=table["seeds"].map(len))
+    of_rows.loc[~table["ok"], [*COST_COLUMNS]] = math.nan
+    for name, (_, form) in _COLUMNS.items():
+        if name not in cells and name in of_rows and of_rows[name].notna().any():
+            cells[name] = ["-" if pd.isna(value) else form(value) for value in of_rows[name]]
+    levels = {one.name: table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series(dtype=float)).max() for one in DIAGNOSTICS}
+    for one in DIAGNOSTICS:
+        if one.title and not math.isnan(levels[one.name]) and math.isnan(levels.get(one.instead_of, math.nan)):
+            key, level = f"{DIAGNOSTIC}{one.name}", levels.get(one.chance, math.nan)
+            titles[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})")
+            cells[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
+    cells["remarks"] = list(table["remarks"].map(", ".join))
+    if not any(cells["remarks"]):
+        del cells["remarks"]
+    return {name: titles[name] for name in cells}, cells
 
 
 def _decimals(spreads: pd.Series) -> int:
@@ -138,59 +148,6 @@ def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) 
     return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
 
 
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.{0 if value >= 0.0995 or value == 0 else 1}f} %"
-
-
-def _seconds(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}" if value >= 0.05 else "<0.1"
-
-
-def compact(value: float) -> str:
-    """Return a number with two significant digits and its thousands as a letter.
-
-    >>> compact(1_234_567), compact(43_210), compact(999.7), compact(870), compact(4.23), compact(0)
-    ('1.2M', '43k', '1k', '870', '4.2', '0')
-    """
-    if math.isnan(value):
-        return "-"
-    rounded = float(f"{value:.2g}")
-    size, letter = next(one for one in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")) if rounded >= one[0])
-    return f"{rounded / (size or 1):g}{letter}"
-
-
-def remarks(table: pd.DataFrame) -> list[list[str]]:
-    """Return in words what a reader must know of each row of one table; of properties, only where rows differ."""
-    ran = table[table["ok"]]
-    best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
-    differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
-    some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
-    found = []
-    for row in lines_of(table):
-        ok, below = row["ok"], row["below_floor"] or ()
-        why = {"leaky": row["leaky"], "rows without a score": not row["complete"]}
-        why["depends on the recording's start"] = not row["forgets"]
-        above = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
-        words = {
-            f"{row['n_failed']} of {len(row['seeds'])} seeds failed: {row['status']}": not ok,
-            "best floor" if row["detector"] in best_floor else "floor": row["floor"],
-            f"unranked: {', '.join(text for text, applies in why.items() if applies)}": any(why.values()),
-            f"beats the floors in {above}": ok and 0 < len(below) < len(FLOOR_METRICS),
-            "uncalibrated": not row["calibrated"],
-            "guarded": ok and differs["seal"] and row["seal"] == "guarded",
-            f"fails checks: {', '.join(row['failed_checks'])}": ok and row["checked"] == "fail",
-            "not checked": ok and some_checked and row["checked"] == "no",
-            "pretrained": bool(row["pretrained_on"]),
-            f"look-ahead {row['look_ahead']}": ok and differs["look_ahead"] and row["look_ahead"] > 0,
-            f"{'/'.join(map(str, row['threads']))} threads": ok and differs["threads"] and row["threads"] != (1,),
-            "stored": some_own and row["stored"],
-        }
-        found.append([text for text, applies in words.items() if applies])
-    return found
-
-
 def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
     """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
     scored = table[table["auprc_mean"].notna()]
@@ -198,16 +155,14 @@ def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
-    found = f"{best['detector']} has {'an' if n == 1 else 'the best'} AUPRC of {number(best['auprc_mean'], decimals)}"
-    found += "" if n == 1 else f", of {n} detectors"
+    found = (
+        f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of {counted(n, 'detector')}"
+    )
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
         n_above = int((detectors["to_floor"] > 0).sum())
-        if n == 1:
-            found += f"; the best floor, {floor}, is {'worse' if n_above else 'at least as good'}"
-        else:
-            said = "No detector beats" if not n_above else "All beat" if n_above == n else f"{n_above} of {n} beat"
-            found += f". {said} the best floor, {floor}, in AUPRC"
+        said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
+        found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
     if sessions is not None and n + len(floors) > 1:
         few = f"are too few to test differences (at least {LEAST_FOR_TESTS})"
         enough = "suffice to test differences (tsadbench compare)"
@@ -219,9 +174,9 @@ def title(table: pd.DataFrame) -> str:
     """Return a table's title: data, split, protocol, how many of its rows are anomalous, and how it is sorted."""
     ran = table[table["ok"]]
     row = table.iloc[0] if ran.empty else ran.iloc[0]
-    protocol = _protocol(row)
-    about = "" if protocol is None else protocol.summary.partition(":")[0]
-    found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}{f' ({about})' if about else ''}"
+    protocol = _protocol(row["protocol"])
+    found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}"
+    found += "" if protocol is None else f" ({protocol.summary.partition(':')[0]})"
     found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
     if row["n_rows"] > 0:
         found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
@@ -232,27 +187,28 @@ def title(table: pd.DataFrame) -> str:
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
     """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
-    means = [str(name) for name in table if str(name).endswith("_mean") and not str(name).startswith(DIAGNOSTIC)]
-    names = [name.removesuffix("_mean") for name in means if table[name].notna().any()]
-    protocol = _protocol(table.iloc[0])
+    names = [name[:-5] for name in map(str, table) if name.endswith("_mean") and not name.startswith(DIAGNOSTIC)]
+    protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
-    return [known.get(name, Metric(name, name, better=None)) for name in names if f"{name}_std" in table]
+    defined = [name for name in names if f"{name}_std" in table and table[f"{name}_mean"].notna().any()]
+    return [known.get(name, Metric(name, name, better=None)) for name in defined]
 
 
-def _protocol(row: pd.Series) -> type[Protocol] | None:
+def _protocol(label: str) -> type[Protocol] | None:
     try:
-        return load_protocol(row["protocol"].partition("[")[0])
+        return load_protocol(label.partition("[")[0])
     except (PluginError, UsageError):
         return None
 
 
-def in_sight(table: pd.DataFrame, own: Collection[str]) -> pd.DataFrame:
-    """Return the rows that a terminal shows: the best; among stored rows one's own, their neighbours, the floors."""
-    mine = table["detector"].isin(list(own))
-    if table["stored"].any() and mine.any():
-        near = {place + step for place in table.index[mine] for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1)}
-        return table[mine | table["floor"] | table.index.isin(list(near))]
-    return table[(pd.RangeIndex(len(table)) < ROWS) | mine]
+def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
+    """Return the places of the rows that a terminal shows: the best, or one's own, their neighbours and the floors."""
+    mine = [place for place, label in enumerate(table["detector"]) if label in own]
+    seen = {*range(ROWS), *mine}
+    if mine and table["stored"].any():
+        near = range(-_NEIGHBOURS, _NEIGHBOURS + 1)
+        seen = {*table.index[table["floor"]], *(place + step for place in mine for step in near)}
+    return sorted(seen & {*range(len(table))})
 
 
 def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
@@ -261,8 +217,3 @@ def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
     if len(notes) + len(left) > 2:
         notes, left = notes[:1], [*left, f"{len(notes) - 1} more notes"] if len(notes) > 1 else left
     return [*notes, *([f"{' and '.join(left)}: --wide"] if left else [])]
-
-
-def lines_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame's rows by the names of its columns."""
-    return cast("list[dict[str, Any]]", frame.to_dict("records"))

@@ -11,10 +11,8 @@ import pandas as pd
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.board import Leaderboard
 
-_TABLE = ["dataset", "protocol", "split"]
 _ROW = ["table", "detector", "copy"]
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-_MARKDOWN: Any = {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
 
 
 def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
@@ -29,10 +27,9 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
         raise UsageError(f"--table {file}: expected a CSV or Markdown table: {error}") from error
     tables = found.index.unique("table")
     if not any(tables):
-        alone = {"/".join(one.frame[_TABLE].iloc[0]): one for one in board.alone().values()}
-        places = "/".join([*file.parts[-3:-1], file.stem]), f"/{file.stem}"
-        named = [[one for name, one in alone.items() if name.endswith(place)] for place in places]
-        board = next((of_place[0] for of_place in named if len(of_place) == 1), board)
+        of_split = [one for (*_, split), one in board.alone().items() if split == file.stem]
+        here = [one for one in of_split if [*one.frame[["dataset", "protocol"]].iloc[0]] == [*file.parts[-3:-1]]]
+        board = (here or of_split or [board])[0] if len(here or of_split) < 2 else board
     right = _cells(board.to_csv() if file.suffix == ".csv" else board.to_markdown(), file.suffix)
     right = right[right.index.get_level_values("table").isin(tables)]
     if right.empty:
@@ -52,14 +49,16 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
 
 def _cells(text: str, form: str) -> Any:
     """Return the cells of a file, indexed by table, detector, how often that row came before, and column."""
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if form == ".csv":
-        frame = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
-        keys = [name for name in _TABLE if name in frame]
+        frame = pd.read_csv(io.StringIO(text), **options)
+        keys = [name for name in ("dataset", "protocol", "split") if name in frame]
         frame = frame.assign(table=[", ".join(key) for key in frame[keys].to_numpy()]).drop(columns=keys)
     else:
+        options |= {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
         _, *parts = re.split(r"^### (.*)\n", text, flags=re.MULTILINE)
         lines = (io.StringIO("\n".join(re.findall(r"^\|.*", part, re.MULTILINE))) for part in parts[1::2])
-        read = [pd.read_csv(one, dtype=str, keep_default_na=False, **_MARKDOWN).iloc[1:, 1:-1] for one in lines]
-        frame = pd.concat([one.assign(table=title) for title, one in zip(parts[::2], read, strict=True)])
+        read = zip(parts[::2], lines, strict=True)
+        frame = pd.concat([pd.read_csv(one, **options).iloc[1:, 1:-1].assign(table=title) for title, one in read])
     frame["copy"] = frame.groupby(["table", "detector"]).cumcount()
     return frame.set_index(_ROW).rename_axis(columns="column").stack().dropna()

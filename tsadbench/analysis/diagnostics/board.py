@@ -13,7 +13,7 @@ from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import DIAGNOSTICS
-from tsadbench.leaderboard.frame import ROW
+from tsadbench.leaderboard.frame import DIAGNOSTIC, ROW
 from tsadbench.leaderboard.notes import Note
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.judging import Judge
@@ -33,8 +33,9 @@ def with_diagnostics(
     shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
     shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
-    trials = board.trials.merge(shown[ROW], on=ROW)
-    trials["trial"] = [record.trial for record in trials["record"]]
+    of_shown = pd.MultiIndex.from_frame(board.trials[ROW]).isin(pd.MultiIndex.from_frame(shown[ROW]))
+    trials = board.trials[of_shown]
+    trials = trials.assign(trial=[record.trial for record in trials["record"]])
     judge = Judge(lambda name: _loaded(name, load))
     for name in shown["dataset"].unique():
         judge.data(name)
@@ -47,11 +48,13 @@ def with_diagnostics(
         if (result := readable_result(record, store, data, episodes)) is not None:
             of_each = of_splits(result, list(of_trial["split"]), groups)
             found |= {(str(trial), split): values for split, values in of_each.items()}
-    names = [one.name for one in DIAGNOSTICS if one.group in groups]
-    numbers = {key: {name: values[name] for name in names} for key, values in found.items()}
     values = [found.get(key) for key in zip(trials["trial"], trials["split"], strict=True)]
     trials["values"] = pd.Series(values, trials.index, dtype=object)
-    return board.with_diagnostics(numbers, [*_notes(trials.dropna(subset="values"), groups, store)])
+    names = [one.name for one in DIAGNOSTICS if one.group in groups]
+    lines = [{} if of_each is None else {f"{DIAGNOSTIC}{name}": of_each[name] for name in names} for of_each in values]
+    notes = _notes(trials.dropna(subset="values"), groups, store)
+    numbers = pd.DataFrame(lines, trials.index, dtype=float)
+    return Leaderboard(board.trials.join(numbers), [*board.notes, *notes], sessions=board.sessions)
 
 
 def _notes(trials: pd.DataFrame, groups: Collection[str], store: Store) -> Iterator[Note]:
