@@ -17,8 +17,6 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 LEADERBOARDS = ROOT / "leaderboards"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# What installed commands read: rows for --against, metrics by recording for `compare --against`.
-OF_A_TABLE = ("records.jsonl", "recordings.jsonl")
 # Beside the tables: reports of checks, which mark rows.
 BESIDE = ("*.jsonl",)
 
@@ -28,8 +26,7 @@ def shipped() -> Iterator[Path]:
     for pattern in BESIDE:
         yield from LEADERBOARDS.glob(pattern)
     for dataset in PROJECT["entry-points"]["tsadbench.datasets"]:
-        for pattern in OF_A_TABLE:
-            yield from (LEADERBOARDS / dataset).glob(f"*/{pattern}")
+        yield from (LEADERBOARDS / dataset).glob("*/records.jsonl")  # rows for `run --against`
 
 
 class BuildWithLeaderboards(build_py):

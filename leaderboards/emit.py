@@ -11,10 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tsadbench.analysis.significance.rank import joined, rank
-from tsadbench.datasets.suites import SUITES
+from tsadbench.datasets.loading import SUITES
 from tsadbench.execution.record import RECORDS, read_records
-from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.shipped import session_counts
+from tsadbench.leaderboard.board import Leaderboard, known_sessions
 from tsadbench.reporting.figures.significance import draw_ranking
 from tsadbench.utils.files import write_file
 
@@ -27,8 +26,7 @@ def main() -> None:
     """Write the tables, then the rankings, whose first file has those of the data sets too."""
     for file in sorted([*HERE.glob(f"*/*/{RECORDS}"), *HERE.glob(f"pyod/*/*/{RECORDS}")]):
         splits = SPLITS.get(file.relative_to(HERE).parts[0], ("overall",))
-        sessions = {file.parts[-3]: session_counts(HERE, file.parts[-3])}
-        board = Leaderboard.from_records(read_records(file), splits, checked_in=HERE, sessions=sessions)
+        board = Leaderboard.from_records(read_records(file), splits, checked_in=HERE, sessions=known_sessions(HERE))
         written = board.write_tables(file.parents[2])
         print(f"{file.parent.relative_to(HERE)}: {len(written)} files")
     for name in SUITES:

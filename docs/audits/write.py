@@ -5,16 +5,14 @@ Writes NAME.md and NAME.svg beside this file, the findings that ship with the pa
 
 from __future__ import annotations
 
+import json
 import sys
-import time
 from pathlib import Path
 
-from tsadbench.analysis.audit import Audit, audit
-from tsadbench.analysis.audit.audit import MARKS
-from tsadbench.analysis.audit.findings import shipped_note, write_shipped
+from tsadbench.analysis.audit import MARKS, Audit, audit
+from tsadbench.analysis.audit.findings import SHIPPED, shipped_note, summary
 from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets.loading import load_dataset
-from tsadbench.datasets.suites import suite_named
+from tsadbench.datasets.loading import load_dataset, suite_named
 from tsadbench.leaderboard.formatting import fill_blocks, plain
 from tsadbench.reporting.figures.audit import draw_audit
 
@@ -24,13 +22,15 @@ FOLDER = Path(__file__).parent
 def main(names: list[str]) -> None:
     """Write the pages of these data sets, and what was found into README.md."""
     for name in names:
-        start = time.monotonic()
         data = load_dataset(name)(DataOptions())
         found = audit(data)
         (FOLDER / f"{name}.md").write_text(page_of(found), encoding="utf-8")
         draw_audit(data, found, FOLDER / f"{name}.svg")
-        write_shipped({name: (data.dataset.version, found.findings)})
-        print(f"{name}: {time.monotonic() - start:.0f} s")
+        content = json.loads(SHIPPED.read_bytes())
+        rows = [finding.as_row() for finding in found.findings]
+        content["datasets"][name] = {"version": found.version, "summary": summary(found.findings), "findings": rows}
+        SHIPPED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(name)
     page = FOLDER / "README.md"
     page.write_text(fill_blocks(page.read_text(encoding="utf-8"), lambda _: found_in_all()), encoding="utf-8")
 

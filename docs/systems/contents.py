@@ -14,7 +14,6 @@ from typing import Any
 from tsadbench import DataNotFoundError, LabelledDataset, Recording, UsageError
 from tsadbench.api import load_dataset
 from tsadbench.base import mask_runs
-from tsadbench.datasets.sessions import sessions_of
 
 FILE = Path(__file__).with_suffix(".json")
 NAMES = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", "smd")
@@ -23,7 +22,7 @@ NAMES = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", 
 def counted(loaded: LabelledDataset) -> dict[str, Any]:
     """Return the figures of a data set."""
     data, labels = loaded.dataset, loaded.labels
-    sessions = sessions_of(data)
+    sessions = data.sessions
 
     def part(name: str, recordings: Iterable[Recording], *, labelled: bool = True) -> dict[str, Any]:
         chosen = list(recordings)
@@ -42,7 +41,6 @@ def counted(loaded: LabelledDataset) -> dict[str, Any]:
         "version": data.version,
         "licence": data.licence,
         "sensors": len(data.sensors),
-        "sessions_declared": bool(data.sessions),
         "train": part("training", data.train, labelled=False),
         "test": part("test", data.test),
         "splits": [

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
-from scipy.stats import genpareto
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from tsadbench.analysis.curves import Curve, FitRows, curve_of, mean_curve, operating_point, tail_of
-from tsadbench.base.protocol import EpisodeThreshold, Threshold
+from tsadbench.analysis.curves import Curve, FitRows, curve_of, mean_curve, operating_point
 
 
 def rows(scores, anomalous, threshold: float = 0.5) -> FitRows:
@@ -46,13 +42,6 @@ def test_the_mean_of_precision_curves_is_of_steps_not_of_lines_between_points():
     assert area(mean) == pytest.approx(np.mean(expected), abs=1 / 500)
 
 
-def test_the_mean_of_roc_curves_is_of_lines_between_points():
-    mean = mean_curve([curve_of(fit, "roc") for fit in (FIRST, SECOND)])
-    # FIRST rises to (0, .5), then goes by (.5, .5) and (.5, 1); SECOND is 0 until 1.
-    np.testing.assert_allclose(mean.heights(np.array([0.25, 0.75])), [0.25, 0.5])
-    assert area(mean) == pytest.approx((0.75 + 0.0) / 2, abs=2 / 500)
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_areas_are_scikit_learns_with_ties_and_missing_scores(missing, seed):
@@ -71,23 +60,5 @@ def test_areas_are_scikit_learns_with_ties_and_missing_scores(missing, seed):
 
 def test_the_operating_point_pools_the_rows_of_all_fits():
     point = operating_point([FIRST, SECOND])  # flagged: three and one; of these anomalous: two and none
-    assert (point.false_alarm_rate, point.recall, point.precision) == (2 / 3, 2 / 3, 2 / 4)
-    nothing = operating_point([rows([0.1, 0.2], [0, 0])])
-    assert (nothing.false_alarm_rate, nothing.recall, nothing.precision) == (0.0, None, None)
-
-
-def test_a_tail_by_hand():
-    threshold = Threshold(value=9.0, method="pot", status="ok", t=2.0, q=1e-2, n=10, excesses=2, gamma=0.0, sigma=2.0)
-    scores = np.array([0.0, 1.0, 5.0, 2.0, 1.0, 0.5, 3.0, 0.1, 0.2, 0.3])
-    result = SimpleNamespace(
-        record=SimpleNamespace(thresholds=[EpisodeThreshold("all", threshold)]),
-        calibration_scores=lambda _: scores,
-        calibrated_on=lambda _: "training",
-    )
-    tail = tail_of(result, "all")
-    np.testing.assert_array_equal(tail.excesses, [1.0, 3.0])
-    assert tail.share == 0.2
-    np.testing.assert_array_equal(tail.positions, [0.25, 0.75])
-    # Shape 0 is the exponential distribution, here with a mean of 2.
-    at = np.array([0.0, 1.0, 4.0])
-    np.testing.assert_allclose(genpareto.sf(at, *tail.fitted), np.exp(-at / 2))
+    assert point == (2 / 3, 2 / 3, 2 / 4)
+    assert operating_point([rows([0.1, 0.2], [0, 0])]) == (0.0, None, None)

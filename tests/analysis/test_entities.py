@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import trapezoid
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machines
-from tsadbench import compare
-from tsadbench.analysis.curves import chance_level, curve_of, fits_of, mean_curve, operating_point, score_groups
-from tsadbench.analysis.diagnostics.compute import of_result
-from tsadbench.analysis.significance.rank import rank
+from tsadbench.analysis.curves import curve_of, fits_of, mean_curve
 from tsadbench.analysis.significance.resampling import draw, resampled
 from tsadbench.results.trial_result import TrialResult
 
@@ -59,55 +56,7 @@ def test_a_curve_is_the_mean_of_the_entities_curves_and_its_area_the_mean_in_the
     assert abs(pooled - table) > 1e-3
 
 
-def test_an_operating_point_is_the_mean_over_entities_with_a_curve(result):
-    fits = fits_of(result, "overall")
-    point = operating_point(fits, of_entities=True)
-    own = [result.record.splits["overall"].entities[machine] for machine in WITH_EVENTS]
-    assert point.recall == pytest.approx(statistics.mean(one["recall"] for one in own))
-    assert point.precision == pytest.approx(statistics.mean(one["precision"] for one in own))
-    rates = []
-    for fit in fits[:2]:
-        normal = ~fit.anomalous
-        rates.append((fit.scores[normal] > fit.threshold).mean())
-    assert point.false_alarm_rate == pytest.approx(statistics.mean(rates))
-    assert chance_level(fits) == pytest.approx(statistics.mean(fit.anomalous.mean() for fit in fits[:2]))
-
-
-def test_distributions_are_in_units_of_each_fits_threshold(result):
-    groups = score_groups(result, "overall")
-    assert (groups.relative, groups.threshold) == (True, 1.0)
-    thresholds = {entry.episode: entry.threshold.value for entry in result.record.thresholds}
-    expected = [rows_of(result, one)[0][rows_of(result, one)[1]] / thresholds[one] for one in WITH_EVENTS]
-    assert_allclose(groups.anomalous, np.concatenate(expected))
-
-
-def test_diagnostics_count_by_each_fits_own_threshold(result):
-    found = of_result(result, "overall", ("operational", "vus"))
-    events = {"alpha/1": slice(100, 140), "alpha/2": slice(60, 75), "beta/1": slice(150, 200)}
-    thresholds = {entry.episode: entry.threshold.value for entry in result.record.thresholds}
-    flagged = {name: result.recordings[name].scores > thresholds[name.partition("/")[0]] for name in result.recordings}
-    assert found["n_events"] == 3
-    assert found["n_found"] == sum(bool(flagged[name][rows].any()) for name, rows in events.items())
-    normal = {name: np.arange(240) >= 30 for name in flagged}
-    for name, rows in events.items():
-        normal[name][rows] = False
-    wrong = sum(int((flagged[name] & normal[name]).sum()) for name in flagged)
-    assert found["false_alarm_share"] == pytest.approx(wrong / sum(int(rows.sum()) for rows in normal.values()))
-
-
 class TestSignificance:
-    def test_sessions_are_compared_each_by_its_own_model(self, made):
-        found = compare(made.store.path, [DISTANCE, NOISY], dataset=made.data)
-        assert list(found.inference.units.index) == ["alpha/1", "alpha/2", "beta/1"]
-        for label, results in ((DISTANCE, made.results()[:1]), (NOISY, made.results()[1:])):
-            for name in found.inference.units.index:
-                expected = [
-                    average_precision_score(one.recordings[name].anomalous[30:], one.recordings[name].scores[30:])
-                    for one in results
-                ]
-                assert found.inference.units.loc[name, label] == pytest.approx(statistics.mean(expected))
-        assert not any("One fit per seed" in note for note in found.sentences)
-
     @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall"])
     def test_resamples_are_those_of_each_entity_then_averaged(self, result, metric):
         names = list(result.recordings)
@@ -128,12 +77,3 @@ class TestSignificance:
                 assert value == pytest.approx(np.average(values, weights=times), abs=1e-6)
             else:
                 assert np.isnan(value)
-
-    def test_ranks_over_resamples_keep_the_values_of_the_table(self, made):
-        found = rank(made.store.path, stability=True, resamples=200, dataset=made.data, splits=["overall"])
-        places = found.rankings[0].frame.set_index("detector")
-        for label in (DISTANCE, NOISY):
-            of_label = [one.splits["overall"].metrics["auprc"] for one in made.records if one.label == label]
-            place = places.loc[label]
-            assert place["value"] == pytest.approx(statistics.mean(of_label))
-            assert place["value_low"] < place["value"] < place["value_high"]

@@ -28,7 +28,7 @@ def runs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def loaded_once(monkeypatch):
     """Every command loads pumploop: here it is the same one."""
-    monkeypatch.setattr("tsadbench.leaderboard.selection.load_dataset", lambda name: lambda options: _load(name))
+    monkeypatch.setattr("tsadbench.analysis.stored.load_dataset", lambda name: lambda options: _load(name))
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.packages import write_package
 from tsadbench import UsageError
-from tsadbench.datasets.suites import SUITES, Suite
+from tsadbench.datasets.loading import SUITES, Suite
 from tsadbench.execution.plan import make_plans
 from tsadbench.execution.request import requested
 from tsadbench.execution.store import Store

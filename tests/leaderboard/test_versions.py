@@ -13,13 +13,13 @@ from tests.helpers.records import record
 from tests.helpers.stored import stored
 from tsadbench import Leaderboard, UsageError
 from tsadbench.analysis.diagnostics import with_diagnostics
+from tsadbench.analysis.stored import select
 from tsadbench.errors import StoreError
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import places
 from tsadbench.leaderboard.regression import run_again
-from tsadbench.leaderboard.selection import select
 from tsadbench.results.judging import judge_all, judge_outdated
 from tsadbench.results.trial_result import TrialResult
 

@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from tsadbench.base.protocol import Threshold
 from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.errors import UsageError
-from tsadbench.results.trial_result import ScoredRecording, TrialResult
+from tsadbench.results.trial_result import TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mean_defined
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
@@ -62,14 +62,6 @@ class Curve(NamedTuple):
         return found
 
 
-class OperatingPoint(NamedTuple):
-    """Rates at the thresholds; None if undefined."""
-
-    false_alarm_rate: float | None
-    recall: float | None
-    precision: float | None
-
-
 class ScoreGroups(NamedTuple):
     """Scores of calibration rows and of normal and anomalous test rows, NaN left out, with the threshold in their unit.
 
@@ -82,18 +74,13 @@ class ScoreGroups(NamedTuple):
     threshold: float
     relative: bool
 
-    @property
-    def pooled(self) -> FloatArray:
-        """All scores, [n]."""
-        return np.concatenate(self[:3])
-
 
 class Tail(NamedTuple):
     """A threshold, the ``scores`` of the ``calibration`` rows that set it, [n], and their tail.
 
-    ``excesses`` are scores above the initial threshold, less it, ascending (none for a fixed threshold), ``share`` is
-    that of the scores, and ``positions`` are the empirical probabilities (i + 1/2) / n. ``fitted`` has shape, location
-    and scale of `scipy.stats.genpareto`, None if Peaks-over-Threshold fitted none.
+    ``excesses`` are scores above the initial threshold, less it, ascending (none for a fixed threshold), and ``share``
+    is that of the scores. ``fitted`` has shape, location and scale of `scipy.stats.genpareto`, None if
+    Peaks-over-Threshold fitted none.
     """
 
     threshold: Threshold
@@ -101,7 +88,6 @@ class Tail(NamedTuple):
     calibration: Literal["training", "held-out"]
     excesses: FloatArray
     share: float
-    positions: FloatArray
     fitted: tuple[float, float, float] | None
 
 
@@ -114,15 +100,13 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     if split not in splits:
         raise UsageError(f"data set {result.record.dataset!r} has no split {split!r}{nearest(split, splits)}")
     recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
-    return [rows_of(*of_fit) for of_fit in grouped(recordings, lambda scored: scored.episode).items()]
-
-
-def rows_of(episode: str, recordings: Sequence[ScoredRecording]) -> FitRows:
-    """Return the evaluated rows of some recordings that one fit has scored."""
-    threshold = recordings[0].threshold
-    scores = np.concatenate([scored.scores[scored.evaluated] for scored in recordings])
-    anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in recordings])
-    return FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, threshold))
+    found = []
+    for episode, of_fit in grouped(recordings, lambda scored: scored.episode).items():
+        threshold = of_fit[0].threshold
+        scores = np.concatenate([scored.scores[scored.evaluated] for scored in of_fit])
+        anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in of_fit])
+        found.append(FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, threshold)))
+    return found
 
 
 def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
@@ -150,11 +134,6 @@ def average_precision(scores: FloatArray, anomalous: BoolArray) -> float | None:
     return float(average_precision_score(anomalous, worst_case(scores, anomalous))) - missed
 
 
-def chance_level(fits: Sequence[FitRows]) -> float:
-    """Return the precision of random flags, the share of anomalous rows: the mean over the fits that have a curve."""
-    return float(np.mean([fit.anomalous.mean() for fit in fits if fit.both_classes]))
-
-
 def mean_curve(curves: Sequence[Curve]) -> Curve:
     """Return the mean over the curves of several fits, on `GRID`; a single curve as it is.
 
@@ -170,20 +149,19 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     return Curve(GRID, np.mean([curve.heights(GRID) for curve in curves], axis=0), steps=curves[0].steps)
 
 
-def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> OperatingPoint:
-    """Return the rates at the fits' thresholds: over the rows of all fits, or means over the fits of entities.
+def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> tuple[float | None, ...]:
+    """Return false alarm rate, recall and precision at the fits' thresholds, None if undefined.
 
-    Means are over the fits with rows of both classes, as those of curves are; without a flagged row precision is 0.
+    They are over the rows of all fits, or means over the fits of entities with rows of both classes, as those of curves
+    are; there, precision is 0 without a flagged row.
     """
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
-        rates, recalls, precisions = zip(*points, strict=True) if points else ((), (), ())
-        return OperatingPoint(
-            mean_defined(rates), mean_defined(recalls), mean_defined(one or 0.0 for one in precisions)
-        )
-    flagged = np.concatenate([fit.flagged for fit in fits])
-    anomalous = np.concatenate([fit.anomalous for fit in fits])
-    return OperatingPoint(_mean(flagged[~anomalous]), _mean(flagged[anomalous]), _mean(anomalous[flagged]))
+        rates, recalls, precisions = ([point[i] for point in points] for i in range(3))
+        return mean_defined(rates), mean_defined(recalls), mean_defined(one or 0.0 for one in precisions)
+    flagged, anomalous = (np.concatenate([getattr(fit, what) for fit in fits]) for what in ("flagged", "anomalous"))
+    parts = flagged[~anomalous], flagged[anomalous], anomalous[flagged]
+    return tuple(float(part.mean()) if len(part) else None for part in parts)
 
 
 def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
@@ -213,11 +191,5 @@ def tail_of(result: TrialResult, episode: str) -> Tail:
     (threshold,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
     scores, start, sigma = result.calibration_scores(episode), threshold.t, threshold.sigma
     excesses = np.empty(0) if start is None else np.sort(scores[scores > start]) - start
-    positions = (np.arange(len(excesses)) + 0.5) / max(len(excesses), 1)
     fitted = None if threshold.gamma is None or sigma is None else (threshold.gamma, 0.0, sigma)
-    share = len(excesses) / len(scores)
-    return Tail(threshold, scores, result.calibrated_on(episode), excesses, share, positions, fitted)
-
-
-def _mean(rows: BoolArray) -> float | None:
-    return float(rows.mean()) if len(rows) else None
+    return Tail(threshold, scores, result.calibrated_on(episode), excesses, len(excesses) / len(scores), fitted)

@@ -6,18 +6,20 @@ report the same of a trial.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from jinja2 import Environment, StrictUndefined
 from pydantic_core import to_jsonable_python
 
-from tsadbench.analysis.events import delays_of, recording_events, summed_contributions
+from tsadbench.analysis.events import recording_events, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.base.prior import Edge, Prior
-from tsadbench.base.protocol import Threshold
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, mask_runs
@@ -25,6 +27,7 @@ from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.text import counted
 
 SCHEMA = 2
+_TEMPLATE = Path(__file__).with_suffix(".jinja")
 # How many sensors of a moment are named, and their neighbours looked up in the prior.
 _TOP = 3
 # If this share of the normal rows before an event is flagged, its alarm means nothing.
@@ -32,82 +35,33 @@ _ALWAYS = 0.5
 _UNITS = (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
-class Moment(TypedDict):
-    """A row with its score, and the sensors' shares of what raised it, the largest first; empty if not kept.
-
-    Seconds count from the recording's first row, None without time; the ratio is score over threshold, None if that is
-    not positive. A sensor that lowers the score has no share.
-    """
-
-    row: int
-    seconds: float | None
-    score: float
-    ratio: float | None
-    sensors: dict[str, float]
-
-
-class FalseAlarms(TypedDict):
-    """Flagged normal rows: the number of runs, of rows, and of the normal rows that are evaluated."""
-
-    alarms: int
-    rows: int
-    normal_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedEvent:
-    """An event (`tsadbench.analysis.events.Event`) with its alarm.
-
-    The delay, look-ahead included, is None if the event was missed or its onset was not seen. ``before`` are the false
-    alarms since the previous event. The data set names the sensors ``to_blame``; ``sensors`` are shares over the whole
-    event, as in `Moment`.
-    """
-
-    start: int
-    stop: int
-    onset_seen: bool
-    already_on: bool
-    start_seconds: float | None
-    flagged_rows: int
-    first_alarm: Moment | None
-    delay_rows: int | None
-    delay_seconds: float | None
-    highest: Moment | None
-    before: FalseAlarms
-    to_blame: tuple[str, ...]
-    sensors: dict[str, float]
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A detector's alarms on one recording.
+    """A detector's alarms on one recording, as values that JSON has too.
 
-    "training" or "held-out" rows set the threshold (``calibration``). ``contributions`` are "kept", "not kept", "not
-    offered", or "not known" of a detector that is not registered here. ``not_evaluated`` are anomalous rows that the
-    protocol leaves out, as (first, one after the last). ``neighbours`` are the prior's edges from and to the sensors
-    that contributed most to the first alarms, or to the highest score of a missed event.
+    ``about`` says of which trial and recording, with the ``threshold``; "training" or "held-out" rows set it
+    (``calibration``). ``contributions`` are "kept", "not kept", "not offered", or "not known" of a detector that is not
+    registered here. ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last).
+
+    ``events`` (`tsadbench.analysis.events.Event`) have their alarms. The delay, look-ahead included, is None if the
+    event was missed or its onset was not seen. ``before`` are the false alarms since the previous event: the number of
+    runs, of rows, and of the normal rows that are evaluated. The data set names the sensors ``to_blame``; ``sensors``
+    are shares over the whole event. ``first_alarm`` and ``highest`` are rows with their score, the ratio to the
+    threshold (None if that is not positive), seconds from the recording's first row (None without time), and the
+    sensors' shares of what raised the score, the largest first; empty if not kept. A sensor that lowers it has none.
+
+    ``neighbours`` are the prior's edges from and to the sensors that contributed most to the first alarms, or to the
+    highest score of a missed event.
     """
 
-    label: str
-    seed: int
-    dataset: str
-    protocol: str
-    protocol_version: int
-    recording: str
-    n_rows: int
-    n_evaluated: int
-    look_ahead: int
-    threshold: Threshold
-    calibration: str
-    contributions: str
-    events: tuple[ExplainedEvent, ...]
-    not_evaluated: tuple[tuple[int, int], ...]
-    false_alarms: FalseAlarms
-    neighbours: Mapping[str, tuple[Edge, ...]]
+    about: Mapping[str, Any]
+    events: Sequence[Mapping[str, Any]]
+    neighbours: Mapping[str, Sequence[Edge]]
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return all values as JSON has them, preceded by ``schema``."""
-        return {"schema": SCHEMA, **to_jsonable_python(self)}
+        last = {"events": self.events, "neighbours": self.neighbours}
+        return {"schema": SCHEMA, **to_jsonable_python({**self.about, **last})}
 
 
 def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
@@ -115,68 +69,56 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
 
     A UsageError if the protocol scores no such recording.
     """
-    scored = result.recording(recording)
-    record = result.record
+    scored, record = result.recording(recording), result.record
     (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
-    events = _events(scored, record.look_ahead, result.data.labels.causes.get(recording, ()))
+    events = [*_events(scored, record.look_ahead, result.data.labels.causes.get(recording, ()))]
     named = parse_label(record.label).arguments.get("prior")
     used = result.data.dataset.prior if prior is None and named is None else prior
     state = "kept"
     if scored.contributions is None:
         state = {None: "not known", True: "not kept", False: "not offered"}[offers_contributions(record)]
-    return Explanation(
-        label=record.label,
-        seed=record.seed,
-        dataset=record.dataset,
-        protocol=record.protocol,
-        protocol_version=record.protocol_version,
-        recording=recording,
-        n_rows=scored.recording.n_rows,
-        n_evaluated=int(scored.evaluated.sum()),
-        look_ahead=record.look_ahead,
-        threshold=threshold,
-        calibration=result.calibrated_on(scored.episode),
-        contributions=state,
-        events=events,
-        not_evaluated=tuple(mask_runs(scored.anomalous & ~scored.evaluated)),
-        false_alarms=_false_alarms(scored, slice(None)),
-        neighbours={} if used is None else _neighbours(used, events),
-    )
+    about = {name: getattr(record, name) for name in ("label", "seed", "dataset", "protocol", "protocol_version")}
+    about |= {"recording": recording, "n_rows": scored.recording.n_rows, "n_evaluated": int(scored.evaluated.sum())}
+    about |= {"look_ahead": record.look_ahead, "threshold": threshold}
+    about |= {"calibration": result.calibrated_on(scored.episode), "contributions": state}
+    about["not_evaluated"] = mask_runs(scored.anomalous & ~scored.evaluated)
+    about["false_alarms"] = _false_alarms(scored, slice(None))
+    # The edges of the sensors that contributed most, those of the first event first.
+    moments = [moment for event in events if (moment := event["first_alarm"] or event["highest"])]
+    edges = () if used is None else used.edges
+    neighbours = {
+        name: tuple(edge for edge in edges if name in (edge.source, edge.target))
+        for moment in moments
+        for name in _top(moment["sensors"])
+    }
+    return Explanation(about, events, {} if used is None else neighbours)
 
 
-def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> tuple[ExplainedEvent, ...]:
-    events = recording_events(scored)
-    delays = delays_of(events, scored.recording.n_rows, scored.recording.time, look_ahead)
-    explained, previous = [], 0
-    for event, delay in zip(events, delays, strict=True):
+def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -> Iterator[dict[str, Any]]:
+    previous = 0
+    for event in recording_events(scored, look_ahead):
         rows = slice(event.start, event.stop)
-        scores = scored.scores[rows]
+        scores, first = scored.scores[rows], event.first_flagged
         blamed = [one.sensors for one in causes if one.start < event.stop and event.start < one.stop]
-        one = ExplainedEvent(
-            start=event.start,
-            stop=event.stop,
-            onset_seen=event.onset_seen,
-            already_on=event.already_on,
-            start_seconds=_seconds(scored, event.start),
-            flagged_rows=int(scored.flagged[rows].sum()),
-            first_alarm=None if event.first_flagged is None else _moment(scored, event.first_flagged),
-            delay_rows=None if delay is None else delay.rows,
-            delay_seconds=None if delay is None else delay.seconds,
-            highest=None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
-            before=_false_alarms(scored, slice(previous, event.start)),
-            to_blame=tuple(dict.fromkeys(sensor for sensors in blamed for sensor in sensors)),
-            sensors=_shares(scored, rows),
-        )
-        explained.append(one)
+        yield {
+            **dict(zip(("start", "stop", "onset_seen", "already_on"), event[:4], strict=True)),
+            "start_seconds": _seconds(scored, event.start),
+            "flagged_rows": int(scored.flagged[rows].sum()),
+            "first_alarm": None if first is None else _moment(scored, first),
+            **{"delay_rows": event.delay_rows, "delay_seconds": event.delay_seconds},
+            "highest": None if np.isnan(scores).all() else _moment(scored, event.start + int(np.nanargmax(scores))),
+            "before": _false_alarms(scored, slice(previous, event.start)),
+            "to_blame": tuple(dict.fromkeys(sensor for sensors in blamed for sensor in sensors)),
+            "sensors": _shares(scored, rows),
+        }
         previous = event.stop
-    return tuple(explained)
 
 
-def _moment(scored: ScoredRecording, row: int) -> Moment:
+def _moment(scored: ScoredRecording, row: int) -> dict[str, Any]:
     score = float(scored.scores[row])
     ratio = score / scored.threshold if scored.threshold > 0 else None
     sensors = _shares(scored, slice(row, row + 1))
-    return Moment(row=row, seconds=_seconds(scored, row), score=score, ratio=ratio, sensors=sensors)
+    return {"row": row, "seconds": _seconds(scored, row), "score": score, "ratio": ratio, "sensors": sensors}
 
 
 def _shares(scored: ScoredRecording, rows: slice) -> dict[str, float]:
@@ -187,10 +129,10 @@ def _shares(scored: ScoredRecording, rows: slice) -> dict[str, float]:
     return {scored.recording.sensors[i]: float(raising[i]) / total for i in order} if total else {}
 
 
-def _false_alarms(scored: ScoredRecording, rows: slice) -> FalseAlarms:
+def _false_alarms(scored: ScoredRecording, rows: slice) -> dict[str, int]:
     normal: BoolArray = (~scored.anomalous & scored.evaluated)[rows]
     wrong = scored.flagged[rows] & normal
-    return FalseAlarms(alarms=len(mask_runs(wrong)), rows=int(wrong.sum()), normal_rows=int(normal.sum()))
+    return {"alarms": len(mask_runs(wrong)), "rows": int(wrong.sum()), "normal_rows": int(normal.sum())}
 
 
 def _seconds(scored: ScoredRecording, row: int) -> float | None:
@@ -198,16 +140,12 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
     return None if time is None else float(time[row] - time[0])
 
 
-def _neighbours(prior: Prior, events: Sequence[ExplainedEvent]) -> dict[str, tuple[Edge, ...]]:
-    """Return the edges of the sensors that contributed most, those of the first event first."""
-    moments = [moment for event in events if (moment := event.first_alarm or event.highest)]
-    sensors = [name for moment in moments for name in _top(moment["sensors"])]
-    return {name: tuple(edge for edge in prior.edges if name in (edge.source, edge.target)) for name in sensors}
-
-
 def narrative(explanation: Explanation, width: int = 100) -> str:
     """Return an explanation as paragraphs, wrapped to so many columns."""
-    paragraphs = [textwrap.fill(text, width) for text in _paragraphs(explanation)]
+    template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
+    values = {**explanation.about, "events": explanation.events, "always": _ALWAYS}
+    text = template.render(values, counted=counted, duration=duration, top=_top)
+    paragraphs = [textwrap.fill(" ".join(one.split()), width) for one in re.split(r"\n\s*\n", text.strip())]
     if explanation.neighbours:
         lines = ["What is known of these sensors (the prior):"]
         for sensor, edges in explanation.neighbours.items():
@@ -219,102 +157,8 @@ def narrative(explanation: Explanation, width: int = 100) -> str:
     return "\n\n".join(paragraphs) + "\n"
 
 
-def _paragraphs(explanation: Explanation) -> Iterator[str]:
-    label, events, threshold = explanation.label, explanation.events, explanation.threshold
-    found = f"{sum(one.first_alarm is not None for one in events)} of {counted(len(events), 'event')} found"
-    if not events:
-        found = "no event is evaluated" if explanation.not_evaluated else "labelled normal throughout"
-    yield (
-        f"{label} (seed {explanation.seed}) on recording {explanation.recording} of {explanation.dataset}, protocol "
-        f"{explanation.protocol} {explanation.protocol_version}: {found}; {_told(explanation.false_alarms)}."
-    )
-    origin = "a constant of this floor"
-    if threshold.method != "fixed":
-        how = "" if threshold.status == "ok" else f" ({threshold.status})"
-        origin = f"found by Peaks-over-Threshold{how} on {threshold.n or 0:,} {explanation.calibration} rows"
-        if threshold.q is not None:
-            origin += f"; about one normal row in {round(1 / threshold.q):,} should exceed it"
-    yield f"A row is flagged if its score exceeds {threshold.value:.4g}, {origin}."
-    for number, event in enumerate(events, start=1):
-        yield " ".join(_event(event, number, explanation.look_ahead))
-    if explanation.not_evaluated:
-        spans = " and ".join(_span(start, stop) for start, stop in explanation.not_evaluated)
-        yield f"Also labelled anomalous, but not evaluated by the protocol: {spans}."
-    reasons = {
-        "not kept": "this trial kept no contributions; `tsadbench run ... --rerun no-contributions` makes it again "
-        "with them",
-        "not known": "this trial kept no contributions, and its detector is not registered here",
-        "not offered": f"{label} does not report it",
-    }
-    if explanation.contributions in reasons:
-        yield f"Which sensors raised the alarms is not known: {reasons[explanation.contributions]}."
-
-
-def _event(event: ExplainedEvent, number: int, look_ahead: int) -> Iterator[str]:
-    begins = "" if event.start_seconds is None else f", {duration(event.start_seconds)} after the recording's start"
-    yield f"Event {number}, {_span(event.start, event.stop)}{begins}."
-    if event.first_alarm is not None:
-        yield from _alarm(event, event.first_alarm, look_ahead)
-    else:
-        yield "It was missed: none of its rows is flagged."
-        if event.highest is not None:
-            yield f"The highest score, {_level(event.highest)}, is at row {event.highest['row']:,}."
-            yield from _sensors(event.highest["sensors"], "there")
-    if event.to_blame:
-        yield f"To blame, according to the data set: {', '.join(event.to_blame)}."
-        yield from _sensors(event.sensors, "over the whole event")
-        if event.sensors:
-            right = [name for name in _top(event.sensors) if name in event.to_blame]
-            yield f"Of these to blame: {', '.join(right) or 'none'}."
-    before, since = event.before, "since the previous event" if number > 1 else "before it"
-    if before["normal_rows"] == 0:
-        yield f"No normal row is evaluated {since}."
-    else:
-        told = _told(before, f" {since}")
-        yield f"{told[0].upper()}{told[1:]}."
-        if before["rows"] >= _ALWAYS * before["normal_rows"]:
-            yield "The score was already above the threshold: this alarm says little about the event."
-
-
-def _alarm(event: ExplainedEvent, alarm: Moment, look_ahead: int) -> Iterator[str]:
-    yield f"Its first flagged row is {alarm['row']:,}, with a score of {_level(alarm)}."
-    if event.delay_rows is None:
-        yield "Its onset was not seen, so the alarm has no delay."
-    else:
-        seconds = "" if event.delay_seconds is None else f" ({duration(event.delay_seconds)})"
-        late = "at the onset" if event.delay_rows == 0 else f"{counted(event.delay_rows, 'row')}{seconds} late"
-        needs = f", as a score needs the next {counted(look_ahead, 'row')}" if look_ahead else ""
-        yield f"The alarm is raised {late}{needs}."
-    yield f"Flagged: {event.flagged_rows:,} of its {event.stop - event.start:,} evaluated rows."
-    yield from _sensors(alarm["sensors"], "to the first alarm")
-    if event.highest is not None and event.highest["row"] != alarm["row"]:
-        yield f"The score is highest at row {event.highest['row']:,}: {_level(event.highest)}."
-        yield from _sensors(event.highest["sensors"], "at the highest score")
-
-
-def _sensors(shares: Mapping[str, float], where: str) -> Iterator[str]:
-    if shares:
-        yield f"What contributes most {where}: {', '.join(f'{name} ({shares[name]:.0%})' for name in _top(shares))}."
-
-
 def _top(shares: Mapping[str, float]) -> list[str]:
     return [name for name, share in list(shares.items())[:_TOP] if share > 0]
-
-
-def _told(false_alarms: FalseAlarms, since: str = "") -> str:
-    normal = counted(false_alarms["normal_rows"], "normal row")
-    if false_alarms["rows"] == 0:
-        return f"no false alarm{since} in {normal}"
-    return f"{counted(false_alarms['alarms'], 'false alarm')}{since}, {false_alarms['rows']:,} of {normal} flagged"
-
-
-def _level(moment: Moment) -> str:
-    times = "" if moment["ratio"] is None else f" ({moment['ratio']:,.1f} times the threshold)"
-    return f"{moment['score']:.4g}{times}"
-
-
-def _span(start: int, stop: int) -> str:
-    return f"rows {start:,} to {stop - 1:,}"
 
 
 def duration(seconds: float) -> str:

@@ -56,11 +56,11 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
         return graph
     episode = result.scored[0].episode
     edges, weights = ask(construction.source, derived_graph, _Derived, construction, episode.train)
+    n = len(dataset.sensors)
     try:
-        adjacency = np.array(edges).reshape(len(dataset.sensors), len(dataset.sensors))
-        node_weights = np.array(weights).reshape(len(dataset.sensors))
+        adjacency, node_weights = np.array(edges).reshape(n, n), np.array(weights).reshape(n)
     except ValueError as error:
-        raise PluginError(f"{record.label}: its graph is not one of the {len(dataset.sensors)} sensors") from error
+        raise PluginError(f"{record.label}: its graph is not one of the {n} sensors") from error
     title = title if len(result.scored) == 1 else f"{title} · fit of {episode.id}"
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 

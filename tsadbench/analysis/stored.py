@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.protocol import Metric, SplitJudgement
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.protocol import Metric
+from tsadbench.datasets.loading import CARD_ENDING, load_dataset
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.frame import check_split, records_of, rows, splits_of, trials
-from tsadbench.leaderboard.notes import notes_on, older_rules, remarks
-from tsadbench.leaderboard.selection import all_records, dataset_named, load_source, records_of_one
-from tsadbench.leaderboard.shipped import DECIMALS, UnitValues, rounded, stored_records
+from tsadbench.leaderboard.frame import check_split, records_of, rows, trials
+from tsadbench.leaderboard.notes import notes_on, remarks
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
-from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
 
 # Parameters that only bound the cost of a fit: large data sets are run with fewer steps.
 BOUNDS = frozenset({"max_steps"})
+# How many detectors a figure shows by default.
+SHOWN = 5
 
 
 class Committed(Store):
@@ -38,9 +39,10 @@ class Committed(Store):
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Trials of one data set under one protocol, in the newest versions of both, and each label's store.
+    """Trials of one data set under one protocol, in the newest versions of both.
 
-    ``trials`` is a frame of `tsadbench.leaderboard.frame.trials`. ``left_out`` says which rows are of an older version.
+    ``trials`` is a frame of `tsadbench.leaderboard.frame.trials`, and ``stores`` has each label's store, in the order
+    in which labels were asked for. ``left_out`` says by label why a row is not among them.
     """
 
     trials: pd.DataFrame
@@ -65,15 +67,35 @@ class Stored:
         return next(record for record in self.records if record.status == "ok")
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits that the trials have metrics of."""
-        return splits_of(self.records)
+    def splits(self) -> list[str]:
+        """The splits of the trials."""
+        return [*self.trials["split"].unique()]
 
-    def split(self, asked: str | None) -> str:
-        """Return the split asked for, by default ``overall`` or the first; a UsageError if no trial has it."""
-        if asked is not None:
-            check_split(asked, self.records)
-        return asked or ("overall" if "overall" in self.splits else self.splits[0])
+    @property
+    def split(self) -> str:
+        """The split ``overall``, or the first one."""
+        return "overall" if "overall" in self.splits else self.splits[0]
+
+    def on(self, split: str | None, seed: int | None = None) -> Stored:
+        """Return the trials on one split, by default ``overall`` or the first, and of one seed or each row's only one.
+
+        A UsageError if no trial has it.
+        """
+        if split is not None:
+            check_split(split, self.records)
+        trials = self.trials[self.trials["split"] == (split or self.split)]
+        if seed is None:
+            return replace(self, trials=trials)
+        here = (trials["seed"] == seed) | (trials.groupby("detector")["seed"].transform("size") == 1)
+        if not (trials["seed"] == seed).any():
+            known = ", ".join(map(str, sorted(trials["seed"].unique())))
+            raise UsageError(f"no trial has the seed {seed}; there are: {known}")
+        return replace(self, trials=trials[here])
+
+    def only(self, *labels: str) -> Stored:
+        """Return the trials of some labels, in this order."""
+        stores = {label: self.stores[label] for label in labels}
+        return replace(self, trials=self.trials[self.trials["detector"].isin(labels)], stores=stores)
 
     def ranked(self, split: str, metric: str) -> pd.DataFrame:
         """Return a line for each row with its value of a metric on a split, the mean over seeds.
@@ -82,103 +104,91 @@ class Stored:
         data sets, for the ``reason``. ``placed`` rows have a rank on this data set.
         """
         table = self.rows[self.rows["split"] == split].reset_index(drop=True)
-        ok, floor = table["ok"], table["floor"]
+        ok, floor, leaky = table["ok"], table["floor"], table["leaky"] != ""
         value = table[f"{metric}_mean"].where(ok) if f"{metric}_mean" in table else pd.Series(np.nan, table.index)
-        unfit = (table["leaky"] != "") | (ok & ~table["forgets"] & ~floor)
-        lacking = ok & ~table["complete"] & ~floor
-        statuses = {"marked": unfit | lacking, "failed": ~ok, "undefined": value.isna()}
-        why = np.where(table["leaky"] != "", "it is leaky", "it does not forget")
-        reasons = {"failed": _failures(table), "undefined": ["the metric is undefined"] * len(table)}
-        reasons["marked"] = list(np.where(unfit, why, "it left evaluated rows without a score"))
-        status = np.select(list(statuses.values()), list(statuses), "ok")
-        return pd.DataFrame(
-            {
-                **{"detector": table["detector"], "name": table["detector"].map(common_name)},
-                "bounded": [bool(parse_label(label).arguments.keys() & BOUNDS) for label in table["detector"]],
-                **{"floor": floor, "seeds": table["seeds"].map(len), "coverage": table["coverage"]},
-                "status": status,
-                "reason": ["" if one == "ok" else reasons[one][place] for place, one in enumerate(status)],
-                **{"placed": value.notna() & ~unfit, "value": value},
-            }
+        unfit, lacking = leaky | (ok & ~table["forgets"] & ~floor), ok & ~table["complete"] & ~floor
+        cases = [leaky, unfit, lacking, ~ok, value.isna()]
+        why = ["it is leaky", "it does not forget", "it left evaluated rows without a score"]
+        parsed = table["detector"].map(parse_label)
+        return table[["detector", "floor", "coverage"]].assign(
+            name=table["detector"].map(common_name),
+            bounded=[bool(one.arguments.keys() & BOUNDS) for one in parsed],
+            seeds=table["seeds"].map(len),
+            status=np.select(cases, ["marked", "marked", "marked", "failed", "undefined"], "ok"),
+            reason=np.select(cases, [*why, _failures(table), "the metric is undefined"], ""),
+            placed=value.notna() & ~unfit,
+            value=value,
         )
-
-    def notes(self, split: str) -> Iterator[str]:
-        """Yield what readers of a split's values must know of the rows."""
-        if (n := self.rows.loc[self.rows["split"] == split, "n_entities"].max()) > 1:
-            yield f"Values: mean over {n:.0f} entities, one model each."
-        yield from map(str, older_rules(self.records))
-
-    def scored(self, *, ranked: bool = False) -> list[str]:
-        """Return the labels whose scores a store holds, that did not fail and are not leaky; those with a rank."""
-        kept = self.rows.query("ok and leaky == '' and not stored")
-        return list((kept.query("forgets or floor") if ranked else kept)["detector"].unique())
-
-    def load(self) -> LabelledDataset:
-        """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
-        return load_source(self.source, self.directory)
-
-    def results(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
-        """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
-        episodes = tuple(protocol_of(self.first).episodes(data.dataset))
-        for label in labels:
-            records = [record for record in self.records if record.label == label]
-            read = [readable_result(one, self.stores[label], data, episodes) for one in records]
-            if all(read):
-                yield label, [one for one in read if one is not None]
-
-    def judge(
-        self, data: LabelledDataset, units: Mapping[str, Mapping[str, Sequence[str]]], shipped: UnitValues | None
-    ) -> pd.DataFrame:
-        """Judge all trials on each unit as the protocol judges a split; ``units`` has their recordings by kind.
-
-        Return a line for each kind, unit, label and seed: the unit's numbers of evaluated rows and of anomalous ones,
-        and every metric, NaN where undefined. With ``shipped`` values all are rounded alike.
-        """
-        judges: list[tuple[Record, Callable[[Mapping[str, Sequence[str]]], Mapping[str, SplitJudgement]]]]
-        lines, ok = [], set(self.rows.loc[self.rows["ok"], "detector"])
-        for label in filter(ok.__contains__, self.stores):
-            if shipped is not None and isinstance(self.stores[label], Committed):
-                judges = [(one, partial(shipped.judge, one)) for one in self.records if one.label == label]
-            else:
-                judges = [(one.record, one.judge) for _, some in self.results(data, [label]) for one in some]
-            for record, judge in judges:
-                for kind, groups in units.items():
-                    for unit, one in judge(groups).items():
-                        about = {"kind": kind, "unit": unit, "label": label, "seed": record.seed}
-                        counts = {"n_rows": one.n_rows, "n_anomalous": one.n_anomalous}
-                        lines.append({**about, **counts, **(one if shipped is None else rounded(one)).metrics})
-        return pd.DataFrame(lines, columns=None if lines else ["label"])
-
-    def only(self, labels: Sequence[str]) -> Stored:
-        """Return the trials of some labels, in this order."""
-        stores = {label: self.stores[label] for label in labels}
-        return replace(self, trials=self.trials[self.trials["detector"].isin(labels)], stores=stores)
 
     def remarks(self) -> Iterator[str]:
         """Yield which rows failed, what their leaderboard remarks, and what their trials say."""
         table = self.rows.drop_duplicates("detector").reset_index(drop=True)
         for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
-            told = [word for word in words if "floor" not in word and word != "stored"]
+            told = [word for word in words if "floor" not in word]
             yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []
-        if stored := ", ".join(table.loc[table["stored"], "detector"]):
-            yield f"{stored}: stored, made earlier; values of all rows are rounded to {DECIMALS} decimals."
         yield from map(str, notes_on(self.records))
+
+    def scored(self, *, ranked: bool = False) -> list[str]:
+        """Return the labels whose scores a store holds, that did not fail and are not leaky; those with a rank."""
+        kept = self.rows.query("ok and leaky == ''" + " and (forgets or floor)" * ranked)
+        return [one for one in kept["detector"].unique() if not isinstance(self.stores[one], Committed)]
+
+    def load(self) -> LabelledDataset:
+        """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
+        if isinstance(self.source, LabelledDataset):
+            return self.source
+        try:
+            loader = load_dataset(self.source)
+        except UsageError as error:
+            hint = "For trials on your own data give its card, --dataset path/card.toml"
+            raise UsageError(f"{error}. {hint}") from error
+        return loader(DataOptions(directory=self.directory, allow_changed=True))
+
+    def by_row(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
+        """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
+        for label, read in self._read(data, labels):
+            if all(results := [*read]):
+                yield label, [one for one in results if one is not None]
+
+    def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
+        """Return the trials with status "ok" that can be read, of each row all or the first.
+
+        A UsageError if all are broken. A DataError or a StoreError as `TrialResult` and `load` do.
+        """
+        read = self._read(self.load() if data is None else data, [*self.stores])
+        found = [one for _, results in read for one in islice(filter(None, results), 1 if one_each else None)]
+        if not found:
+            raise UsageError(f"no trial of {', '.join(self.stores)} can be read: run them again")
+        return found
+
+    def _read(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, Iterator[TrialResult | None]]]:
+        episodes = tuple(protocol_of(self.first).episodes(data.dataset))
+        of_labels = grouped([one for one in self.records if one.status == "ok"], lambda one: one.label)
+        for label in labels:
+            ok = of_labels.get(label, ())
+            yield label, (readable_result(one, self.stores[label], data, episodes) for one in ok)
 
 
 def _failures(table: pd.DataFrame) -> list[str]:
     """Return how the trials of each row failed, for instance "timeout in 1 of 5 trials: ..."."""
-    texts = []
-    for status, n_failed, records in table[["status", "n_failed", "records"]].itertuples(index=False):
-        reason = next((record.reason for record in records if record.status != "ok"), "")
-        texts.append(f"{status} in {n_failed} of {len(records)} trials: {reason}")
-    return texts
+    reasons = (next((one.reason for one in records if one.status != "ok"), "") for records in table["records"])
+    lines = zip(table["status"], table["n_failed"], table["records"].map(len), reasons, strict=True)
+    return [f"{status} in {n_failed} of {n} trials: {reason}" for status, n_failed, n, reason in lines]
 
 
 def common_name(label: str) -> str:
     """Return a row's name over several data sets: its label without bounds on the cost of a fit."""
     parsed = parse_label(label)
     return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
+
+
+def all_records(store: Store) -> Sequence[Record]:
+    """Return a store's records; a `BrokenTrialWarning` tells of each that cannot be read, a UsageError if none can."""
+    records = store.records()
+    if not records:
+        raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
+    return records
 
 
 def read_stored(
@@ -191,25 +201,27 @@ def read_stored(
 ) -> list[Stored]:
     """Return the trials of each data set and protocol in several folders, by their first trials.
 
-    Of a label that several folders have, the first counts in which it did not fail.
+    Of a label that several folders have, the first counts in which it did not fail. A UsageError if no trial of the
+    data sets and the protocol has status "ok".
     """
-    dataset, asked = dataset_named(dataset, data)
-    stores = [folder if isinstance(folder, Store) else _opened(Path(folder)) for folder in folders]
-    ran = [(store, record) for store in stores for record in all_records(store)]
-    names = datasets or [one.dataset for _, one in ran if asked in (None, one.dataset)]
-    chosen = [one for one in ran if one[1].dataset in names and protocol in (None, one[1].protocol)]
-    tables = grouped(chosen, lambda one: (one[1].dataset, one[1].protocol))
-    ok = {key: some for key, some in tables.items() if any(record.status == "ok" for _, record in some)}
-    if not ok:
-        if len(stores) == 1 and not datasets:
-            records_of_one(stores[0], dataset=asked, protocol=protocol)  # its error names what there is
-        places, wanted = (
-            ", ".join(str(store.path) for store in stores),
-            " or ".join(datasets or [asked or "any data set"]),
-        )
-        raise UsageError(f"{places}: no trial of {wanted} has status ok")
     directory = None if data is None else Path(data)
-    return [_newest(some, name if dataset is None else dataset, directory) for (name, _), some in ok.items()]
+    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
+        dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
+    asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
+    names = datasets or ([] if asked is None else [asked])
+    stores = [*map(_opened, folders)]
+    tables = grouped(
+        [(store, record) for store in stores for record in all_records(store)],
+        lambda one: (one[1].dataset, one[1].protocol),
+    )
+    chosen = {key: ran for key, ran in tables.items() if key[0] in (names or key) and protocol in (None, key[1])}
+    ok = {key: ran for key, ran in chosen.items() if any(record.status == "ok" for _, record in ran)}
+    if not ok:
+        places = ", ".join(str(store.path) for store in stores)
+        wanted = f"{' or '.join(names) or 'any data set'}, {'any protocol' if protocol is None else protocol}"
+        held = "; ".join(map(", ".join, tables))
+        raise UsageError(f"{places}: expected a trial of {wanted} with status ok, found trials of {held}")
+    return [_newest(ran, key[0] if dataset is None else dataset, directory) for key, ran in ok.items()]
 
 
 def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Stored:
@@ -232,19 +244,14 @@ def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, 
         if one.label not in stores
     }
     records = [one for label, store in stores.items() for one in last[label, store]]
-    own, committed = (
-        [one for one in records if isinstance(stores[one.label], Committed) is shipped] for shipped in (False, True)
-    )
-    return Stored(trials(own, stored=committed), stores, left_out, source, directory)
+    return Stored(trials(records), stores, left_out, source, directory)
 
 
-def _opened(folder: Path) -> Store:
-    try:
-        return Store.open(folder)
-    except UsageError:
-        if any(folder.glob(f"*/*/{RECORDS}")):
-            return Committed(folder)
-        raise
+def _opened(folder: str | Path | Store) -> Store:
+    if isinstance(folder, Store):
+        return folder
+    committed = Committed(Path(folder))
+    return committed if any(committed.path.glob(f"*/*/{RECORDS}")) else Store.open(Path(folder))
 
 
 def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
@@ -262,26 +269,59 @@ def stored_trials(
     dataset: str | LabelledDataset | None = None,
     protocol: str | None = None,
     data: str | Path | None = None,
-    against: bool = False,
 ) -> Stored:
-    """Return a store's trials of one data set and protocol; with ``against`` also those that ship under it.
+    """Return a store's trials of one data set and protocol, of all detectors or of those named.
 
     A UsageError if the store holds several and none is named, or has no trials of a detector that is asked for.
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
-    dataset, name = dataset_named(dataset, data)
-    own = records_of_one(store, dataset=name, protocol=protocol)
-    first, stores = own[0], [store, Committed(LEADERBOARDS)] if against else [store]
-    if against:
-        stored_records(first.dataset, first.protocol)  # its error names what ships
-    (found,) = read_stored(stores, dataset=dataset or first.dataset, protocol=first.protocol, data=data)
-    labels = [normal_label(one, found.stores) for one in detectors]
+    tables = read_stored([store], dataset=dataset, protocol=protocol, data=data)
+    for attribute, what in (("dataset", "data set"), ("protocol", "protocol")):
+        if len(names := sorted({getattr(one.first, attribute) for one in tables})) > 1:
+            several = f"{store.path} holds trials of several {what}s, {', '.join(names)}"
+            raise UsageError(f"{several}: choose one by --{attribute}")
+    (found,) = tables
+    labels = dict.fromkeys(normal_label(one, {*found.stores, *found.left_out}) for one in detectors)
     for label in labels:
-        if labels.count(label) > 1:
-            raise UsageError(f"expected different detectors, found {label!r} twice")
+        if label in found.left_out:
+            judge = f"`tsadbench judge {store.path}` judges its scores again"
+            raise UsageError(f"{label}: {found.left_out[label]}; {judge}; if the data are others, run it again")
         if label not in found.stores:
-            why = found.left_out.get(label, f"there is no such row{nearest(label, found.stores)}")
-            raise UsageError(f"{label}: {why}")
-    if labels and not {one.label for one in own}.intersection(labels):
-        raise UsageError(f"none of {', '.join(labels)} is in {store.path}: name one of your own as well")
-    return found.only(labels) if labels else found
+            raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, found.stores)}")
+    return found.only(*labels) if labels else found
+
+
+def select(
+    runs: str | Path | Store,
+    *,
+    dataset: str | LabelledDataset | None = None,
+    protocol: str | None = None,
+    detectors: Sequence[str] = (),
+    split: str | None = None,
+    seed: int | None = None,
+    data: str | Path | None = None,
+    everything: bool = False,
+) -> Stored:
+    """Choose trials of a run store for figures and explanations: on one split, the last of each seed.
+
+    Without ``detectors`` the best five and the best floor, or ``everything`` that did not fail. ``left_out`` also says
+    which rows have failed trials. A UsageError if there is no store, data set, protocol, split, label or seed of this
+    name, or no trial of a label has status "ok".
+    """
+    found = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data).on(split, seed)
+    table = found.rows
+    failed = dict(zip(table.loc[~table["ok"], "detector"], _failures(table[~table["ok"]]), strict=True))
+    if detectors:
+        chosen, ok = [*found.stores], {record.label for record in found.records if record.status == "ok"}
+        for label in chosen:
+            if label not in ok:
+                why = f"came out ok: {failed[label]}" if label in failed else f"has the seed {seed}"
+                raise UsageError(f"no trial of {label} {why}")
+    elif everything:
+        chosen = [*table[table["ok"]].sort_values("floor", kind="stable")["detector"]]
+    else:
+        fit = table[table["ok"] & ~table["floor"] & (table["leaky"] == "") & table["forgets"]]
+        chosen = [*fit["detector"].head(SHOWN), *table[table["ok"] & table["floor"]]["detector"].head(1)]
+    if not chosen:
+        raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
+    return replace(found.only(*chosen), left_out={**failed, **({} if detectors else found.left_out)})

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tsadbench._version import __version__
-    from tsadbench.analysis.audit.audit import MARKS, audit
+    from tsadbench.analysis.audit import MARKS, audit
     from tsadbench.analysis.audit.findings import shipped_note
     from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
     from tsadbench.analysis.diagnostics import with_diagnostics
     from tsadbench.analysis.explanation import explain, narrative
     from tsadbench.analysis.significance.compare import compare
     from tsadbench.analysis.significance.rank import rank
-    from tsadbench.analysis.stored import stored_trials
+    from tsadbench.analysis.stored import select, stored_trials
     from tsadbench.api.board import load_board, shown_against
     from tsadbench.api.checking import check
     from tsadbench.api.live import progress_bar
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from tsadbench.base import DataOptions, LabelledDataset, LibraryDetector, extra
     from tsadbench.base.file_format import FileFormat
     from tsadbench.datasets.draft import draft_card
-    from tsadbench.datasets.loading import card_loader, loader
-    from tsadbench.datasets.sessions import sessions_of
+    from tsadbench.datasets.loading import SUITES, card_loader, loader
+    from  import sessions_of
     from tsadbench.datasets.shipped import VARIABLE, listed, place, published
-    from tsadbench.datasets.suites import SUITES
     from tsadbench.execution.plan import make_plan, make_protocol, require_evaluated
     from tsadbench.execution.record import Record
     from tsadbench.execution.request import RunRequest, requested
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from tsadbench.leaderboard.frame import records_of
     from tsadbench.leaderboard.regression import run_again, to_junit, to_markdown
     from tsadbench.leaderboard.render import Form, Table, print_tables
-    from tsadbench.leaderboard.selection import select
     from tsadbench.leaderboard.table_check import check_table
     from tsadbench.registry import Kind, Source, entries, know_protocol, load_protocol, locate, locate_entry, package_of
     from tsadbench.reporting.figures import explanation

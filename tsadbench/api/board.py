@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tsadbench import api
-from tsadbench.analysis.stored import Committed
+from tsadbench.analysis.stored import Committed, all_records
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
@@ -18,7 +18,6 @@ from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.columns import groups_of
-from tsadbench.leaderboard.selection import all_records
 from tsadbench.results.judging import judge_outdated, judge_smoothed
 from tsadbench.utils.files import LEADERBOARDS, require_writable
 from tsadbench.utils.parameters import nearest

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tsadbench.analysis.sensor_graph import sensor_graph
+from tsadbench.analysis.stored import Stored, select
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.selection import Selection, select
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.style import check_ending, save
 from tsadbench.utils.files import require_writable
@@ -43,8 +43,8 @@ def plot(
     if out is not None:
         require_figure(Path(out))
     chosen = select(runs, everything=kind in ("seeds", "speed", "graph"), **choice)
-    for line in chosen.left_out:
-        warnings.warn(f"left out: {line}", stacklevel=2)
+    for row, reason in chosen.left_out.items():
+        warnings.warn(f"left out: {row}: {reason}", stacklevel=2)
     from matplotlib.figure import Figure
 
     with figures.style():
@@ -55,7 +55,7 @@ def plot(
     return page
 
 
-def _draw(kind: str, chosen: Selection, recording: str | None, metrics: Sequence[str], page: Figure) -> None:
+def _draw(kind: str, chosen: Stored, recording: str | None, metrics: Sequence[str], page: Figure) -> None:
     """Draw one kind of figure on an empty page."""
     match kind:
         case "roc" | "precision-recall":

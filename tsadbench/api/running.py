@@ -15,7 +15,7 @@ from tsadbench.api.live import RunProgress, progress_bar, watched
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
-from tsadbench.datasets.sessions import sessions_of
+from  import sessions_of
 from tsadbench.errors import MissingExtraError, UsageError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
@@ -24,8 +24,8 @@ from tsadbench.execution.runner import ALL_BUT_OK, NO_CONTRIBUTIONS, n_kept, run
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.shipped import stored_records
 from tsadbench.registry import defaults
+from tsadbench.results.shipped import stored_records
 from tsadbench.sandbox import asking, describe
 from tsadbench.utils.text import counted
 
@@ -137,8 +137,8 @@ def run_request(
         plans = make_plans(request)
     datasets = {plan.data.dataset.name: plan.data for plan in plans}
     with about("against"):
-        for name, data in datasets.items() if request.against else ():
-            stored_records(name, plans[0].protocol_label, data)  # reported before anything runs
+        for data in datasets.values() if request.against else ():
+            stored_records(data, plans[0].protocol_label)  # reported before anything runs
     with about("out"):
         store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
     if not keep:

@@ -150,10 +150,9 @@ def audit(
     changes, stored = api.label_changes(loaded, label_shift or None, label_margin or None), None
     if runs is not None:
         with api.progress_bar("Judging"):
-            trials = api.stored_trials(runs, dataset=loaded, protocol=protocol)
-            shown = trials.split(split)
-            about = f"trials on {loaded.dataset.name}, split {shown}, protocol {trials.first.rules}"
-            stored = api.label_noise(about, api.fits_of(trials, shown, loaded), changes)
+            trials = api.stored_trials(runs, dataset=loaded, protocol=protocol).on(split)
+            about = f"trials on {loaded.dataset.name}, split {trials.split}, protocol {trials.first.rules}"
+            stored = api.label_noise(about, api.fits_of(trials, loaded), changes)
     result = api.audit(loaded, changes, stored)
     if form != "table":
         typer.echo(result.text(form), nl=False)

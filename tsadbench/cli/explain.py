@@ -38,7 +38,7 @@ def explain(
         output.show_json(explained.to_json())
     else:
         typer.echo(api.printable(api.narrative(explained), lines=True), nl=False)
-    output.say(f"left out: {line}" for line in chosen.left_out)
+    output.say(f"left out: {row}: {reason}" for row, reason in chosen.left_out.items())
     if figure is not None:
         with api.style(), api.page(figure) as page:
             api.explanation(result, explained, page)

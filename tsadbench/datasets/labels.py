@@ -90,10 +90,7 @@ def _moments(cells: pd.Series, unit: str, form: FileFormat, issues: list[Issue])
 def label_rows(
     events: pd.DataFrame, unit: str, id_: str, n_rows: int, time: FloatArray | None, step: float
 ) -> tuple[BoolArray, tuple[Cause, ...]]:
-    """Return which rows of a recording are anomalous, and which sensors the events show in; mark the events as used.
-
-    Each row stands for ``step`` seconds from its time on.
-    """
+    """Return which rows are anomalous and which sensors events show in; mark used events. A row lasts ``step`` s."""
     places = np.flatnonzero(events["recording"] == id_) if "recording" in events else np.arange(len(events))
     starts, ends = (events[key].to_numpy(np.float64)[places] for key in ("start", "end"))
     if time is None or unit == "rows":

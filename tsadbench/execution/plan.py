@@ -16,8 +16,7 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset
-from tsadbench.datasets.suites import suite_named
+from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset, suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.judging import score_shapes

@@ -27,8 +27,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.detector import Detector
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset
-from tsadbench.datasets.suites import SUITES, suite_named
+from tsadbench.datasets.loading import CARD_ENDING, SUITES, load_dataset, suite_named
 from tsadbench.errors import UsageError
 from tsadbench.execution.estimators import Estimator
 from tsadbench.registry import floors, load_protocol, locate

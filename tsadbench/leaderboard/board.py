@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -26,6 +27,7 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import first_of, name_fault
 
+SESSIONS = "sessions.json"  # beside the tables
 Sessions = Mapping[str, Mapping[str, int]]
 
 
@@ -201,9 +203,9 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
-        Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. Reports of checks that do
-        not ship with tsadbench are added to ``checks.jsonl``. A UsageError if a file cannot be written, scores were
-        smoothed, or trials are of two versions of a protocol or data set.
+        Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. ``sessions.json`` has the
+        numbers of sessions; ``checks.jsonl`` gets reports of checks that do not ship with tsadbench. A UsageError if a
+        file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
         """
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
@@ -212,11 +214,14 @@ class Leaderboard:
         new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
         written = [write_reports([*read_reports(folder), *new], folder)] if new else []
         splits, records = [*dict.fromkeys(self.frame["split"])], [*every, *own.values()]
-        board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=self.sessions)
+        sessions = {**known_sessions(folder), **self.sessions}
+        board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
             lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)
             written.append(write_file(inside(folder, *table, RECORDS), lines))
+        if sessions:
+            written.append(write_file(folder / SESSIONS, json.dumps(sessions, indent=1, sort_keys=True) + "\n"))
         return written
 
     def write_tables(self, folder: Path) -> list[Path]:
@@ -289,6 +294,13 @@ def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFra
     if row["ok"] and row["n_entities"]:
         found["entities"] = entities.loc[tuple(row[key] for key in ROW)].to_dict("index")
         found["metrics_spread"] = {name: row[f"{name}_entity_std"] for name in numbers if f"{name}_entity_std" in row}
+    return found
+
+
+def known_sessions(folder: Path) -> dict[str, Mapping[str, int]]:
+    """Return how many sessions each split of a data set has, as `Leaderboard.write` wrote it into a folder."""
+    file = folder / SESSIONS
+    found: dict[str, Mapping[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tsadbench.datasets.suites import SUITES
+from tsadbench.datasets.loading import SUITES
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL

@@ -14,12 +14,12 @@ from markupsafe import Markup
 from tsadbench._version import __version__
 from tsadbench.analysis.significance.compare import compare
 from tsadbench.analysis.significance.rank import rank
+from tsadbench.analysis.stored import all_records, select
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import MissingExtraError, TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.selection import all_records, select
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.significance import comparison_figure
 from tsadbench.reporting.figures.style import panel
@@ -173,7 +173,7 @@ def _compared(
         raise
     except TsadbenchError as error:
         return {"missing": str(error)}
-    said = found.inference.conclusions
+    said = found.conclusions
     return {"svg": svg[0], "sentences": said, "notes": found.sentences[len(said) :]}
 
 

@@ -24,8 +24,7 @@ from tsadbench.utils.arrays import FloatArray, IntArray
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.text import first_of
 
-# After so many rows in a row without a score, a new recording begins: as many sampling steps as may lie between two
-# recordings of one session (`tsadbench.datasets.sessions`).
+# After so many rows in a row without a score, a new recording begins.
 BREAK = 10
 _BYTES_AT_ONCE = 2**20
 

@@ -12,7 +12,7 @@ from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.labels import position_scores
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import LabelledDataset
 
 
 def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0, offset: float = 0.0) -> Recording:
@@ -57,15 +57,6 @@ def test_a_sound_plant_gets_no_fault():
     }  # fmt: skip
 
 
-def test_faults_that_always_begin_at_the_same_row_are_found():
-    given = sound()
-    data = plant(given.dataset.train, given.dataset.test, {one.id: slice(60, 90) for one in given.dataset.test})
-    found = audit(data)
-    assert grades(found)["position"] == "fault"
-    assert auroc(found)["position"] == 1.0
-    assert "AUROC 1.000" in found["position"].sentence
-
-
 def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
     train = recording("free", 50, start=0.0)
     a = train.rows(40, 50, id="a")
@@ -106,26 +97,3 @@ def test_a_shift_between_training_and_normal_test_rows():
     shift = found["shift"].tables[0].frame.set_index(["where", "sensor"]).loc[("valve", "flow")]
     assert shift["z"] == pytest.approx(30.0, rel=0.1)
     assert shift["outside the training range"] == 1.0
-
-
-@pytest.mark.skab
-def test_what_is_known_of_skab(skab_directory):
-    from tsadbench.datasets.shipped import load_skab
-
-    found = audit(load_skab(DataOptions(directory=skab_directory)))
-    # Learned from the other three sessions; from the other 33 files, most of them of the same session, it is .937.
-    assert auroc(found)["position"] == pytest.approx(0.926, abs=0.001)
-    assert auroc(found)["max-z"] == pytest.approx(0.756, abs=0.005)
-    assert found["gaps"].tables[0].frame["s"].tolist()[:6] == [247.0, 76.0, 65.0, 64.0, 54.0, 33.0]
-    shifts = found["shift"].tables[0].frame.set_index(["where", "sensor"])
-    medians = shifts.loc[("valve1", "Volume Flow RateRMS"), ["training median", "test median"]]
-    assert medians.tolist() == pytest.approx([125, 32], abs=1)
-    assert found["duplicates"].tables[0].frame.set_index("recording").loc["other/2", "from row"] == 104
-    shared = found["shared-train-test"].tables[0].frame
-    assert [tuple(row) for row in shared[["first", "second", "rows", "with two labels"]].fillna(-1).to_numpy()] == [
-        ("anomaly-free", "other/5", 572, -1),
-        ("other/12", "other/13", 349, 178),
-        ("other/3", "other/4", 228, 57),
-        ("other/2", "other/3", 120, 0),
-        ("other/10", "other/11", 21, 0),
-    ]

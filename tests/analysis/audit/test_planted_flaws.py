@@ -75,12 +75,8 @@ PLANTED = ("trivial", "overlap", "shared-train-test", "shared-test-test", "contr
            "range", "duplicates", "constant", "constant-in-training", "scaling", "events")  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def clean() -> dict[str, str]:
-    return grades(sound())
-
-
-def test_the_clean_twin_shows_no_flaw(clean):
+def test_the_clean_twin_shows_no_flaw():
+    clean = grades(sound())
     assert {about: clean[about] for about in PLANTED} == dict.fromkeys(PLANTED, "good")
 
 
@@ -89,9 +85,6 @@ def test_scaling_by_the_tests_statistics():
     every = np.concatenate([one.values for one in (*data.dataset.train, *data.dataset.test)])
     train = np.concatenate([one.values for one in data.dataset.train])
     test = np.concatenate([one.values for one in data.dataset.test])
-
-    def scaled(low, high):
-        return changed(data, lambda role, name, values: (values - low) / (high - low))
 
     def of_both(role, name, values):
         # The training rows reach neither bound: the test has the extremes of every sensor.
@@ -103,12 +96,10 @@ def test_scaling_by_the_tests_statistics():
     assert grades(by_both)["scaling"] == "fault"
     assert "3 of 3 sensors" in sentence(by_both, "scaling")
     assert tuple(only(audit(by_both), "range")[["move", "scaled by both", "scaled by training"]]) == (3, 3, 0)
-    by_train = scaled(train.min(0), train.max(0))
+    by_train = changed(data, lambda role, name, values: (values - train.min(0)) / np.ptp(train, axis=0))
     assert grades(by_train)["scaling"] == "good"
     z_both = changed(data, lambda role, name, values: (values - every.mean(0)) / every.std(0))
     assert grades(z_both)["scaling"] == "fault"
-    z_train = changed(data, lambda role, name, values: (values - train.mean(0)) / train.std(0))
-    assert grades(z_train)["scaling"] == "good"
 
     def each(role, name, values):
         own = train if role == "train" else test
@@ -117,24 +108,6 @@ def test_scaling_by_the_tests_statistics():
     by_each = changed(data, each)
     assert grades(by_each)["scaling"] == "fault"
     assert "its own statistics" in sentence(by_each, "scaling")
-
-
-def test_training_rows_in_the_test(clean):
-    data = sound()
-    known = data.dataset.train[0].values
-
-    def planted(role, name, values):
-        if name == "test1":
-            values[:] = known[:300]
-            values[::2] = known[300:0:-2][:150]  # out of order: no stretch is copied, single rows are
-        return values
-
-    found = audit(changed(data, planted))
-    expected = np.isin(
-        np.concatenate([one.values for one in changed(data, planted).dataset.test])[:, 0], known[:, 0]
-    ).mean()
-    assert only(found, "overlap")["test rows in training"] == pytest.approx(expected)
-    assert found["overlap"].grade == "note"
 
 
 def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself_is_to_be_known():
@@ -181,19 +154,6 @@ def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
     assert grades(changed(data, planted))["copies"] == "fault"
 
 
-def test_a_sensor_that_is_constant_in_training_alone(clean):
-    def planted(role, name, values):
-        if role == "train":
-            values[:, 1] = 7.0
-        return values
-
-    found = audit(changed(sound(), planted))
-    facts = only(found, "range")
-    assert facts["never move"] is facts["move in training only"] is facts["move in anomalies only"] is None
-    assert (facts["move in the test only"], facts["off a training constant"]) == ("flow", 1.0)
-    assert found["constant-in-training"].grade == "fault"
-
-
 def test_a_sensor_that_moves_in_anomalous_rows_alone():
     data = sound()
 
@@ -211,17 +171,6 @@ def test_a_sensor_that_moves_in_anomalous_rows_alone():
     events = only(found, "events")
     assert tuple(events[["found", "finds", "best alone"]]) == (1.0, 1.0, "speed high")
     assert events["alone by chance"] == pytest.approx(0.0, abs=0.1)
-
-
-def test_normal_rows_out_of_range():
-    found = audit(changed(sound(), lambda role, name, values: values + np.array([0.0, 0.0, 8.0]) * (role == "test")))
-    facts = only(found, "range")
-    train = np.concatenate([one.values for one in sound().dataset.train])
-    assert facts["out of range"] == pytest.approx(1.0, abs=0.01)
-    assert found["range"].grade == "fault"
-    facts = only(audit(sound()), "range")
-    normal = np.concatenate([one.values[~sound().labels.rows[one.id]] for one in sound().dataset.test])
-    assert facts["out of range"] == pytest.approx(((normal < train.min(0)) | (normal > train.max(0))).any(1).mean())
 
 
 @pytest.mark.parametrize("kind", ["high", "low", "jumps"])
@@ -267,24 +216,6 @@ def slices_of(rows) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-def test_the_share_found_by_chance_is_that_of_all_places():
-    """Every place of a stretch among the normal rows is tried."""
-    data = sound()
-    facts = only(audit(data), "events")
-    columns = []
-    for one in data.dataset.test:
-        jumps = np.abs(np.diff(one.values, axis=0, prepend=one.values[:1]))
-        for _, stop in slices_of(data.labels.rows[one.id]):
-            jumps[stop : stop + 1] = -np.inf
-        columns.append(np.hstack([one.values, -one.values, jumps])[~data.labels.rows[one.id]])
-    normal = np.concatenate(columns)
-    hits = []
-    for start in range(len(normal) - 15 + 1):
-        others = np.delete(normal, slice(start, start + 15), axis=0)
-        hits.append((normal[start : start + 15].max(0) > others.max(0)).any())
-    assert facts["by chance"] == pytest.approx(np.mean(hits))
-
-
 # Entities
 
 
@@ -323,23 +254,3 @@ def test_each_entity_has_fits_of_its_own():
     assert set(found["shift"].tables[0].frame["where"]) == {"m0", "m1", "m2"}
     assert re.search(r"max-z.*\b3 entities", found.text("markdown"))
     assert json.loads(found.text("json"))["tables"][0]["rows"][0]["about"] == "anomalies"
-
-
-def one_part(data: LabelledDataset, entity: str) -> LabelledDataset:
-    keep = lambda one: data.dataset.entities[one.id] == entity  # noqa: E731 - used twice below
-    train, test = (tuple(filter(keep, part)) for part in (data.dataset.train, data.dataset.test))
-    splits = {"overall": tuple(one.id for one in test)}
-    rows = {one.id: data.labels.rows[one.id] for one in test}
-    return LabelledDataset(Dataset("one", train, test, splits), Labels(rows, splits))
-
-
-def test_an_entity_alone_is_audited_as_it_is_among_others():
-    data = machines(loud=("m2",))
-    among, alone = audit(data), audit(one_part(data, "m2"))
-    for about in ("range", "events"):
-        of_m2, whole = among[about].tables[0].frame.iloc[2], alone[about].tables[0].frame.iloc[0]
-        pd.testing.assert_series_equal(of_m2.drop("entity"), whole, check_names=False)
-    of_m2 = among["position"].tables[1].frame.iloc[2].drop("entity")
-    whole = alone["position"].tables[0].frame.set_index("predictor")["AUROC"]
-    others = whole.index.drop("position")  # which is learned from the other recordings
-    assert of_m2[others].to_dict() == whole[others].to_dict()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,11 +30,7 @@ def add(store) -> Callable[..., Record]:
         *,
         label: str = "mine",
         seed: int = 0,
-        look_ahead: int = 2,
-        protocol: str = "strict[warm_up=2]",
         status: str = "ok",
-        score_seconds: float = 2.0,
-        counted: bool = True,
         floor: bool = False,
         contributions: Mapping[str, np.ndarray] | None = None,
     ) -> Record:
@@ -51,9 +46,9 @@ def add(store) -> Callable[..., Record]:
             family="statistics",
             parameters={},
             floor=floor,
-            look_ahead=look_ahead,
+            look_ahead=2,
             dataset=data.dataset.name,
-            protocol=protocol,
+            protocol="strict[warm_up=2]",
             notes=(),
             seed=seed,
             threads=1,
@@ -62,8 +57,8 @@ def add(store) -> Callable[..., Record]:
             splits=dict.fromkeys(data.labels.splits, judged) if status == "ok" else {},
             thresholds=(EpisodeThreshold("all", threshold),) if status == "ok" else (),
             fit_seconds=1.0,
-            score_seconds=score_seconds,
-            rows_scored=sum(one.n_rows for one in (*data.dataset.train, *data.dataset.test)) if counted else None,
+            score_seconds=2.0,
+            rows_scored=sum(one.n_rows for one in (*data.dataset.train, *data.dataset.test)),
             peak_memory_mib=1.0,
             protocol_version=2,
             scoring=f"{label}-{seed}",
@@ -80,8 +75,3 @@ def add(store) -> Callable[..., Record]:
         return record
 
     return call
-
-
-@pytest.fixture
-def folder(store) -> Path:
-    return store.path

@@ -7,9 +7,7 @@ import pytest
 
 from tests.helpers.flags import FLAGGED, make_dataset, rows
 from tsadbench.analysis.diagnostics import of_result, of_splits
-from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
-from tsadbench.analysis.diagnostics.vus import vus_pr
-from tsadbench.errors import UsageError
+from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
 from tsadbench.leaderboard.columns import GROUPS
 from tsadbench.results.trial_result import TrialResult
 
@@ -50,31 +48,6 @@ def test_each_split_has_its_own(result):
     assert [one["false_alarm_share"] for one in found.values()] == pytest.approx([3 / 7, 3 / 4, 0])
 
 
-def test_the_delay_in_seconds_is_that_of_the_clock(add, store):
-    data = make_dataset()
-    # The event whose onset was seen begins at row 8; row 9 is flagged 44 minutes later, and no row comes after it.
-    found = of_result(TrialResult(add(data, {**FLAGGED, "b": ".........x"}), store, data), "b")
-    assert (found["delay_rows"], found["delay_seconds"]) == (1, 44 * 60)
-
-
-@pytest.mark.parametrize(("character", "found", "share", "already_on"), [("x", 1.0, 1.0, 1.0), (".", 0.0, 0.0, 0.0)])
-def test_all_flagged_and_none_flagged(add, store, character, found, share, already_on):
-    data = make_dataset()
-    flagged = {name: character * len(text) for name, text in FLAGGED.items()}
-    one = of_result(TrialResult(add(data, flagged, look_ahead=0), store, data), "overall", GROUPS)
-    assert (one["found"], one["false_alarm_share"], one["already_on"]) == (found, share, already_on)
-    # Flagged everywhere, a alarms before and after its event, b between its two, c all along.
-    assert one["n_false_alarms"] == 4 * share
-    assert one["delay_rows"] == (0 if found else None)
-    assert one["affiliation_recall"] == found
-    assert (one["affiliation_precision"] is None) == (found == 0)
-    # Nothing is ranked: what the ranks are worth is the same, flagged or not.
-    same = of_result(
-        TrialResult(add(data, {name: "." * len(text) for name, text in FLAGGED.items()}), store, data), "a", ["vus"]
-    )
-    assert of_result(TrialResult(add(data, flagged), store, data), "a", ["vus"])["vus_pr"] == same["vus_pr"]
-
-
 def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
     data = make_dataset()
     complete = of_splits(TrialResult(add(data), store, data), ["overall", "a", "b"], GROUPS)
@@ -106,22 +79,3 @@ def test_vus_is_the_mean_over_recordings_and_affiliation_is_over_events(result):
     assert found["affiliation_f1"] == pytest.approx(
         2 * found["affiliation_precision"] * found["affiliation_recall"] / both
     )
-
-
-def test_recordings_without_evaluated_rows_take_no_part(add, store):
-    data = make_dataset(timeless=("b", "c"))
-    found = of_splits(TrialResult(add(data, protocol="strict[warm_up=9]"), store, data), ["overall", "c"], GROUPS)
-    # Of a rows 9 to 11 remain, of b row 9, of c none; row 11 is a false alarm, b's event began before.
-    assert (found["overall"]["n_recordings"], found["overall"]["n_events"]) == (2, 1)
-    assert (found["overall"]["n_false_alarms"], found["overall"]["false_alarm_share"]) == (1, pytest.approx(1 / 3))
-    # b has no time, but no normal row either.
-    assert found["overall"]["false_alarms_per_hour"] == pytest.approx(1 / 3 * 60)
-    assert found["c"]["n_recordings"] == 0
-    assert {found["c"][name] for name in ("vus_pr", "affiliation_precision", "affiliation_f1")} == {None}
-    assert found["c"]["false_alarms_per_hour"] is found["c"]["false_alarms_per_1000_rows"] is None
-
-
-@pytest.mark.parametrize(("split", "groups", "name"), [("overal", GROUPS, "overal"), ("overall", ["vsu"], "vsu")])
-def test_wrong_input_is_refused(result, split, groups, name):
-    with pytest.raises(UsageError, match=name):
-        of_result(result, split, groups)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import statistics
 
@@ -11,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.flags import ANOMALOUS, make_dataset
-from tsadbench import DataError, Leaderboard
+from tsadbench import Leaderboard
 from tsadbench.analysis.diagnostics import of_result, with_diagnostics
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import TrialResult
@@ -52,30 +50,3 @@ def test_metrics_and_order_stay_as_they_are_and_failures_have_none(board):
     pd.testing.assert_frame_equal(board.frame[shared], plain.frame[shared])
     of_failed = board.frame.loc[~board.frame["ok"], [name for name in board.frame if name.startswith("diagnostic_")]]
     assert of_failed.isna().all(axis=None)
-
-
-def test_rows_that_ship_with_the_package_have_none(add, store, data):
-    here, elsewhere = add(data), add(data, label="shipped")
-    store.remove([elsewhere.trial])
-    found = with_diagnostics(Leaderboard.from_records([here], stored=[elsewhere]), store, lambda _: data, GROUPS)
-    assert found.frame.groupby("detector")["diagnostic_found_mean"].any().to_dict() == {"mine": True, "shipped": False}
-
-
-def test_csv_has_them_after_all_other_columns(board):
-    plain = Leaderboard.from_records(board.records)
-    for line, shorter in zip(board.to_csv().splitlines(), plain.to_csv().splitlines(), strict=True):
-        assert line.startswith(f"{shorter},")
-    columns = board.to_csv().splitlines()[0].split(",")
-    assert columns[columns.index("peak_memory_mib") + 1] == "diagnostic_found_mean"
-    assert columns[-1] == "diagnostic_chance_at_5_std"
-    assert columns[-13] == "diagnostic_affiliation_f1_std"
-    table = list(csv.DictReader(io.StringIO(board.to_csv())))
-    assert float(table[0]["diagnostic_found_mean"]) == pytest.approx((2 / 3 + 1) / 2)
-    assert table[-1]["diagnostic_found_mean"] == ""
-
-
-def test_other_data_are_refused(add, store, data):
-    board = Leaderboard.from_records([add(data)])
-    other = make_dataset(timeless=("a",))
-    with pytest.raises(DataError, match=other.dataset.content_hash[:12]):
-        with_diagnostics(board, store, lambda _: other, ["operational"])

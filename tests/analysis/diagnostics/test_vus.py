@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.metrics import average_precision_score
 
-from tsadbench.analysis.diagnostics.vus import vus_pr
+from tsadbench.analysis.diagnostics.measures import vus_pr
 
 unhurried = settings(deadline=None, max_examples=40)
 
@@ -84,48 +83,10 @@ def test_it_is_the_definition_which_with_trapezoids_is_aeons(seed, aeon_vus):
     assert vus_pr(scores, anomalous, buffer) == pytest.approx(by_definition(scores, anomalous, buffer), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_without_buffer_and_with_one_event_it_is_average_precision(seed):
-    rng = np.random.default_rng(seed)
-    n_rows = int(rng.integers(2, 251))  # as long as every score is a threshold
-    anomalous = np.zeros(n_rows, dtype=bool)
-    start = int(rng.integers(0, n_rows))
-    anomalous[start : start + int(rng.integers(1, n_rows))] = True
-    anomalous[start - 1] = False
-    scores = np.round(rng.normal(size=n_rows), seed % 3)
-    expected = average_precision_score(anomalous, scores)
-    assert vus_pr(scores, anomalous, buffer=0) == pytest.approx(expected, abs=1e-12)
-
-
-def test_by_hand():
-    # Event: row 2 of 5. Buffer 2: row 1 gets sqrt(1 - 1/2) = .7071, row 3 none (its ramp is one row shorter).
-    anomalous = np.array([False, False, True, False, False])
-    scores = np.array([1.0, 5.0, 4.0, 3.0, 2.0])
-    # Buffers 0, 1. Flagged rows 1 | 1,2 | ...: TP 0, 1, 1, ...; existence 0, 1, ...: recall 0 at precision 0, then
-    # 1 at 1/2.
-    plain = 1 / 2
-    # Buffer 2. TP .7071, 1.7071, ...; expected positives (1 + 1.7071) / 2 = 1.3536; the widened event holds row 1.
-    # Recall .5224 at precision .7071, then 1 at 1.7071 / 2.
-    ramp = 0.5**0.5
-    first = ramp / ((2 + ramp) / 2)
-    widened = first * ramp + (1 - first) * (1 + ramp) / 2
-    assert vus_pr(scores, anomalous, buffer=0) == pytest.approx(plain)
-    assert vus_pr(scores, anomalous, buffer=2) == pytest.approx((2 * plain + widened) / 3)
-
-
 cases = st.integers(2, 40).flatmap(
     lambda n: st.tuples(arrays(np.float64, n, elements=st.integers(-5, 5).map(float)), arrays(bool, n))
 )
 buffers = st.integers(0, 12)
-
-
-@unhurried
-@given(cases, buffers)
-def test_only_the_order_of_the_scores_counts(case, buffer):
-    scores, anomalous = case
-    found = vus_pr(scores, anomalous, buffer)
-    for mapped in (3 * scores + 1, np.exp(scores), scores**3 - 1e6, scores / 1e-9):
-        assert vus_pr(mapped, anomalous, buffer) == found
 
 
 @unhurried

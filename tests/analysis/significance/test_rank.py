@@ -91,22 +91,6 @@ def test_plain_ranks_are_those_of_the_records(runs):
     assert places(only, "even")["random"].rank == places(found, "even")["random"].rank
 
 
-def test_firm_ranks_are_firm_and_loose_ones_loose(runs):
-    found = package.rank(runs, stability=True, dataset=PLANT, splits=["overall"], resamples=300)
-    ranking = found.rankings[0]
-    assert ranking.datasets["n_resamples"].tolist() == [300]
-    assert ranking.title.endswith("16 recordings, 8 sessions")
-    rows = places(found)
-    truth, opposite, half = rows[TRUTH], rows[OPPOSITE], rows[HALF]
-    assert 0.95 < truth.value_low < truth.value < truth.value_high <= 1.0
-    assert (truth.rank_low, truth.rank_high, truth.beats_floors) == (1, 1, 1.0)
-    assert (opposite.rank_high, opposite.beats_floors) == (5, 0.0)
-    assert half.value_low < half.value < half.value_high
-    assert half.rank_low < half.rank_high
-    assert np.isnan(rows["max-z"].beats_floors)
-    assert len(ranking.sentences) == 1
-
-
 def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
     """Both floors and a detector, from the store's own scores, resample by resample."""
     from sklearn.metrics import average_precision_score
@@ -160,19 +144,3 @@ def test_a_lower_metric_is_better_where_it_is(tmp_path):
     assert rows[TRUTH].value < rows[OPPOSITE].value
     assert (rows[TRUTH].rank, rows[OPPOSITE].rank) == (1, 2)
     assert np.isnan(rows[OPPOSITE].beats_floors)  # no floor takes part
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"metric": "aupr"}, "aupr"),
-        ({"splits": ["overal"]}, "overal"),
-        ({"dataset": "rankabel"}, "rankabel"),
-        ({"protocol": "published"}, "published"),
-        ({"detectors": ["max-zz"]}, "max-zz"),
-        ({"stability": True, "resamples": 0, "dataset": PLANT}, "resample"),
-    ],
-)
-def test_wrong_names(runs, options, name):
-    with pytest.raises(UsageError, match=name):
-        package.rank(runs, **options)

@@ -10,7 +10,7 @@ from tests.helpers.committed import commit, made
 from tsadbench import UsageError
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
-from tsadbench.datasets.suites import SUITES, Suite
+from tsadbench.datasets.loading import SUITES, Suite
 
 ONE = {"good": 0.9, "fair": 0.7, "poor": 0.2, "max-z": 0.5}
 TWO = {"good": 0.6, "fair": 0.6, "poor": 0.4, "max-z": 0.5}
@@ -141,33 +141,6 @@ def test_a_suite_is_its_data_sets_alone_and_says_which_are_missing(tables):
     found = package.rank(tables, suites=["trio"])
     assert {one.datasets["dataset"].iloc[0] for one in found.rankings} == {"one", "three"}
     assert by_label(ranking)["good"]["rank"] == 1.5
-
-
-@pytest.mark.usefixtures("trio")
-def test_one_split_a_data_set(tmp_path, monkeypatch):
-    judged = {
-        split: SplitJudgement({"prac_f1": 0.5, "auroc": 0.5, "auprc": value}, 100, 35, 1.0)
-        for split, value in (("overall", 0.9), ("easy", 0.1))
-    }
-    worse = {**judged, "overall": judged["easy"], "easy": judged["overall"]}
-    folder = commit(
-        tmp_path,
-        [
-            *made("one", {"good": 0.9}, splits=judged),
-            *made("one", {"max-z": 0.5}, splits=worse),
-            *made("three", {"good": 0.9, "max-z": 0.5}),
-        ],
-    )
-    assert set(over_all(folder, suites=["trio"]).datasets["split"]) == {"overall"}
-    monkeypatch.setitem(SUITES, "split", Suite("split", 1, ("three", "one"), {"one": "easy"}))
-    both = package.rank(folder, suites=["trio", "split"])  # each suite by its own split
-    assert [one.datasets["split"].tolist() for one in both.over_all] == [["overall", "overall"], ["overall", "easy"]]
-    for easy in (over_all(folder, suites=["trio"], splits=["easy"]), both.over_all[1]):
-        assert dict(easy.datasets[["dataset", "split"]].to_numpy()) == {"one": "easy", "three": "overall"}
-        assert by_label(easy)["good"]["one_rank"] == 2
-        assert "one (easy)" in easy.tables[0].header
-    with pytest.raises(UsageError, match="'esay'.*'easy'"):
-        package.rank(folder, splits=["esay"])
 
 
 @pytest.mark.usefixtures("trio")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tsadbench.analysis.audit.findings import Finding
 from tsadbench.analysis.curves import average_precision
@@ -24,14 +25,10 @@ from tsadbench.utils.text import first_of
 # In rows: both directions; after each event.
 SHIFTS = (1, 5, 10)
 MARGINS = (10, 60)
-
-
-class LabelChange(NamedTuple):
-    """Labels of the test recordings, [n_rows] each, True where anomalous, and which rows count."""
-
-    name: str
-    rows: Mapping[str, BoolArray]
-    counted: Mapping[str, BoolArray]
+Int8Array: TypeAlias = NDArray[np.int8]
+# By name, and by the test recording's id, [n_rows]: 1 where anomalous, 0 where normal, -1 where a row does not count.
+LabelChanges: TypeAlias = Mapping[str, Mapping[str, Int8Array]]
+GIVEN = "as given"
 
 
 class Fit(NamedTuple):
@@ -44,18 +41,18 @@ class Fit(NamedTuple):
 
 def label_changes(
     data: LabelledDataset, shifts: Sequence[int] | None = None, margins: Sequence[int] | None = None
-) -> tuple[LabelChange, ...]:
+) -> LabelChanges:
     """Return the given labels and changed ones: shifted, without contradictory rows, without rows after events.
 
     Shifted labels repeat the first or last one at a recording's border. Contradictory rows stand in several test
     recordings, anomalous in one and normal in another. None means those of `SHIFTS` that fit, and `MARGINS`. A change
     that leaves out no row is omitted.
     """
-    truth = data.labels.rows
+    truth = {name: rows.astype(np.int8) for name, rows in data.labels.rows.items()}
     if not truth and (shifts or margins):
         raise UsageError(f"data set {data.dataset.name!r} has no labels to shift or to leave out rows by")
     if not truth:
-        return ()
+        return {}
     shortest = min(map(len, truth.values()))
     for shift in shifts or ():
         if not 0 < shift < shortest:
@@ -63,26 +60,23 @@ def label_changes(
     for margin in margins or ():
         if margin < 1:
             raise UsageError(f"label_margin {margin}: expected at least 1 row")
-    every = {name: np.ones_like(rows) for name, rows in truth.items()}
-    changes = [LabelChange("as given", truth, every)]
+    changes = {GIVEN: truth}
     fitting = [shift for shift in SHIFTS if shift < shortest] if shifts is None else shifts
     for shift in sorted({sign * shift for shift in fitting for sign in (-1, 1)}):
         side = f"{abs(shift)} {'row' if abs(shift) == 1 else 'rows'} {'later' if shift > 0 else 'earlier'}"
-        shifted = {name: rows[np.clip(np.arange(len(rows)) - shift, 0, len(rows) - 1)] for name, rows in truth.items()}
-        changes.append(LabelChange(side, shifted, every))
+        changes[side] = {
+            name: rows[np.clip(np.arange(len(rows)) - shift, 0, len(rows) - 1)] for name, rows in truth.items()
+        }
     left_out = {"contradictory rows out": _contradictory(data)}
     for margin in sorted(set(MARGINS if margins is None else margins)):
-        left_out[f"{margin} rows after events out"] = {name: _after(rows, margin) for name, rows in truth.items()}
+        before = {name: pd.Series(rows).rolling(margin, min_periods=1).max().shift() for name, rows in truth.items()}
+        left_out[f"{margin} rows after events out"] = {
+            name: ((before[name] == 1) & (rows == 0)).to_numpy() for name, rows in truth.items()
+        }
     for change, out in left_out.items():
         if any(map(np.any, out.values())):
-            changes.append(LabelChange(change, truth, {name: ~rows for name, rows in out.items()}))
-    return tuple(changes)
-
-
-def _after(rows: BoolArray, margin: int) -> BoolArray:
-    """Return which rows are normal, with an anomalous one among the ``margin`` before them."""
-    anomalous = np.concatenate([np.zeros(margin + 1, dtype=np.int64), np.cumsum(rows)])
-    return ~rows & (anomalous[margin:-1] > anomalous[: -margin - 1])
+            changes[change] = {name: np.where(out[name], np.int8(-1), rows) for name, rows in truth.items()}
+    return changes
 
 
 def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
@@ -96,10 +90,10 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
     return contradictory
 
 
-def fits_of(stored: Stored, split: str, data: LabelledDataset) -> Iterator[Fit]:
-    """Yield the scores of the fits of stored trials, on the rows of a split that the protocol evaluates."""
-    labels, members = stored.scored(), data.labels.splits[split]
-    for done, (label, results) in enumerate(stored.results(data, labels)):
+def fits_of(stored: Stored, data: LabelledDataset) -> Iterator[Fit]:
+    """Yield the scores of the fits of stored trials, on the rows of their split that the protocol evaluates."""
+    labels, members = stored.scored(), data.labels.splits[stored.split]
+    for done, (label, results) in enumerate(stored.by_row(data, labels)):
         progress(done, len(labels), label)
         for result in results:
             scored = [one for name, one in result.recordings.items() if name in members]
@@ -108,33 +102,31 @@ def fits_of(stored: Stored, split: str, data: LabelledDataset) -> Iterator[Fit]:
                 yield Fit(label, scores, {one.recording.id: one.evaluated for one in of_fit})
 
 
-def label_noise(about: str, fits: Iterable[Fit], changes: Sequence[LabelChange]) -> Finding:
+def label_noise(about: str, fits: Iterable[Fit], changes: LabelChanges) -> Finding:
     """Say how far changed labels move the AUPRC of each row, the mean over its fits, and who changes places.
 
     Its tables: AUPRC and rank by row and change; how many rows each change touches, and the pairs that change places.
     """
-    values = [[fit.label, *(_auprc(fit, change) for change in changes)] for fit in fits]
-    given, *others = changes
-    names = [change.name for change in others]
-    auprc = pd.DataFrame(values, columns=["", given.name, *names]).groupby("", sort=False).mean().astype(float)
-    auprc = auprc.sort_values(given.name, ascending=False, kind="stable")
-    ranks = auprc.rank(ascending=False, method="min").astype("Int64")
-    places = {name: _change_places(auprc[given.name], auprc[name]) for name in names}
-    touched = pd.DataFrame(
-        {
-            "labels": names,
-            "changed rows": [_count(given.rows[name] != one.rows[name] for name in given.rows) for one in others],
-            "rows left out": [_count(~rows for rows in one.counted.values()) for one in others],
-            "pairs that change places": list(map(len, places.values())),
-            "which": [first_of(pairs, 6) or None for pairs in places.values()],
-        }
-    )
-    tables = (
-        Table(f"AUPRC by other labels: {about}", auprc.reset_index()),
-        Table(f"Rank by other labels: {about}", ranks.reset_index()),
-        Table(f"What other labels change: {about}", touched),
-    )
-    moves = auprc.sub(auprc[given.name], axis=0)[names].melt(ignore_index=False).dropna()
+    values = [{"": fit.label, **{name: _auprc(fit, labels) for name, labels in changes.items()}} for fit in fits]
+    auprc = pd.DataFrame(values, columns=["", *changes]).groupby("", sort=False).mean().astype(float)
+    auprc = auprc.sort_values(GIVEN, ascending=False, kind="stable")
+    names = [name for name in changes if name != GIVEN]
+    places = {name: _change_places(auprc[GIVEN], auprc[name]) for name in names}
+    given, *others = (np.concatenate([*labels.values()]) for labels in changes.values())
+    touched = {
+        "labels": names,
+        "changed rows": [np.count_nonzero((one != given) & (one >= 0)) for one in others],
+        "rows left out": [np.count_nonzero(one < 0) for one in others],
+        "pairs that change places": [*map(len, places.values())],
+        "which": [first_of(pairs, 6) or None for pairs in places.values()],
+    }
+    frames = {
+        "AUPRC by other labels": auprc.reset_index(),
+        "Rank by other labels": auprc.rank(ascending=False, method="min").astype("Int64").reset_index(),
+        "What other labels change": pd.DataFrame(touched),
+    }
+    tables = tuple(Table(f"{title}: {about}", frame) for title, frame in frames.items())
+    moves = auprc.sub(auprc[GIVEN], axis=0)[names].melt(ignore_index=False).dropna()
     if moves.empty:
         return Finding("label-noise", "note", f"No AUPRC is defined for {about}.", tables=tables)
     largest = moves.iloc[int(moves["value"].abs().argmax())]
@@ -149,13 +141,12 @@ def label_noise(about: str, fits: Iterable[Fit], changes: Sequence[LabelChange])
     return Finding("label-noise", "note", sentence, "labels shifted by a few rows let rows change places", tables)
 
 
-def _auprc(fit: Fit, change: LabelChange) -> float:
-    kept = {name: change.counted[name] for name in fit.scores}
+def _auprc(fit: Fit, labels: Mapping[str, Int8Array]) -> float:
+    scores, truth = (np.concatenate([of[name] for name in fit.scores]) for of in (fit.scores, labels))
+    kept = truth >= 0
     if fit.evaluated is not None:
-        kept = {name: rows & fit.evaluated[name] for name, rows in kept.items()}
-    truth = np.concatenate([change.rows[name][rows] for name, rows in kept.items()])
-    scores = np.concatenate([fit.scores[name][rows] for name, rows in kept.items()])
-    found = average_precision(scores, truth)
+        kept &= np.concatenate([fit.evaluated[name] for name in fit.scores])
+    found = average_precision(scores[kept], truth[kept] == 1)
     return np.nan if found is None else found
 
 
@@ -163,7 +154,3 @@ def _change_places(before: pd.Series[float], now: pd.Series[float]) -> list[str]
     """Return the pairs of which the first was above the second and is below it now, by where they were."""
     pairs = combinations(before.index, 2)  # the best first
     return [f"{high} with {low}" for high, low in pairs if before[high] > before[low] and now[high] < now[low]]
-
-
-def _count(masks: Iterable[BoolArray]) -> int:
-    return sum(int(np.count_nonzero(mask)) for mask in masks)

@@ -12,20 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import sqrt
 from pathlib import Path
-from statistics import fmean
 from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from tsadbench.analysis.audit.findings import Finding, Grade
-from tsadbench.analysis.audit.parts import Part, by_entity, within
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity, within
 from tsadbench.analysis.curves import average_precision
-from tsadbench.analysis.events import elapsed
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.scores import worst_case
-from tsadbench.datasets.sessions import sessions_of
 from tsadbench.leaderboard.render import Table
 from tsadbench.registry import floors, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, describe
@@ -59,53 +55,50 @@ def event_table(parts: Sequence[Part]) -> pd.DataFrame:
 
 
 def _events_of(part: Part) -> Mapping[str, object]:
-    lengths = [stop - start for recording in part.test for start, stop in mask_runs(part.labels[recording.id])]
+    borders = np.cumsum([0, *(recording.n_rows for recording in part.test)])
+    begins = zip(part.labels.values(), borders[:-1].tolist(), strict=True)
+    events = [(at + first, at + stop) for labels, at in begins for first, stop in mask_runs(labels)]
+    lengths = pd.Series([stop - start for start, stop in events], dtype=np.float64)
     facts: dict[str, object] = {
         "test rows": len(part.anomalous),
         "anomalous": int(part.anomalous.sum()),
-        "events": len(lengths),
-        "shortest": min(lengths, default=None),
-        "median": float(np.median(lengths)) if lengths else np.nan,
-        "longest": max(lengths, default=None),
+        "events": len(events),
     }
-    thresholds = {"found": np.nan, "by chance": np.nan, "best alone": None, "finds": np.nan, "alone by chance": np.nan}
-    if not lengths or part.anomalous.all():
-        return facts | thresholds
-    found, places = _found(part)
-    n_normal, best = int(np.sum(~part.anomalous)), int(found.mean(axis=0).argmax())
-    share = float(found[:, best].mean())
+    facts |= {"shortest": lengths.min(), "median": lengths.median(), "longest": lengths.max()}
+    if not events or part.anomalous.all():
+        names = ("found", "by chance", "best alone", "finds", "alone by chance")
+        return facts | dict.fromkeys(names, np.nan) | {"best alone": None}
+    found, places = _found(part, np.array(events), borders)
+    best, n_normal = int(found.mean(axis=0).argmax()), int(np.sum(~part.anomalous))
     kind, sensor = divmod(best, len(part.sensors))
+    by_chance = lengths.map(lambda length: _by_chance(places, n_normal, int(length)))
+    alone = lengths.map(lambda length: _by_chance(places[:, [best]], n_normal, int(length)))
+    share = float(found[:, best].mean())
     return facts | {
         "found": float(found.any(axis=1).mean()),
-        "by chance": fmean(_by_chance(places, n_normal, length) for length in lengths),
+        "by chance": by_chance.mean(),
         "best alone": f"{part.sensors[sensor]} {('high', 'low', 'jumps')[kind]}" if share else None,
         "finds": share,
-        "alone by chance": fmean(_by_chance(places[:, [best]], n_normal, length) for length in lengths),
+        "alone by chance": alone.mean(),
     }
 
 
-def _found(part: Part) -> tuple[BoolArray, IntArray]:
+def _found(part: Part, events: IntArray, borders: IntArray) -> tuple[BoolArray, IntArray]:
     """Return which threshold finds which event, [n_events, 3 n_sensors]; first the high, the low, then the jumps.
 
     And the places of the first and the last of the highest values among the normal rows, [2, 3 n_sensors].
     """
-    rows, borders = part.test_rows, np.cumsum([0, *(recording.n_rows for recording in part.test)])
-    begins = dict(zip(part.labels, borders.tolist(), strict=False))
-    runs = [(at + first, at + stop) for one, at in begins.items() for first, stop in mask_runs(part.labels[one])]
-    events = np.array(runs)
+    rows = part.test_rows
     jumps = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
     # Nothing jumps to the first row of a recording. What jumps to the row after an event only jumps back.
     jumps[borders[:-1]] = 0.0
     jumps[np.setdiff1d(events[:, 1], borders)] = -np.inf
-    found, places = [], []
-    for values in (rows, -rows, jumps):
-        normal = values[~part.anomalous]
-        highest = normal.max(axis=0)
-        padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat takes no end behind the last row
-        of_events = np.maximum.reduceat(padded, events.ravel())[::2]
-        found.append(of_events > np.where(np.isfinite(highest), highest, np.inf))
-        places.append([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
-    return np.hstack(found), np.hstack(places)
+    values = np.hstack([rows, -rows, jumps])
+    normal = values[~part.anomalous]
+    highest = normal.max(axis=0)
+    padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat takes no end behind the last row
+    found = np.maximum.reduceat(padded, events.ravel())[::2] > np.where(np.isfinite(highest), highest, np.inf)
+    return found, np.stack([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
 
 
 def _by_chance(places: IntArray, n_normal: int, length: int) -> float:
@@ -183,11 +176,12 @@ def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequenc
     """
     values = pd.DataFrame(_rankings(data, parts, one_liners), columns=["entity", "predictor", "AUROC", "AUPRC"])
     means = values.groupby("predictor", sort=False)[["AUROC", "AUPRC"]].mean()
-    mean = f" (mean over {len(parts)} entities)" if len(parts) > 1 else ""
-    behind = [Table(f"What predicts the label{mean}", means.reset_index())]
+    several = len(parts) > 1
+    title = f"What predicts the label{f' (mean over {len(parts)} entities)' if several else ''}"
+    behind = [Table(title, means.reset_index())]
     each = values.pivot(index="entity", columns="predictor", values="AUROC")
     each = each.reindex(index=[part.entity for part in parts], columns=means.index)
-    if mean:
+    if several:
         behind.append(Table("AUROC by entity", each.reset_index()))
     # Of the one-liners, summaries name the strongest alone.
     strongest = means["AUROC"].drop(list(_BLIND)).max()
@@ -197,36 +191,33 @@ def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequenc
             sentence = f"{name}: no AUROC, because the test rows are of one class."
             yield Finding(name, "note", sentence, tables=tables)
             continue
-        of_each = each[name].dropna() if mean else pd.Series(dtype=float)
-        blind = name in _BLIND
-        strength, limit = (_strength(auroc, of_each), _WEAK) if blind else (auroc, _STRONG)
+        of_each, over, blind = each[name].dropna(), "", name in _BLIND
+        if several:
+            deviation = f", deviation {of_each.std():.3f}" if len(of_each) > 1 else ""
+            spread = f"{of_each.min():.3f} to {of_each.max():.3f}"
+            over = f", mean over {len(of_each)} entities{deviation}, {spread}"
+        strength, limit = auroc, _STRONG
+        if blind:  # in whichever direction; over entities, chance points in some direction
+            by_chance = len(of_each) > 1 and abs(auroc - 0.5) < 2 * of_each.std() / sqrt(len(of_each))
+            strength, limit = 0.5 + (0.0 if by_chance else abs(auroc - 0.5)), _WEAK
         tells = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"
         grade: Grade = "good" if strength <= limit else "fault" if strength > _STRONG else "note"
-        brief = f"{name} alone has AUROC {auroc:.3f}" if strength > limit and (blind or auroc == strongest) else ""
-        spread = f", {of_each.min():.3f} to {of_each.max():.3f}" if mean else ""
-        deviation = f", deviation {of_each.std():.3f}" if len(of_each) > 1 else ""
-        over = f", mean over {len(of_each)} entities{deviation}{spread}" if mean else ""
+        brief = f"{name} alone has AUROC {auroc:.3f}" if blind or auroc == strongest else ""
         sentence = f"{_BLIND.get(name, f'The one-liner {name}')} {tells}: AUROC {auroc:.3f}{over}."
         yield Finding(name, grade, sentence, brief, tables)
-
-
-def _strength(auroc: float, of_each: pd.Series[float]) -> float:
-    """Return how well a predictor ranks whose direction is unknown; over entities, chance points in some direction."""
-    if len(of_each) > 1 and abs(auroc - 0.5) < 2 * of_each.std() / sqrt(len(of_each)):
-        return 0.5
-    return 0.5 + abs(auroc - 0.5)
 
 
 def _rankings(
     data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]
 ) -> Iterator[tuple[str, str, float, float]]:
     """Yield the AUROC and AUPRC of each predictor on each entity's test rows, NaN if these are of one class."""
-    truth, sessions = data.labels.rows, sessions_of(data.dataset)
+    truth, sessions = data.labels.rows, data.dataset.sessions
     if len({sessions[name] for name in truth}) < 2:
         sessions = {name: name for name in truth}
     position = dict(zip(truth, position_scores(truth, sessions), strict=True))
     for part, of_part in zip(parts, one_liners, strict=True):
-        time = {recording.id: elapsed(recording) for recording in part.test}
+        rows = {one.id: np.arange(float(one.n_rows)) if one.time is None else one.time for one in part.test}
+        time = {name: since - since[0] for name, since in rows.items()}
         for name, by_id in {"position": position, "time": time, **of_part}.items():
             scores = np.concatenate([by_id[one.id] for one in part.test])
             auprc, auroc = average_precision(scores, part.anomalous), np.nan
@@ -243,16 +234,14 @@ def one_liner_scores(parts: Sequence[Part], folder: Path | None = None) -> tuple
     traits = {name: describe(name).traits for name in floors()}
     # The others draw lots or flag every row.
     names = [name for name, one in traits.items() if one.fixed_threshold is None and not one.stochastic]
-    return tuple({name: found for name in names if (found := _scores(name, part, folder))} for part in parts)
-
-
-def _scores(name: str, part: Part, folder: Path | None) -> dict[str, FloatArray]:
     forbidden = () if folder is None else (folder,)
-    if part.train:
-        with suppress(BoxFailure), Box(Construction(locate(name)), threads=1, forbidden=forbidden) as box:
-            box.fit(part.train)
-            return {recording.id: box.score(recording) for recording in part.test}
-    return {}
+    found: tuple[dict[str, Mapping[str, FloatArray]], ...] = tuple({} for _ in parts)
+    for part, of_part in zip(parts, found, strict=True):
+        for name in names if part.train else ():
+            with suppress(BoxFailure), Box(Construction(locate(name)), threads=1, forbidden=forbidden) as box:
+                box.fit(part.train)
+                of_part[name] = {recording.id: box.score(recording) for recording in part.test}
+    return found
 
 
 def position_scores(truth: Mapping[str, BoolArray], sessions: Mapping[str, str]) -> list[FloatArray]:

@@ -10,8 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pandas.util import hash_pandas_object
 from scipy.sparse import csr_array
 
-from tsadbench.analysis.audit.findings import Finding, Grade
-from tsadbench.analysis.audit.parts import Part, by_entity
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, by_entity
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.recording import Recording
 from tsadbench.base.shared_rows import row_digests, shared_rows
@@ -47,24 +46,19 @@ def overlap(parts: Sequence[Part]) -> Finding:
 
 
 def _recurring(part: Part) -> Mapping[str, object]:
-    test = anomalous = train = within = np.nan
-    if half := len(part.train_rows) // 2:
-        whole = Recording("train", part.train_rows, part.sensors)
-        within = _share(shared_rows([whole.rows(0, half), whole.rows(half, whole.n_rows)], untimed="by value")[1])
+    train, test = (Recording("rows", rows, part.sensors) for rows in (part.train_rows, part.test_rows))
+    within = of_train = of_test = np.empty(0, dtype=np.int64)
+    if half := train.n_rows // 2:
+        within = shared_rows([train.rows(0, half), train.rows(half, train.n_rows)], untimed="by value")[1]
         if part.test:
-            tested = Recording("test", part.test_rows, part.sensors)
-            of_train, of_test = shared_rows([whole, tested], untimed="by value")
-            test, anomalous, train = _share(of_test), _share(of_test[part.anomalous]), _share(of_train)
-    return {
-        "test rows in training": test,
-        "anomalous ones": anomalous,
-        "training rows in the test": train,
+            of_train, of_test = shared_rows([train, test], untimed="by value")
+    shares = {
+        "test rows in training": of_test,
+        "anomalous ones": of_test[part.anomalous[: len(of_test)]],
+        "training rows in the test": of_train,
         "second half of training in the first": within,
     }
-
-
-def _share(numbers: IntArray) -> float:
-    return float((numbers >= 0).mean()) if len(numbers) else np.nan
+    return {name: (rows >= 0).mean() if len(rows) else np.nan for name, rows in shares.items()}
 
 
 def recordings_sharing_rows(
@@ -114,7 +108,7 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
     ):
         about, rows = "shared-" + roles.replace(" and ", "-"), table.loc[table["roles"] == roles, "rows"]
         # Unless clocks tell, rows are mostly alike by chance, if they are no part of copied stretches.
-        certain = by_clock or bool(_rows_of(copied, roles) >= rows.sum() / 2)
+        certain = by_clock or bool(copied.loc[copied["roles"] == roles, "rows"].sum() >= rows.sum() / 2)
         sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
         if rows.empty:
             sentence = f"No row stands in both, {roles} ({compared})."
@@ -131,10 +125,6 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
         yield Finding("contradicting-labels", "good", "No shared row has two labels.")
 
 
-def _rows_of(copied: pd.DataFrame, roles: str) -> int:
-    return int(copied.loc[copied["roles"] == roles, "rows"].sum())
-
-
 def copies_of(data: LabelledDataset) -> pd.DataFrame:
     """Return the stretches whose rows occur in the same order, for as long, earlier or in another recording; by length.
 
@@ -144,7 +134,14 @@ def copies_of(data: LabelledDataset) -> pd.DataFrame:
     """
     train, labels = data.dataset.train, data.labels.rows
     recordings = [*train, *data.dataset.test]
-    states = pd.concat([_states(recording, place) for place, recording in enumerate(recordings)], ignore_index=True)
+    of_each = []
+    for place, recording in enumerate(recordings):  # runs of equal rows, with a digest of their values and length
+        rows = row_digests(recording, by_time=False)
+        borders = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1], [True]]))
+        frame = pd.DataFrame({"owner": place, "start": borders[:-1], "stop": borders[1:]})
+        digests = pd.DataFrame({"row": rows[borders[:-1]], "length": np.diff(borders)})
+        of_each.append(frame.assign(digest=hash_pandas_object(digests, index=False)))
+    states = pd.concat(of_each, ignore_index=True)
     source, owner = _first_occurrences(states), states["owner"].to_numpy()
     # A stretch goes on unless its source jumps, or a recording ends.
     goes_on = (np.diff(source) == 1) & (np.diff(owner) == 0) & (np.diff(owner[source]) == 0) & (source[:-1] >= 0)
@@ -165,14 +162,6 @@ def copies_of(data: LabelledDataset) -> pd.DataFrame:
     return table.sort_values("rows", ascending=False, kind="stable", ignore_index=True)
 
 
-def _states(recording: Recording, owner: int) -> pd.DataFrame:
-    """Return the runs of equal rows of a recording, with a digest of their values and length."""
-    rows = row_digests(recording, by_time=False)
-    borders = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1], [True]]))
-    digests = hash_pandas_object(pd.DataFrame({"row": rows[borders[:-1]], "length": np.diff(borders)}), index=False)
-    return pd.DataFrame({"owner": owner, "start": borders[:-1], "stop": borders[1:], "digest": digests})
-
-
 def _first_occurrences(states: pd.DataFrame) -> IntArray:
     """Return for each window of different states, by its first one, where it occurs before; -1 if nowhere."""
     source = np.full(len(states), -1)
@@ -191,7 +180,7 @@ def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
     """Say which stretches occur twice, and how many of the ``n_test`` test rows lie in them."""
     if table.empty:
         return Finding("copies", "good", f"No stretch of {_STATES} different states occurs twice.")
-    of_train, of_test, in_train = (_rows_of(table, roles) for roles in _ROLES)
+    of_train, of_test, in_train = (int(table.loc[table["roles"] == roles, "rows"].sum()) for roles in _ROLES)
     longest, two = table.iloc[0], int(table["with two labels"].sum())
     count, occur = ("1 stretch", "occurs") if len(table) == 1 else (f"{len(table):,} stretches", "occur")
     sentence = (

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.audit.findings import Finding, Grade
-from tsadbench.analysis.audit.parts import Part, by_entity, within
+from tsadbench.analysis.audit.findings import Finding, Grade, Part, within
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.base.recording import Recording
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.text import first_of
@@ -30,19 +28,18 @@ _GAP = 3.0
 
 def shift(parts: Sequence[Part]) -> Finding:
     """Say whether normal test rows lie where the training rows lie, in every split or, of several, every entity."""
-    table = pd.concat([pd.DataFrame(), *(frame for part in parts for frame in _shifts(part))], ignore_index=True)
-    if table.empty or not (known := table[table["z"].notna()]).size:
-        known = pd.DataFrame(columns=["where", "z"])
+    columns = ["where", "sensor", "training median", "test median", "z", "outside the training range"]
+    table = pd.DataFrame([row for part in parts for row in _shifts(part)], columns=columns)
     # The distance of a sensor that is constant in training is infinite.
-    order = table["z"].abs().fillna(1e9 * table["outside the training range"]) if len(table) else table.index
+    order = table["z"].abs().fillna(1e9 * table["outside the training range"]).to_numpy(dtype=np.float64)
     formats = {"training median": None, "test median": None, "z": 1}
-    behind = (Table("Normal test rows against training rows", table.iloc[np.argsort(-order, kind="stable")], formats),)
-    if not (own := known[known["where"] != "overall"]).empty:
-        known = own
-    far = known[known["z"].abs() > _SHIFTED]
+    behind = Table("Normal test rows against training rows", table.iloc[np.argsort(-order, kind="stable")], formats)
+    known = table.dropna(subset="z")
+    own = known[known["where"] != "overall"]
+    far = (own if len(own) else known).query(f"abs(z) > {_SHIFTED}")
     if far.empty:
         sentence = "Normal test rows lie where the training rows lie, in every sensor and split."
-        return Finding("shift", "good", sentence, tables=behind if len(table) else ())
+        return Finding("shift", "good", sentence, tables=(behind,) * bool(len(table)))
     worst = far.iloc[int(far["z"].abs().argmax())]
     distance = abs(worst["z"])
     sentence = (
@@ -51,34 +48,28 @@ def shift(parts: Sequence[Part]) -> Finding:
         f"{worst['training median']:.4g} in training, {distance:.0f} standard deviations off."
     )
     brief = f"normal test rows lie up to {distance:.0f} standard deviations off the training rows"
-    return Finding("shift", "fault" if distance > _FAR else "note", sentence, brief, behind)
+    return Finding("shift", "fault" if distance > _FAR else "note", sentence, brief, (behind,))
 
 
-def _shifts(part: Part) -> Iterator[pd.DataFrame]:
+def _shifts(part: Part) -> Iterator[tuple[object, ...]]:
     """Yield every sensor in the normal rows of a split that has any; of one entity among several, in all its rows."""
-    train = part.train_rows
-    if not len(train):
-        return
-    low, high = train.min(axis=0), train.max(axis=0)
-    deviation = np.where(low < high, train.std(axis=0), np.nan)
-    values = {recording.id: recording.values for recording in part.test}
+    train, values = part.train_rows, {recording.id: recording.values for recording in part.test}
     for split, members in {part.entity: tuple(values)}.items() if part.entity else part.splits.items():
         normal = np.concatenate([values[member][~part.labels[member]] for member in members])
-        if len(normal):
-            medians = np.median(normal, axis=0)
-            columns = {
-                "where": split,
-                "sensor": part.sensors,
-                "training median": np.median(train, axis=0),
-                "test median": medians,
-                "z": (medians - train.mean(axis=0)) / deviation,
-                "outside the training range": ((normal < low) | (normal > high)).mean(axis=0),
-            }
-            yield pd.DataFrame(columns)
+        if len(train) and len(normal):
+            low, high, before, now = (
+                train.min(axis=0),
+                train.max(axis=0),
+                np.median(train, axis=0),
+                np.median(normal, 0),
+            )
+            z = (now - train.mean(axis=0)) / np.where(low < high, train.std(axis=0), np.nan)
+            outside = ((normal < low) | (normal > high)).mean(axis=0)
+            yield from zip([split] * len(z), part.sensors, before, now, z, outside, strict=True)
 
 
-def sensor_table(parts: Sequence[Part]) -> pd.DataFrame:
-    """Return what each entity's sensors do in training and in the test.
+def of_sensors(part: Part) -> Mapping[str, object]:
+    """Return what an entity's sensors do in training and in the test.
 
     "out of range" is the share of the normal test rows in which at least one sensor lies outside its training range,
     "off a training constant" of those in which a sensor that is constant in training has another value. Of the sensors
@@ -87,10 +78,6 @@ def sensor_table(parts: Sequence[Part]) -> pd.DataFrame:
     round ("training"), over the training rows and over both ("either"), over the training and over the test rows
     ("each").
     """
-    return by_entity(parts, _sensors_of)
-
-
-def _sensors_of(part: Part) -> Mapping[str, object]:
     train, test = part.train_rows, part.test_rows
     normal, both = test[~part.anomalous], np.concatenate([train, test])
     still, still_train, still_test, still_normal = (
@@ -105,18 +92,22 @@ def _sensors_of(part: Part) -> Mapping[str, object]:
     # Sensors of two values are states, which were 0 and 1 from the beginning.
     moving = ~((both == both.min(axis=0)) | (both == both.max(axis=0))).all(axis=0)
     by_both, by_train, by_test = (_scaled(rows) & moving for rows in (both, train, test))
+    lists = {
+        "never move": still,
+        "move in training only": still_test & ~still,
+        "move in the test only": still_train & ~still,
+        "move in anomalies only": still_normal & ~still & bool(len(normal)),
+    }
+    counts = {
+        "move": moving,
+        "scaled by both": by_both & ~by_train,
+        "scaled by training": by_train & ~by_both,
+        "scaled by either": by_train & by_both,
+        "scaled by each": by_train & by_test,
+    }
     return {
-        "out of range": outside,
-        "never move": list(names[still]),
-        "move in training only": list(names[still_test & ~still]),
-        "move in the test only": list(names[still_train & ~still]),
-        "move in anomalies only": list(names[still_normal & ~still]) if len(normal) else [],
-        "off a training constant": off,
-        "move": moving.sum(),
-        "scaled by both": (by_both & ~by_train).sum(),
-        "scaled by training": (by_train & ~by_both).sum(),
-        "scaled by either": (by_train & by_both).sum(),
-        "scaled by each": (by_train & by_test).sum(),
+        **{"out of range": outside, **{name: list(names[mask]) for name, mask in lists.items()}},
+        **{"off a training constant": off, **{name: mask.sum() for name, mask in counts.items()}},
     }
 
 
@@ -134,8 +125,8 @@ def _scaled(rows: FloatArray) -> BoolArray:
 
 def out_of_range(table: pd.DataFrame) -> Finding:
     """Say how often normal test rows leave the training range."""
-    names = ("never move", *(f"move in {where}" for where in ("training only", "the test only", "anomalies only")))
-    texts = {name: table[name].str.join(", ").replace("", None) for name in names}
+    lists = [name for name in table if str(name).startswith(("never move", "move in"))]
+    texts = {str(name): table[name].str.join(", ").replace("", None) for name in lists}
     behind = (Table("Sensors in training and test", table.assign(**texts)),)
     shares = table["out of range"].dropna()
     if shares.empty:
@@ -144,36 +135,31 @@ def out_of_range(table: pd.DataFrame) -> Finding:
     spread = f" (mean over {len(shares)} entities, {shares.min():.1%} to {shares.max():.1%})" if len(shares) > 1 else ""
     sentence = f"{share:.1%} of the normal test rows lie outside the training range of at least one sensor{spread}."
     grade: Grade = "good" if share < _OFTEN_OUTSIDE else "note" if share < _ALWAYS_OUTSIDE else "fault"
-    return Finding(
-        "range", grade, sentence, f"{share:.0%} of the normal test rows lie outside the training range", behind
-    )
+    brief = f"{share:.0%} of the normal test rows lie outside the training range"
+    return Finding("range", grade, sentence, brief, behind)
 
 
-def constant_in_training(table: pd.DataFrame) -> Finding:
-    """Say which sensors are constant in training and move in the test."""
+def of_table(table: pd.DataFrame) -> Iterator[Finding]:
+    """Say which sensors are constant in training and move in the test, and which the test's statistics scaled."""
     names = [
         f"{name}{within(row)}" for _, row in table.groupby(table.index) for name in row["move in the test only"].iloc[0]
     ]
-    if not names:
-        return Finding("constant-in-training", "good", "No sensor is constant in training and moves in the test.")
-    off = table["off a training constant"].mean()
+    off, alone = table["off a training constant"].mean(), table["move in anomalies only"].str.len().sum()
     brief = f"{len(names)} sensors are constant in training and move in the test"
-    alone = table["move in anomalies only"].str.len().sum()
     sentence = (
         f"{brief}: {first_of(names)}; {alone} of them in anomalous rows alone. "
         f"{0.0 if np.isnan(off) else off:.1%} of the normal test rows are off a training constant."
     )
-    return Finding("constant-in-training", "fault" if off >= _OFF_CONSTANT else "note", sentence, brief)
-
-
-def scaling(table: pd.DataFrame) -> Finding:
-    """Say whether sensors were scaled by the test's statistics."""
+    grade: Grade = "good" if not names else "fault" if off >= _OFF_CONSTANT else "note"
+    if not names:
+        sentence = "No sensor is constant in training and moves in the test."
+    yield Finding("constant-in-training", grade, sentence, brief)
     moving, both, each = (table[name] for name in ("move", "scaled by both", "scaled by each"))
     of_test = table[(both > table["scaled by training"]) & (both + table["scaled by either"] >= _SCALED * moving)]
     of_itself = table[(moving > 0) & (each >= _SCALED * moving)]
     bounds = f"of {moving.sum()} sensors run exactly from 0 to 1 or -1 to 1, or have mean 0 and deviation 1, over"
     together = f"{both.sum()} {bounds} training and test rows together and not over the training rows:"
-    grade: Grade = "fault"
+    grade = "fault"
     if len(of_test):
         sentence = f"{together} they were scaled by the test's statistics{within(of_test)}."
         brief = "sensors were scaled by the test's statistics"
@@ -187,9 +173,8 @@ def scaling(table: pd.DataFrame) -> Finding:
         grade, sentence = "note", f"{together} too few to say that they were scaled by the test's statistics."
         brief = f"{both.sum()} of {moving.sum()} sensors may be scaled by the test's statistics"
     else:
-        grade, brief = "good", ""
-        sentence = f"None of {moving.sum()} sensors seems to be scaled by the test's statistics."
-    return Finding("scaling", grade, sentence, brief)
+        grade, sentence = "good", f"None of {moving.sum()} sensors seems to be scaled by the test's statistics."
+    yield Finding("scaling", grade, sentence, brief)
 
 
 def recordings(data: LabelledDataset) -> Iterator[Finding]:
@@ -197,6 +182,7 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     train, labels = data.dataset.train, data.labels.rows
     every = [*train, *data.dataset.test]
     anomalous = [np.flatnonzero(labels[one.id]) if one.id in labels else None for one in every]
+    steps = {one.id: np.empty(0) if one.time is None else np.diff(one.time) for one in every}
     still = [list(np.array(one.sensors)[np.ptp(one.values, axis=0) == 0.0]) for one in every]
     table = pd.DataFrame(
         {
@@ -205,12 +191,25 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
             "rows": [one.n_rows for one in every],
             "anomalous": pd.array([None if rows is None else len(rows) for rows in anomalous], "Int64"),
             "from row": pd.array([rows[0] if rows is not None and len(rows) else None for rows in anomalous], "Int64"),
-            "step, s": [np.median(_steps(one)) if len(_steps(one)) else np.nan for one in every],
+            "step, s": [np.median(one) if len(one) else np.nan for one in steps.values()],
             "repeated rows": [int((one.values[1:] == one.values[:-1]).all(axis=1).sum()) for one in every],
             "never move": [", ".join(names) or None for names in still],
         }
     )
-    yield _gaps(every)
+    jumps = [
+        (name, int(place) + 1, float(of[place]))
+        for name, of in steps.items()
+        if len(of)
+        for place in np.flatnonzero(of > _GAP * np.median(of))
+    ]
+    gaps = pd.DataFrame(jumps, columns=["recording", "before row", "s"])
+    gaps = gaps.sort_values(["s", "recording", "before row"], ascending=False)
+    longest = "; ".join(f"{s:g} s before row {row} of {name}" for name, row, s in gaps.head(6).to_numpy().tolist())
+    if jumps:
+        brief, tables = f"{len(gaps)} gaps in time", (Table("Gaps in time", gaps, {"s": None}),)
+        yield Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, tables)
+    else:
+        yield Finding("gaps", "good", "Time runs without gaps, or there is none.")
     behind = (Table("Recordings", table, {"step, s": None}),)
     sentence, share = "No row repeats the one before it.", 0.0
     if repeated := int(table["repeated rows"].sum()):
@@ -222,24 +221,3 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
         sentence = f"{len(names)} times a sensor never moves in a recording: {first_of(names)}."
     yield Finding("constant", "note" if names else "good", sentence, "sensors that never move in a recording")
-
-
-def _gaps(recordings: Sequence[Recording]) -> Finding:
-    jumps = [
-        (one.id, int(place) + 1, float(steps[place]))
-        for one in recordings
-        if len(steps := _steps(one))
-        for place in np.flatnonzero(steps > _GAP * np.median(steps))
-    ]
-    if not jumps:
-        return Finding("gaps", "good", "Time runs without gaps, or there is none.")
-    table = pd.DataFrame(jumps, columns=["recording", "before row", "s"])
-    table = table.sort_values(["s", "recording", "before row"], ascending=False)
-    first = table.head(6).itertuples(index=False, name=None)
-    longest = "; ".join(f"{seconds:g} s before row {row} of {recording}" for recording, row, seconds in first)
-    brief, behind = f"{len(table)} gaps in time", (Table("Gaps in time", table, {"s": None}),)
-    return Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, behind)
-
-
-def _steps(recording: Recording) -> FloatArray:
-    return np.empty(0) if recording.time is None else np.diff(recording.time)

@@ -1,7 +1,98 @@
 """What a stored trial's flags and scores are worth to an operator; separate from protocols and rankings."""
 
-from tsadbench.analysis.diagnostics.board import with_diagnostics
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import pandas as pd
+
 from tsadbench.analysis.diagnostics.compute import of_result, of_splits
+from tsadbench.analysis.diagnostics.measures import VUS_BUFFER
 from tsadbench.analysis.events import recording_events
+from tsadbench.analysis.stored import Stored
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import DataError, TsadbenchError
+from tsadbench.execution.record import Record
+from tsadbench.execution.store import Store
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.columns import DIAGNOSTICS
+from tsadbench.leaderboard.frame import DIAGNOSTIC, ROW
+from tsadbench.leaderboard.notes import Note
+from tsadbench.results.admission import offers_contributions
+from tsadbench.results.trial_result import protocol_named
+from tsadbench.utils.grouping import grouped
+from tsadbench.utils.progress import progress
 
 __all__ = ["of_result", "of_splits", "recording_events", "with_diagnostics"]
+
+
+def with_diagnostics(
+    board: Leaderboard, store: Store, load: Callable[[str], LabelledDataset], groups: Collection[str]
+) -> Leaderboard:
+    """Return a leaderboard whose rows have diagnostics.
+
+    Rows that failed, ship with the package, or were judged by another version of their protocol have none, nor have
+    those of which a trial is broken. A DataError if a data set is not available, or is not the one that a trial was
+    made on. A UsageError if a group is not known.
+    """
+    shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
+    versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
+    shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
+    data = {name: _loaded(name, load) for name in shown["dataset"].unique()}
+    names = [one.name for one in DIAGNOSTICS if one.group in groups]
+    numbers, notes = dict[tuple[str, str], Mapping[str, float | None]](), list[Note]()
+    done, trials = 0, board.trials.merge(shown[ROW], on=ROW)
+    for (dataset, protocol), table in trials.groupby(["dataset", "protocol"], sort=False):
+        stored = Stored(table, dict.fromkeys(table["detector"], store), {}, data[dataset], None)
+        found: list[tuple[Record, dict[str, dict[str, float | None]]]] = []
+        for label, results in stored.by_row(data[dataset], [*stored.stores]):
+            progress(done := done + 1, trials["detector"].nunique(), label)
+            for one in results:
+                splits = [split for split in table["split"].unique() if split in one.record.splits]
+                found.append((one.record, of_splits(one, splits, groups)))
+        for record, values in found:
+            of_each = {split: {f"{DIAGNOSTIC}{name}": of[name] for name in names} for split, of in values.items()}
+            numbers |= {(record.trial, split): of for split, of in of_each.items()}
+        notes += [Note(str(dataset), text, str(protocol)) for text in _notes(found, groups, store) if found]
+    keys = zip((record.trial for record in board.trials["record"]), board.trials["split"], strict=True)
+    columns = pd.DataFrame([numbers.get(key, {}) for key in keys], board.trials.index, dtype=float)
+    return Leaderboard(board.trials.join(columns), [*board.notes, *notes], sessions=board.sessions)
+
+
+def _notes(
+    found: Sequence[tuple[Record, Mapping[str, Mapping[str, float | None]]]], groups: Collection[str], store: Store
+) -> Iterator[str]:
+    """Yield what the diagnostics of a data set and protocol are based on, and which rows have no contributions."""
+    values = {split: of for _, of_splits in found for split, of in of_splits.items()}
+    events, causes = (
+        ", ".join(f"{of[name]} on {split}" for split, of in values.items() if of[name])
+        for name in ("n_events", "n_causes")
+    )
+    yield f"events: {events}"
+    if "vus" in groups:
+        yield f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows"
+    if "root-cause" in groups and not causes:
+        yield "no event has known causes, so nobody can hit them"
+    elif "root-cause" in groups:
+        yield f"events with known causes: {causes}"
+        lacking = {one.label: offers_contributions(one) for one, _ in found if not store.has_contributions(one)}
+        for offered, labels in grouped(lacking, lacking.__getitem__).items():
+            yield f"root-cause is empty for {', '.join(labels)}: {_LACKING[offered]}"
+
+
+_LACKING = {
+    True: "no contributions were kept; `tsadbench run` with these detectors, this --out and --rerun no-contributions "
+    "makes them again with contributions",
+    False: "they offer no contributions",
+    None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
+}
+
+
+def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDataset:
+    try:
+        return load(name)
+    except TsadbenchError as error:
+        raise DataError(
+            f"diagnostics lay the stored scores beside the data and the labels, and data set {name!r} is not available "
+            f"(--data DIR, or --dataset CARD for one of your own): {error}"
+        ) from error

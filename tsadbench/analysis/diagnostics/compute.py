@@ -6,24 +6,37 @@ holds it. *VUS-PR is the mean* over the recordings that have rows of both classe
 and scores of two fits share no scale. All of them need a score for every evaluated row of a split: a detector that
 leaves rows out has none there. Nothing here sets a threshold or chooses a row: flags and evaluated rows are the
 protocol's.
+
+Root cause: whether the sensors that contributed most to an event's scores are to blame for it.
+
+An event whose sensors are known (`tsadbench.base.dataset.Cause`) is one, found or missed. Sensors are ranked by their
+contributions, summed over the event's evaluated rows; the event is *hit at k* if one of the first k is to blame.
+Sensors of equal sums share their places: what counts is the chance that a random order of them puts one that is to
+blame among the first k. So a detector that blames all sensors alike gets what chance gets: with N sensors, b of them
+to blame, ``1 - C(N - b, k) / C(N, k)``, the hypergeometric distribution's probability of at least one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from tsadbench.analysis.diagnostics.affiliation import affiliation, zones_of
-from tsadbench.analysis.diagnostics.root_cause import blamed_events, root_cause
-from tsadbench.analysis.diagnostics.vus import vus_pr
-from tsadbench.analysis.events import delays_of, false_alarms_of, recording_events, row_seconds
+from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
+from tsadbench.analysis.events import recording_events, row_seconds, summed_contributions
+from tsadbench.base.dataset import Cause
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
-from tsadbench.utils.arrays import mean_defined
+from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, mean_defined
 from tsadbench.utils.parameters import nearest
+
+# How many of the first sensors are looked at.
+RANKS = (1, 3, 5)
+NAMES = (*(f"hit_at_{k}" for k in RANKS), *(f"chance_at_{k}" for k in RANKS))
 
 
 def of_result(result: TrialResult, split: str, groups: Collection[str] = ("operational",)) -> dict[str, float | None]:
@@ -60,18 +73,15 @@ def of_splits(
 
 def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collection[str]) -> dict[str, Any]:
     evaluated, flagged, recording = scored.evaluated, scored.flagged, scored.recording
-    events = recording_events(scored)
-    delays = delays_of(events, recording.n_rows, recording.time, result.record.look_ahead)
     causes = result.data.labels.causes.get(recording.id, ()) if "root-cause" in groups else ()
     normal, truth = evaluated & ~scored.anomalous, scored.anomalous[evaluated]
     return {
         "complete": not np.isnan(scored.scores[evaluated]).any(),
         "n_normal": int(np.count_nonzero(normal)),
         "n_flagged_normal": int(np.count_nonzero(flagged & normal)),
-        "n_false_alarms": len(false_alarms_of(scored.anomalous, evaluated, flagged)),
+        "n_false_alarms": len(mask_runs(flagged & normal)),
         "row_seconds": row_seconds(recording.time),
-        "events": events,
-        "delays": [delay for delay in delays if delay is not None],
+        "events": recording_events(scored, result.record.look_ahead),
         "vus_pr": vus_pr(scored.scores[evaluated], truth) if "vus" in groups and len(truth) else None,
         "zones": zones_of(flagged[evaluated], truth) if "affiliation" in groups else [],
         "blamed": list(blamed_events(scored, causes, result.data.dataset.entities.get(recording.id, ""))),
@@ -82,42 +92,88 @@ def _pooled(
     parts: Sequence[Mapping[str, Any]], speed: float | None, groups: Collection[str]
 ) -> dict[str, float | None]:
     """Return the values of a split from what each of its recordings adds to them."""
-    pooled = {name: [one for part in parts for one in part[name]] for name in ("events", "delays", "zones", "blamed")}
-    events, delays = pooled["events"], pooled["delays"]
-    names = [one.name for one in DIAGNOSTICS if one.group in groups]
-    values: dict[str, float | None] = {
-        "n_recordings": sum(bool(part["n_normal"] or part["events"]) for part in parts),
-        "n_events": len(events),
-        "n_causes": len(pooled["blamed"]) if "root-cause" in groups else None,
-        **dict.fromkeys(("n_found", "n_delays", "n_false_alarms", *names)),
-        "rows_per_second": speed,
-    }
-    if not all(part["complete"] for part in parts):
-        return values
+    events, zones, blamed = ([one for part in parts for one in part[name]] for name in ("events", "zones", "blamed"))
+    delayed = [event for event in events if event.delay_rows is not None]
     n_normal, n_flagged, n_false_alarms = (
         sum(part[name] for part in parts) for name in ("n_normal", "n_flagged_normal", "n_false_alarms")
     )
-    n_found, seconds = sum(event.found for event in events), [delay.seconds for delay in delays]
+    n_found, seconds = sum(event.found for event in events), [event.delay_seconds for event in delayed]
     timed = all(part["row_seconds"] is not None for part in parts if part["n_normal"])
     hours = sum(part["n_normal"] * (part["row_seconds"] or 0.0) for part in parts) / 3600
-    precision, recall, f1 = affiliation(pooled["zones"])
+    precision, recall, f1 = affiliation(zones)
     found = {
+        **{"n_found": n_found, "n_delays": len(delayed), "n_false_alarms": n_false_alarms},
         "found": _ratio(n_found, len(events)),
         "already_on": _ratio(sum(event.already_on for event in events), sum(event.onset_seen for event in events)),
-        "delay_rows": mean_defined(delay.rows for delay in delays),
+        "delay_rows": mean_defined(event.delay_rows for event in delayed),
         "delay_seconds": None if None in seconds else mean_defined(seconds),
         "false_alarms_per_hour": _ratio(n_false_alarms, hours) if timed else None,
         "false_alarms_per_1000_rows": _ratio(1000 * n_false_alarms, n_normal),
         "false_alarm_share": _ratio(n_flagged, n_normal),
         "vus_pr": mean_defined(part["vus_pr"] for part in parts),
-        "affiliation_precision": precision,
-        "affiliation_recall": recall,
-        "affiliation_f1": f1,
-        **root_cause(pooled["blamed"]),
+        **{"affiliation_precision": precision, "affiliation_recall": recall, "affiliation_f1": f1},
+        **root_cause(blamed),
     }
-    values |= {"n_found": n_found, "n_delays": len(delays), "n_false_alarms": n_false_alarms}
-    return values | {name: found[name] for name in names if name in found}
+    names = ["n_found", "n_delays", "n_false_alarms", *(one.name for one in DIAGNOSTICS if one.group in groups)]
+    complete = all(part["complete"] for part in parts)
+    return {
+        "n_recordings": sum(bool(part["n_normal"] or part["events"]) for part in parts),
+        "n_events": len(events),
+        "n_causes": len(blamed) if "root-cause" in groups else None,
+        **{name: found.get(name) if complete else None for name in names},
+        "rows_per_second": speed,
+    }
 
 
 def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
+
+
+def root_cause(events: Sequence[Mapping[str, float | str]]) -> dict[str, float | None]:
+    """Return hit rates and chance levels, means over each entity's events, then over entities; None without events.
+
+    ``events`` are those of `blamed_events`. The hit rates are None if one of the events has none.
+    """
+    if not events:
+        return dict.fromkeys(NAMES)
+    values = pd.DataFrame(events)
+    means = values.groupby("entity").mean().mean()
+    return {name: None if values[name].hasnans else float(means[name]) for name in NAMES}
+
+
+def blamed_events(
+    scored: ScoredRecording, causes: Sequence[Cause], entity: str = ""
+) -> Iterator[dict[str, float | str]]:
+    """Yield a recording's events whose sensors are known; those without an evaluated row are left out.
+
+    The chances of a hit at each of `RANKS` are 0 or 1 without ties, NaN if contributions were not kept; ``chance_at``
+    are those of a random order of all sensors.
+    """
+    for cause in causes:
+        rows = slice(cause.start, cause.stop)
+        evaluated = scored.evaluated[rows]
+        if evaluated.any():
+            to_blame = np.isin(scored.recording.sensors, cause.sensors)
+            hits: Sequence[float] = [np.nan] * len(RANKS)
+            if scored.contributions is not None:
+                hits = hit_chances(summed_contributions(scored.contributions[rows][evaluated]), to_blame)
+            chances = hit_chances(np.zeros(len(to_blame)), to_blame)
+            yield {"entity": entity, **dict(zip(NAMES, (*hits, *chances), strict=True))}
+
+
+def hit_chances(sums: FloatArray, to_blame: BoolArray, ranks: Sequence[int] = RANKS) -> tuple[float, ...]:
+    """Return for each rank k the chance that one of the k sensors of the largest sums is to blame, [n_sensors] each.
+
+    The second of three sensors is to blame, and ties with the third for the first place:
+
+    >>> hit_chances(np.array([1.0, 5.0, 5.0]), np.array([False, True, False]), (1, 2))
+    (0.5, 1.0)
+    """
+    found = []
+    for k in (min(k, len(sums)) for k in ranks):
+        last = np.sort(sums)[-k]
+        before, tied = sums > last, sums == last
+        places = k - int(before.sum())
+        missed = comb(int((tied & ~to_blame).sum()), places) / comb(int(tied.sum()), places)
+        found.append(1.0 if (before & to_blame).any() else 1 - missed)
+    return tuple(found)

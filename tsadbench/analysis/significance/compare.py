@@ -9,41 +9,41 @@ from typing import Any
 
 import pandas as pd
 
-from tsadbench.analysis.significance import PRIMARY, ROPE
-from tsadbench.analysis.significance.inference import EFFECT, LEAST_FOR_BCA, Inference, infer, p_value
-from tsadbench.analysis.significance.result import Result, interval
-from tsadbench.analysis.stored import metric_named, stored_trials
-from tsadbench.base.dataset import Dataset, LabelledDataset
-from tsadbench.base.protocol import Metric, Protocol
-from tsadbench.datasets.sessions import STEPS, sessions_of
+from tsadbench.analysis.significance import PRIMARY, ROPE, Result, inference, interval, sentences
+from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS, p_value
+from tsadbench.analysis.stored import Stored, metric_named, stored_trials
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.protocol import Metric
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.render import Table
-from tsadbench.leaderboard.shipped import stored_values
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.parameters import nearest
 
 # Values that differ by rounding alone are ties.
 _DECIMALS = 12
-_KEYS = ["kind", "unit", "label", "seed", "n_rows", "n_anomalous"]  # the other columns of values are metrics
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison(Result):
     """Detectors of a run store, compared by one metric over the sessions of a split; all other metrics describe.
 
-    ``detectors`` has a line for each detector, those that failed included, with the mean over sessions of each metric
-    (NaN if undefined on one of them). ``recordings`` has a line for each recording of the split: its ``session``, why
-    it is ``left_out`` (empty if it is not), and the compared metric of each detector.
+    ``units`` are [n_sessions, n_detectors], ``pairs`` and ``conclusions`` what they say
+    (`tsadbench.analysis.significance.inference`). ``detectors`` has a line for each detector, those that failed
+    included, with its mean rank, 1 is the best, and the mean over sessions of each metric (NaN if undefined on one of
+    them). ``recordings`` has a line for each recording of the split: its ``session``, why it is ``left_out`` (empty if
+    it is not), and the compared metric of each detector.
     """
 
     subject: str
     metric: Metric
     rope: float
+    units: pd.DataFrame
+    pairs: pd.DataFrame
     detectors: pd.DataFrame
     recordings: pd.DataFrame
-    inference: Inference
+    conclusions: Sequence[str]
 
 
 def compare(
@@ -56,12 +56,11 @@ def compare(
     split: str | None = None,
     rope: float = ROPE,
     independent: bool = False,
-    against: str | None = None,
     data: str | Path | None = None,
 ) -> Comparison:
     """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
-    The session, one stretch of operation, is the unit of inference (`tsadbench.datasets.sessions.sessions_of`): the
+    The session, one stretch of operation, is the unit of inference (`Dataset.sessions`): the
     protocol judges all rows of a session together, as it judges a split, and values are averaged over seeds.
 
     Parameters
@@ -79,9 +78,7 @@ def compare(
     rope
         Region of practical equivalence: differences of at most this much are ties.
     independent
-        Take every recording for a session of its own, whatever the data set declares and whatever rows it shares.
-    against
-        A protocol: detectors that the store does not have are rows of its leaderboard that ships with the package.
+        Take every recording for a session of its own, whatever the data set declares.
     data
         Folder with the data sets' files; None searches as the documentation says.
 
@@ -94,104 +91,123 @@ def compare(
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
+    expected = "expected the labels of two detectors or more to compare, found"
     if len(detectors) < 2:
-        raise UsageError(
-            f"expected the labels of two detectors or more to compare, found {', '.join(map(str, detectors)) or 'none'}"
-        )
-    if against is not None and protocol not in (None, against):
-        raise UsageError(f"--against {against} compares rows of that protocol: leave --protocol {protocol} out")
-    stored = stored_trials(
-        runs,
-        detectors=detectors,
-        dataset=dataset,
-        protocol=against or protocol,
-        data=data,
-        against=against is not None,
-    )
+        raise UsageError(f"{expected} {', '.join(map(str, detectors)) or 'none'}")
+    stored = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data)
+    if len(stored.stores) < 2:
+        raise UsageError(f"{expected} {', '.join(stored.stores)} alone")
     loaded, first = stored.load(), stored.first
-    shipped = None if against is None else stored_values(loaded, against)
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)
-    recordings = _recordings(loaded.dataset, split, independent=independent)
-    units = {
-        "session": {name: tuple(of) for name, of in recordings.groupby("session", sort=False)["recording"]},
-        "recording": {name: (name,) for name in recordings["recording"]},
-    }
-    values = stored.judge(loaded, units, shipped)
-    labels = list(values["label"].unique())
+    better = tested.better or "higher"
+    data_set = loaded.dataset
+    if split is not None and split not in data_set.splits:
+        raise UsageError(f"data set {data_set.name!r} has no split {split!r}{nearest(split, data_set.splits)}")
+    names = [one.id for one in data_set.test if split is None or one.id in data_set.splits[split]]
+    session_of = dict(zip(names, names, strict=True)) if independent else data_set.sessions
+    recordings = pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
+    sessions = recordings.groupby("session", sort=False)["recording"].agg(tuple)
+    groups = [*sessions, *((name,) for name in recordings["recording"])]
+    means, sizes = _judged(stored, loaded, groups)
+    of_sessions = means.reindex(range(len(sessions))).set_axis(sessions.index)
+    of_recordings = means.reindex(range(len(sessions), len(groups))).set_axis(recordings["recording"])
+    labels = [label for label in stored.stores if label in means.columns.unique("label")]
     if len(labels) < 2:
         without = ", ".join(label for label in stored.stores if label not in labels)
         raise UsageError(f"fewer than two detectors can be compared, without {without}. {' '.join(stored.remarks())}")
-    metrics = values.drop(columns=_KEYS).astype(float)
-    by = metrics.groupby([values[key] for key in ("kind", "unit", "label")], sort=False)
-    means: Any = by.mean().where(by.count().eq(by.size(), axis=0)).round(_DECIMALS).unstack("label")
-    of_sessions, of_recordings = means.loc["session"], means.loc["recording"]
-    defined = of_sessions[tested.name][labels].reindex(list(units["session"])).dropna()
-    sizes = values[values["kind"] == "session"].groupby("unit")[["n_rows", "n_anomalous"]].first()
-    why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in sizes.itertuples()}
-    why |= dict.fromkeys(defined.index, "")
+    units: Any = of_sessions[tested.name][labels].dropna()
+    evaluated = sizes.reindex(range(len(sessions))).set_axis(sessions.index).dropna().astype(int)
+    why = {unit: f"{k} of {n} evaluated rows are anomalous" for unit, n, k in evaluated.itertuples()}
+    why |= dict.fromkeys(units.index, "")
     recordings["left_out"] = recordings["session"].map(why).fillna("no row is evaluated")
     recordings = recordings.join(of_recordings[tested.name][labels], on="recording")
-    if defined.empty:
+    if units.empty:
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
         raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
-    inference = infer(defined, better=tested.better or "higher", rope=rope)
-    described = stored.rows.drop_duplicates("detector").set_index("detector").reindex(list(stored.stores))
-    described = described.loc[described.index.isin(labels) | ~described["ok"], ["seeds", "status", "stored"]]
+    pairs = inference.compare_pairs(units, better=better, rope=rope)
+    test = inference.friedman(units) if len(units) >= LEAST_FOR_TESTS else None
+    found = [*inference.conclusions(pairs, test, better)]
+    described = stored.rows.drop_duplicates("detector").set_index("detector").reindex([*stored.stores])
+    described = described.loc[described.index.isin(labels) | ~described["ok"], ["seeds", "status"]]
     described = described.assign(seeds=described["seeds"].map(len)).rename_axis("label").reset_index()
-    of_metrics = of_sessions.loc[defined.index].mean(skipna=False).unstack(0)
-    for more in (defined.median().rename("median"), inference.mean_ranks.rename("mean_rank"), of_metrics):
+    mean_ranks = units.rank(axis=1, ascending=better == "lower").mean()
+    of_metrics = of_sessions.loc[units.index].mean(skipna=False).unstack(0)
+    for more in (units.median().rename("median"), mean_ranks.rename("mean_rank"), of_metrics):
         described = described.join(more, on="label")
     subject = f"{tested.title} on {first.dataset}, split {split or 'overall'}, protocol {first.rules}"
-    frames = {f"{subject}: pairs": inference.pairs, "detectors": described}
-    frames |= {"sessions": defined.reset_index(names="session"), "recordings": recordings}
-    frames |= {"friedman": pd.DataFrame([inference.friedman])} if inference.friedman else {}
-    about = _about(tested, loaded.dataset, recordings, rules, independent=independent)
+    frames = {f"{subject}: pairs": pairs, "detectors": described, "sessions": units.reset_index(names="session")}
+    frames |= {"recordings": recordings, **({"friedman": pd.DataFrame([test])} if test else {})}
+    n_rows, episodes = {recording.id: recording.n_rows for recording in data_set.test}, [*rules.episodes(data_set)]
+    kept = recordings[recordings["left_out"] == ""]
+    about = sentences(
+        "compare",
+        **{"metric": tested, "rope": number(rope, 2), "n_sessions": len(units), "least_for_tests": LEAST_FOR_TESTS},
+        **{"least_for_bca": inference.LEAST_FOR_BCA, "remarks": [*stored.remarks()], "primary": PRIMARY},
+        left_out=recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join),
+        alone=len(names) > 1 and len(sessions) == len(names),
+        joined=any(place.start for episode in episodes for place in rules.places(episode, n_rows)),
+        by_entity=len(episodes) > 1 and {episode.id for episode in episodes} == data_set.by_entity.keys(),
+        one_fit=len(episodes) == 1 and len(n_rows) > 1,
+    )
+    counts = kept["session"].value_counts()
+    n = f"{counts.sum()} recordings, {len(counts)} session{'s' if len(counts) > 1 else ''}"
     return Comparison(
         subject=subject,
         metric=tested,
         rope=rope,
+        units=units,
+        pairs=pairs,
         detectors=described,
         recordings=recordings,
-        inference=inference,
-        tables=[*_tables(subject, rules.metrics, tested, described, recordings, inference)],
+        conclusions=found,
+        tables=[
+            _described(f"{subject}: {n}", rules.metrics, tested, described),
+            *_differences(tested, units, pairs, counts),
+        ],
         frames=[Table(title, frame) for title, frame in frames.items()],
-        sentences=[*inference.conclusions, _legend(tested, rope, inference), *stored.remarks(), *about],
+        sentences=[*found, *about],
     )
 
 
-def _recordings(dataset: Dataset, split: str | None, *, independent: bool) -> pd.DataFrame:
-    """Return the recordings of a split with their sessions, in the data set's order; None: all test recordings."""
-    if split is not None and split not in dataset.splits:
-        raise UsageError(f"data set {dataset.name!r} has no split {split!r}{nearest(split, dataset.splits)}")
-    names = [one.id for one in dataset.test if split is None or one.id in dataset.splits[split]]
-    session_of = dict(zip(names, names, strict=True)) if independent else sessions_of(dataset)
-    return pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
+def _judged(
+    stored: Stored, data: LabelledDataset, groups: Sequence[Sequence[str]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Judge the rows that did not fail on groups of recordings, each as the protocol judges a split.
+
+    Return, by the group's place, each metric and label, the mean over seeds, undefined if one is; and the numbers of
+    evaluated rows and of anomalous ones.
+    """
+    units = {str(place): group for place, group in enumerate(groups)}
+    ok = set(stored.rows.loc[stored.rows["ok"], "detector"])
+    lines = [
+        {"unit": int(unit), "label": label, "n_rows": one.n_rows, "n_anomalous": one.n_anomalous, **one.metrics}
+        for label, results in stored.by_row(data, [label for label in stored.stores if label in ok])
+        for result in results
+        for unit, one in result.judge(units).items()
+    ]
+    sizes = ["n_rows", "n_anomalous"]
+    frame = pd.DataFrame(lines, columns=None if lines else ["unit", "label", *sizes]).set_index(["unit", "label"])
+    by = frame.drop(columns=sizes).astype(float).groupby(level=["unit", "label"], sort=False)
+    means: Any = by.mean().where(by.count().eq(by.size(), axis=0)).round(_DECIMALS).unstack("label")
+    return means, frame[sizes].groupby(level="unit").first()
 
 
-def _tables(
-    subject: str,
-    metrics: Sequence[Metric],
-    tested: Metric,
-    detectors: pd.DataFrame,
-    recordings: pd.DataFrame,
-    inference: Inference,
-) -> Iterator[Table]:
-    """Yield the detectors, the sessions if there are few, and the differences of each pair."""
-    titles = {one.name: f"{one.title}{'*' if one.oracle else ''}" for one in metrics if one.name != tested.name}
+def _described(title: str, metrics: Sequence[Metric], tested: Metric, detectors: pd.DataFrame) -> Table:
     columns = {"label": "detector", "seeds": "seeds", "status": "status", tested.name: f"{tested.title} mean"}
-    columns |= {"median": "median", "mean_rank": "mean rank", **titles}
+    columns |= {"median": "median", "mean_rank": "mean rank"}
+    columns |= {one.name: f"{one.title}{'*' if one.oracle else ''}" for one in metrics if one.name != tested.name}
     if (detectors["status"] == "ok").all():
         del columns["status"]
-    described = detectors[[*columns]].rename(columns=columns)
-    counts = recordings[recordings["left_out"] == ""]["session"].value_counts()
-    n = f"{counts.sum()} recordings, {len(counts)} session{'s' if len(counts) > 1 else ''}"
-    yield Table(f"{subject}: {n}", described, {"mean rank": 2})
-    pairs, units = inference.pairs, inference.units
+    return Table(title, detectors[[*columns]].rename(columns=columns), {"mean rank": 2})
+
+
+def _differences(tested: Metric, units: pd.DataFrame, pairs: pd.DataFrame, counts: pd.Series[int]) -> Iterator[Table]:
+    """Yield the sessions if there are few, and the differences of each pair."""
     shown: dict[str, Any] = {"first": pairs["first"], "second": pairs["second"]}
     shown["mean difference"] = pairs["mean_difference"]
     shown["win/tie/loss"] = pairs[["wins", "ties", "losses"]].astype(str).agg("/".join, axis=1)
-    if inference.tested:
+    if len(units) >= LEAST_FOR_TESTS:
         shown |= {"95 % interval": interval(pairs["low"], pairs["high"], ".4f"), "median": pairs["median_difference"]}
         shown |= {"rank-biserial": pairs["rank_biserial"], "p": pairs["p"].map(p_value)}
         shown |= {"p (Holm)": pairs["p_holm"].map(p_value)} if len(pairs) > 1 else {}
@@ -200,55 +216,7 @@ def _tables(
         sessions = units.reset_index(names="session")
         sessions.insert(1, "recordings", sessions["session"].map(counts))
         yield Table(f"{tested.title} by session", sessions)
-        by_session = units[list(pairs["first"])].to_numpy() - units[list(pairs["second"])].to_numpy()
+        by_session = units[[*pairs["first"]]].to_numpy() - units[[*pairs["second"]]].to_numpy()
         shown |= dict(zip(units.index, by_session, strict=True))
-    shown[f"sessions for {number(EFFECT, 2)}"] = pairs["sessions_needed"]
+    shown[f"sessions for {number(inference.EFFECT, 2)}"] = pairs["sessions_needed"]
     yield Table("Differences, first - second", pd.DataFrame(shown), {"rank-biserial": 2})
-
-
-def _legend(tested: Metric, rope: float, inference: Inference) -> str:
-    few = ", likely too short" if len(inference.units) < LEAST_FOR_BCA else ""
-    how = (
-        f" Intervals are bootstrap intervals of the mean difference{few}; rank-biserial runs from -1 to 1. p: "
-        "Wilcoxon's signed-rank test, two-sided; smallest p: the smallest that this many sessions can give."
-    )
-    return (
-        f"Means over sessions, of each metric on all rows of a session, seeds averaged. {tested.title} was chosen to "
-        "compare, the other metrics describe (* chosen with the test labels: an upper bound, not a result). "
-        f"Win/tie/loss: differences beyond, within and below {number(rope, 2)}.{how if inference.tested else ''}"
-    )
-
-
-def _about(
-    tested: Metric, dataset: Dataset, recordings: pd.DataFrame, rules: Protocol, *, independent: bool
-) -> list[str]:
-    """Say what the metric is not, which recordings are left out, what sessions are, and what they have in common."""
-    kept = recordings[recordings["left_out"] == ""]
-    left_out = recordings[recordings["left_out"] != ""].groupby("left_out")["recording"].agg(", ".join)
-    together = kept.groupby("session", sort=False)["recording"].agg(list)
-    joint = "; ".join(" + ".join(of) for of in together if len(of) > 1)
-    guessed = not (independent or dataset.sessions)
-    n_rows = {recording.id: recording.n_rows for recording in dataset.test}
-    episodes = list(rules.episodes(dataset))
-    joined = any(place.start for episode in episodes for place in rules.places(episode, n_rows))
-    said = {
-        f"{PRIMARY.upper()} is the metric that was named beforehand; {tested.title} describes. To choose a metric "
-        "after seeing the results makes p-values worthless.": tested.name != PRIMARY,
-        f"{tested.title} is chosen with the test labels: an upper bound, not a result.": tested.oracle,
-        f"A lower {tested.title} is better: a negative difference is in favour of the first.": tested.better == "lower",
-        **{f"Recordings left out ({names}): {reason}.": True for reason, names in left_out.items()},
-        "Each recording counts as a session (--independent): p-values and intervals are too optimistic.": independent,
-        "The data set declares no sessions. Recordings that share rows or follow each other within "
-        f"{STEPS} sampling steps count as one: {joint or 'none'}.": guessed,
-        "Recordings have no time, so rows were compared by values alone, which a system at rest may repeat. If that "
-        "joins independent recordings, declare the sessions, or use --independent.": guessed
-        and any(recording.time is None for recording in dataset.test),
-        "The protocol joins the recordings into one series: windows cross their borders, so sessions are less "
-        "independent than this comparison assumes.": joined,
-        "Each entity has a model of its own. Means here are over sessions, so an entity with more sessions counts "
-        "more; those of tables are over entities.": len(episodes) > 1
-        and {episode.id for episode in episodes} == dataset.by_entity.keys(),
-        "One fit per seed scored all recordings: they show how a difference varies with the test data, not with the "
-        "training data.": len(episodes) == 1 and len(n_rows) > 1,
-    }
-    return [text for text, applies in said.items() if applies]

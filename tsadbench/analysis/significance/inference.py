@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Literal, TypeAlias
 
@@ -33,60 +32,27 @@ LEAST_FOR_BCA = LEAST_FOR_DIAGRAM = 10
 _WILCOXON = math.pi / 3
 _DECIMALS = 12
 _MOST_FOR_EXACT = 50
+_MOST_SESSIONS = 10**9
 
 Better: TypeAlias = Literal["higher", "lower"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Inference:
-    """What independent units show about detectors.
+def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> pd.DataFrame:
+    """Return a row for each pair of detectors: `compare_pair`, and ``p_holm``, corrected for all pairs.
 
-    ``units`` are [n_units, n_detectors], one row per session. ``mean_ranks`` are by detector, 1 is the best. ``pairs``
-    has a row per pair of detectors (`compare_pair`) with ``p_holm``, the p-value corrected for all pairs. ``friedman``
-    is None for two detectors, and below six sessions.
-    """
-
-    units: pd.DataFrame
-    mean_ranks: pd.Series
-    friedman: Mapping[str, float] | None
-    pairs: pd.DataFrame
-    better: Better = "higher"
-
-    @property
-    def tested(self) -> bool:
-        """Whether there are enough sessions to test anything: six."""
-        return len(self.units) >= LEAST_FOR_TESTS
-
-    @property
-    def smallest_p(self) -> float:
-        """The smallest p-value that any pair can have after Holm's correction; 1 if nothing is tested."""
-        return float(min(1.0, len(self.pairs) * self.pairs["smallest_p"].min())) if self.tested else 1.0
-
-    @property
-    def conclusive(self) -> bool:
-        """Whether there are enough sessions for significance at .05."""
-        return self.smallest_p < ALPHA
-
-    @property
-    def conclusions(self) -> tuple[str, ...]:
-        """Sentences: whether there are enough sessions, whether detectors differ, and which of them do."""
-        return tuple(_conclusions(self))
-
-
-def infer(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> Inference:
-    """Compare detectors over independent units; below six of them nothing is tested.
-
-    ``units`` are [n_units, n_detectors], two or more detectors on one unit or more, without NaN. Differences up to
-    ``rope`` are ties. A MissingExtraError if there are more than two detectors and statsmodels is not installed.
+    ``units`` are [n_units, n_detectors], two or more detectors on one unit or more, without NaN. A MissingExtraError if
+    there are more than two detectors and statsmodels is not installed.
     """
     pairs = pd.DataFrame(
         {"first": first, "second": second, **compare_pair(units[first], units[second], better=better, rope=rope)}
         for first, second in combinations(units.columns, 2)
     )
-    tested = len(units) >= LEAST_FOR_TESTS
-    pairs["p_holm"] = holm(pairs["p"].tolist()) if tested else math.nan
-    mean_ranks = units.rank(axis=1, ascending=better == "lower").mean()
-    return Inference(units, mean_ranks, friedman(units) if tested else None, pairs, better)
+    pairs["p_holm"] = pairs["p"]
+    if len(pairs) > 1 and len(units) >= LEAST_FOR_TESTS:
+        with extra("comparing more than two detectors", "stats"):
+            from statsmodels.stats.multitest import multipletests
+        pairs["p_holm"] = multipletests(pairs["p"], method="holm")[1]
+    return pairs
 
 
 def friedman(units: pd.DataFrame) -> dict[str, float] | None:
@@ -128,15 +94,6 @@ def compare_pair(
         "smallest_p": wilcoxon(np.abs(differences))[0] if tested else math.nan,
         **{"n_different": int(np.count_nonzero(differences)), "wilcoxon": method},
     }
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected by Holm's method; a MissingExtraError if there are several without statsmodels."""
-    if len(p_values) < 2:
-        return list(p_values)
-    with extra("comparing more than two detectors", "stats"):
-        from statsmodels.stats.multitest import multipletests
-    return [float(p) for p in multipletests(p_values, method="holm")[1]]
 
 
 def wilcoxon(differences: FloatArray) -> tuple[float, str]:
@@ -183,13 +140,9 @@ def sessions_needed(differences: FloatArray, effect: float = EFFECT) -> int | No
     """
     if len(differences) < 2:
         return None
-    spread = float(np.std(differences, ddof=1))
-    if spread == 0.0:
+    if (spread := float(np.std(differences, ddof=1))) == 0.0:
         return LEAST_FOR_TESTS
-    most = 2
-    while paired_t_power(most, effect / spread) < POWER:
-        most *= 2
-    enough = 2 + bisect_left(range(2, most), POWER, key=lambda n: paired_t_power(n, effect / spread))
+    enough = 2 + bisect_left(range(2, _MOST_SESSIONS), POWER, key=lambda n: paired_t_power(n, effect / spread))
     return max(LEAST_FOR_TESTS, math.ceil(_WILCOXON * enough))
 
 
@@ -203,18 +156,23 @@ def paired_t_power(n: int, effect: float) -> float:
     return float(upper + np.nan_to_num(lower))
 
 
-def _conclusions(inference: Inference) -> Iterator[str]:
-    pairs, n = inference.pairs, len(inference.units)
-    if not inference.tested:
+def conclusions(pairs: pd.DataFrame, test: Mapping[str, float] | None, better: Better = "higher") -> Iterator[str]:
+    """Yield whether there are enough sessions, whether detectors differ, and which of them do.
+
+    ``pairs`` are those of `compare_pairs`, and ``test`` is what `friedman` found.
+    """
+    n, conclusive = int(pairs["n_units"].iloc[0]), False
+    if n < LEAST_FOR_TESTS:
         yield (
             f"Described, not tested: {n} session{'s are' if n > 1 else ' is'} too few. With fewer than "
             f"{LEAST_FOR_TESTS} no difference, however large, has a p-value below .05."
         )
     else:
-        different = pairs["n_different"].max()
+        different, least = pairs["n_different"].max(), min(1.0, len(pairs) * pairs["smallest_p"].min())
+        conclusive = least < ALPHA
         units = f"{n} sessions{'' if different == n else f', {different} of which differ,'}"
-        smallest = f"{p_value(inference.smallest_p)}{' after Holm' if len(pairs) > 1 else ''}"
-        few = "Too few to conclude anything (nothing can be significant at .05): " * (not inference.conclusive)
+        smallest = f"{p_value(least)}{' after Holm' if len(pairs) > 1 else ''}"
+        few = "Too few to conclude anything (nothing can be significant at .05): " * (not conclusive)
         yield f"{few}{units} can give no p-value below {smallest}."
     if n > 1:
         low, high = pairs["sessions_needed"].min(), pairs["sessions_needed"].max()
@@ -222,17 +180,17 @@ def _conclusions(inference: Inference) -> Iterator[str]:
             f"A difference of {number(EFFECT, 2)} would take about {low}{f' to {high}' if low < high else ''} sessions "
             f"to show (two-sided at .05, power {number(POWER, 1)}, one pair alone), by the spread between these {n}."
         )
-    if (test := inference.friedman) is not None:
+    if test is not None:
         shown = "the detectors are not all alike" if test["p"] < ALPHA else "no difference among the detectors is shown"
         f = f"Iman-Davenport F({test['df1']:.0f}, {test['df2']:.0f}) = {test['f']:.2f}"
         yield f"Friedman: {shown} ({f}, p = {p_value(test['p'])})."
     beaten: dict[str, list[str]] = {}
     significant = pairs[pairs["p_holm"] < ALPHA]
     for first, second, p, effect in significant[["first", "second", "p_holm", "rank_biserial"]].to_numpy().tolist():
-        winner, loser = (first, second) if (effect > 0) == (inference.better == "higher") else (second, first)
+        winner, loser = (first, second) if (effect > 0) == (better == "higher") else (second, first)
         beaten.setdefault(winner, []).append(f"{loser} (p = {p_value(p)})")
     yield from (f"{winner} is better than {', '.join(losers)}." for winner, losers in beaten.items())
-    if inference.conclusive and (rest := len(pairs) - len(significant)):
+    if conclusive and (rest := len(pairs) - len(significant)):
         yield f"Not significant at .05: {rest} of {len(pairs)} differences. That does not show equality."
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tsadbench.analysis.significance import PRIMARY
+from tsadbench.analysis.significance import PRIMARY, Result
 from tsadbench.analysis.significance.ranking import Part, Ranking, rank_parts, rank_split
 from tsadbench.analysis.significance.resampling import draw, resampled
-from tsadbench.analysis.significance.result import Result
 from tsadbench.analysis.stored import Stored, common_name, metric_named, read_stored
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.datasets.sessions import sessions_of
-from tsadbench.datasets.suites import Suite, suite_named
+from tsadbench.datasets.loading import Suite, suite_named
 from tsadbench.errors import UsageError
+from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.render import Table
@@ -125,16 +124,17 @@ def rank(
     only = [label for label in labels if label in only or common_name(label) in only]
     n_resamples = resamples if stability else 0
     parts = [_parts(stored, _splits(stored, splits, asked), metric, n_resamples, seed) for stored in tables]
-    rankings = [rank_split(part, stability=stability, only=only) for some in parts for part in some]
-    if stability and not any(part.drawn for some in parts for part in some):
-        found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for some in parts for part in some)
+    every = [part for some in parts for part in some.values()]
+    rankings = [rank_split(part, stability=stability, only=only) for part in every]
+    if stability and not any(part.drawn for part in every):
+        found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for part in every)
         raise UsageError(f"--stability needs stored scores and a split of two sessions or more; found {found}")
     over = partial(rank_parts, n_draws=resamples, seed=seed, only=only)
     over_all = [over(_of_suite(parts, suite, splits), suite) for suite in asked]
-    for alike in grouped(parts, lambda some: some[0].stored.first.rules).values() if not asked else ():
+    for alike in grouped(parts, lambda some: _first(some).rules).values() if not asked else ():
         if len(alike) > 1:
             with suppress(UsageError):  # no two rows ran on all data sets
-                over_all.append(over([_of_all(some, splits) for some in alike], None))
+                over_all.append(over([some[_one(some, splits)] for some in alike], None))
     return joined(rankings, over_all)
 
 
@@ -144,51 +144,51 @@ def _splits(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> li
         usual = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
         return list(dict.fromkeys(_one(stored.splits, asked, one) for one in usual))
     own = [split for split in dict.fromkeys(asked) if split in stored.splits]
-    return own or list(stored.splits if len(stored.splits) <= _MOST_SPLITS and not asked else stored.splits[:1])
+    return own or (stored.splits if len(stored.splits) <= _MOST_SPLITS and not asked else stored.splits[:1])
 
 
-def _one(splits: Sequence[str], asked: Sequence[str], usual: str = "overall") -> str:
+def _one(splits: Iterable[str], asked: Sequence[str], usual: str = "overall") -> str:
     """Return the split by which a data set counts among several."""
-    return next((split for split in (*asked, usual, "overall") if split in splits), splits[0])
+    known = [*splits]
+    return next((split for split in (*asked, usual, "overall") if split in known), known[0])
 
 
-def _of_all(some: Sequence[Part], asked: Sequence[str], usual: str = "overall") -> Part:
-    by_split = {part.split: part for part in some}
-    return by_split[_one(list(by_split), asked, usual)]
+def _first(parts: Mapping[str, Part]) -> Record:
+    return next(iter(parts.values())).stored.first
 
 
-def _of_suite(parts: Sequence[Sequence[Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
+def _of_suite(parts: Sequence[Mapping[str, Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
     """Return the data sets of a suite, in its order, that have rows under the newest version of the protocol."""
-    found = [some for name in suite.datasets for some in parts if some[0].dataset == name]
-    newest = max((some[0].stored.first.protocol_version for some in found), default=0)
-    found = [some for some in found if some[0].stored.first.protocol_version == newest]
+    found = [some for name in suite.datasets for some in parts if _first(some).dataset == name]
+    newest = max((_first(some).protocol_version for some in found), default=0)
+    found = [some for some in found if _first(some).protocol_version == newest]
     if len(found) < 2:
-        names = ", ".join(some[0].dataset for some in found) or "none"
+        names = ", ".join(_first(some).dataset for some in found) or "none"
         raise UsageError(
             f"suite {suite.name}: expected rows on two of its data sets or more, by one version of a protocol, found "
             f"{names}; run them with `tsadbench run --suite {suite.name}`"
         )
-    return [_of_all(some, asked, suite.splits.get(some[0].dataset, "overall")) for some in found]
+    return [some[_one(some, asked, suite.splits.get(_first(some).dataset, "overall"))] for some in found]
 
 
-def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> list[Part]:
+def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> dict[str, Part]:
     """Return the splits of a data set, with each row's metric on resamples of its sessions if any are asked for."""
     rules = protocol_of(stored.first)
     by, labels = metric_named(metric, stored.first.protocol, rules.metrics), stored.scored(ranked=True)
     if not n_resamples or not labels:
-        return [Part(stored, split, by) for split in splits]
+        return {split: Part(stored, split, by) for split in splits}
     data = stored.load()
-    session_of = sessions_of(data.dataset)
+    session_of = data.dataset.sessions
     n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     scored = {place.recording for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows)}
-    parts, draws = [], []
+    parts, draws = dict[str, Part](), []
     for split in splits:
         names = [name for name in data.dataset.splits.get(split, ()) if name in scored]
         sessions = grouped(range(len(names)), [session_of[name] for name in names].__getitem__).values()
-        parts.append(Part(stored, split, by, len(sessions), len(names)))
+        parts[split] = Part(stored, split, by, len(sessions), len(names))
         if len(sessions) > 1:
-            draws.append((parts[-1], names, draw(list(sessions), n_resamples, seed)))
-    for done, (label, results) in enumerate(stored.results(data, labels) if draws else ()):
+            draws.append((parts[split], names, draw(list(sessions), n_resamples, seed)))
+    for done, (label, results) in enumerate(stored.by_row(data, labels) if draws else ()):
         progress(done, len(labels), f"{stored.first.dataset}: {label}")
         for part, names, drawn in draws:
             part.drawn[label] = np.mean([resampled(result, metric, names, drawn) for result in results], axis=0)

@@ -6,8 +6,9 @@ They are [n_rows, n_columns]: a column for each data set, or of one data set as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ import pandas as pd
 from scipy import stats
 
 from tsadbench.analysis.audit.findings import shipped_note
+from tsadbench.analysis.significance import Result, interval, sentences
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
-from tsadbench.analysis.significance.result import Result, interval
 from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
-from tsadbench.datasets.suites import SIMULATED, Suite
+from tsadbench.datasets.loading import SIMULATED, Suite
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
@@ -30,7 +32,7 @@ _TAILS = (0.05, 0.95)
 _FEW = 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Part:
     """A split of a data set; ``drawn`` has each row's metric on it and its resamples, [1 + n_resamples], by label."""
 
@@ -46,10 +48,17 @@ class Part:
         """Name of the data set."""
         return self.stored.first.dataset
 
-    @property
+    @cached_property
     def lines(self) -> pd.DataFrame:
         """Its rows with their values."""
         return self.stored.ranked(self.split, self.metric.name)
+
+    def by_name(self) -> pd.DataFrame:
+        """Return rows with their gains by their name over all data sets; an unbounded one that did not fail counts."""
+        lines = self.lines.assign(bad=self.lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
+        gains = (self.sign * lines["value"]).where(lines["status"] == "ok").mask(lines["status"] == "failed", -np.inf)
+        lines = lines.assign(gain=gains).drop_duplicates("name").set_index("name")
+        return lines.rename(columns={"detector": "label"})
 
     @property
     def sign(self) -> float:
@@ -93,37 +102,30 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
     defined = ~np.isnan(values).any(axis=0)
     n_resamples = int(np.count_nonzero(defined[1:]))
     gains, floors = part.sign * values[:, defined], lines["floor"].to_numpy(dtype=np.bool_)
-    alone = np.full(gains.shape, np.nan)
-    alone[~floors] = stats.rankdata(-gains[~floors], axis=0)
     ranks = stats.rankdata(-gains, axis=0)
+    alone = stats.rankdata(np.where(floors[:, None], np.nan, -gains), axis=0, nan_policy="omit")
     content = {name: getattr(first, name) for name in ("dataset", "protocol", "protocol_version")}
     content |= {"split": part.split, "metric": metric.name}
     content |= {"rank": ranks[:, 0], **interval_of("rank", ranks[:, 1:])}
     content |= {"detector_rank": alone[:, 0], **interval_of("detector_rank", alone[:, 1:])}
-    content |= {name: lines[name] for name in ("detector", "floor", "seeds", "coverage")}
-    content |= {"value": lines["value"], **interval_of("value", part.sign * gains[:, 1:])}
+    content |= {name: lines[name] for name in ("detector", "floor", "seeds", "coverage", "value")}
+    content |= interval_of("value", part.sign * gains[:, 1:])
     content["beats_floors"] = above_floors(gains, floors)[:, min(n_resamples, 1) :].mean(axis=1)
     frame = _shown(pd.DataFrame(content).sort_values(["rank", "detector"]), only, "detector")
     unscored = ", ".join(every.loc[every["placed"] & ~every["detector"].isin(lines["detector"]), "detector"])
     unplaced = every[~every["placed"]].groupby("reason", sort=False)["detector"].agg(", ".join)
-    notes = {
-        f"{part.n_sessions} sessions are few: resamples repeat these and contain no other, so another session may "
-        "change the ranks by more than the intervals say.": 1 < part.n_sessions < LEAST_FOR_TESTS,
-        "not resampled: one session says nothing about how ranks vary between sessions.": part.n_sessions == 1,
-        f"without stored scores: {unscored}.": unscored and part.n_sessions != 1,
-        f"{np.count_nonzero(~defined)} resamples are left out, on which it is undefined.": not defined.all(),
-        **{f"{label} has no rank: {why}.": True for label, why in part.stored.left_out.items()},
-        **{f"no rank for {labels}: {why}.": True for why, labels in unplaced.items()},
-        **dict.fromkeys(part.stored.notes(part.split), True),
-    }
-    legend = "Rank: among all rows, floors included, beside it among detectors alone; equal values share theirs."
+    rows = part.stored.rows
+    said = sentences(
+        "rank_split",
+        **{"dataset": first.dataset, "split": part.split, "n_resamples": n_resamples, "unscored": unscored},
+        **{"n_sessions": part.n_sessions, "least_for_tests": LEAST_FOR_TESTS, "unplaced": unplaced},
+        **{"n_undefined": np.count_nonzero(~defined), "left_out": part.stored.left_out},
+        **{"n_entities": rows.loc[rows["split"] == part.split, "n_entities"].max()},
+        notes=older_rules(part.stored.records),
+    )
     title = f"{metric.title} on {first.dataset}, split {part.split}, protocol {first.rules}"
     if n_resamples:
         title += f": {part.n_recordings} recordings, {part.n_sessions} sessions"
-        legend += (
-            " Intervals: 5 % to 95 % over resamples of the sessions, and of the recordings in each, seeds averaged. "
-            "Beats the best floor: in which share of the resamples, by the floor that is best in each."
-        )
     return Ranking(
         title=title,
         protocol=first.rules,
@@ -131,7 +133,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         datasets=pd.DataFrame([{**part.about, "n_resamples": n_resamples}]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
         frames=[Table(title, frame)],
-        sentences=[legend, *(f"{first.dataset}, split {part.split}: {note}" for note, said in notes.items() if said)],
+        sentences=said,
     )
 
 
@@ -140,10 +142,11 @@ def rank_parts(
 ) -> Ranking:
     """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all of them."""
     metric, rules, found = parts[0].metric, parts[0].stored.first.rules, [part.dataset for part in parts]
-    lines = [_by_name(part) for part in parts]
+    lines = [part.by_name() for part in parts]
     table = pd.concat(dict(zip(found, lines, strict=True)), names=["dataset"])
     names = list(table[table["status"].isin(("ok", "failed"))].index.unique("name"))
-    gains = np.stack([_gains(part, one.reindex(names)) for part, one in zip(parts, lines, strict=True)], axis=1)
+    lines = [one.reindex(names) for one in lines]
+    gains = np.stack([one["gain"].to_numpy(dtype=np.float64) for one in lines], axis=1)
     missing: BoolArray = np.isnan(gains)
     complete: BoolArray = np.asarray(~missing.any(axis=1))
     if (n_complete := int(complete.sum())) < 2:
@@ -160,15 +163,16 @@ def rank_parts(
     content |= estimates("detector_rank", np.where((complete & ~floors)[:, None], alone, np.nan), times)
     content |= estimates("beats_floors", above, times)
     content |= {"wins": np.nansum(against, axis=(1, 2)), "pairs": np.count_nonzero(~np.isnan(against), axis=(1, 2))}
-    of_each = []
-    for place, one in enumerate(lines):
-        own = one.reindex(names)[["status", "label", "value"]].fillna({"status": "missing"}).reset_index(drop=True)
-        own = own.assign(rank=ranks[:, place], beats_floors=above[:, place])
-        of_each.append(own.add_prefix(f"{found[place]}_"))
+    for place, (name, one) in enumerate(zip(found, lines, strict=True)):
+        of_each: dict[str, Any] = {
+            "status": one["status"].fillna("missing"),
+            "label": one["label"],
+            "value": one["value"],
+        }
+        of_each |= {"rank": ranks[:, place], "beats_floors": above[:, place]}
+        content |= {f"{name}_{what}": np.asarray(values) for what, values in of_each.items()}
     keys = ["complete", "rank", "datasets", "detector"]
-    ordered = pd.concat([pd.DataFrame(content), *of_each], axis=1).sort_values(
-        keys, ascending=[False, True, False, True]
-    )
+    ordered = pd.DataFrame(content).sort_values(keys, ascending=[False, True, False, True])
     first, second = (ordered.index.to_numpy()[places] for places in np.triu_indices(len(names), 1))
     shared = np.count_nonzero(~missing[first] & ~missing[second], axis=1)
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
@@ -179,13 +183,21 @@ def rank_parts(
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
     wanted = f" of {len(found) + len(absent)}" if absent else ""
     title = f"{metric.title} over {len(found)}{wanted} data sets{f', suite {suite}' if suite else ''}, protocol {rules}"
-    legend = (
-        "Mean rank: over the data sets, 1 for the best, floors included; beside it the same among detectors alone. "
-        "Equal values share their mean rank, a failure is the last one. Beats the best floor: on how many data sets. "
-        f"Intervals: 5 % to 95 % over {n_draws:,} draws of the data sets with replacement; seeds are averaged."
+    table = table.reset_index()
+    alike = table[table["reason"] != ""].groupby(["label", "status", "reason"], sort=False)["dataset"].agg(", ".join)
+    audits = [shipped_note(part.dataset, part.stored.first.dataset_version) for part in parts]
+    said = sentences(
+        "rank_parts",
+        **{"n_draws": n_draws, "absent": absent, "n": len(parts), "few": _FEW, "n_rows": n_complete},
+        lacking=frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join),
+        critical=critical_difference(n_complete, len(parts)),
+        simulated=[name + SIMULATED[name] for name in found if name in SIMULATED],
+        **{"bounded": ", ".join(table.loc[table["bounded"], "dataset"].unique()), "bounds": BOUNDS, "alike": alike},
+        parts=[
+            {"dataset": part.dataset, "left_out": part.stored.left_out, "audit": note}
+            for part, note in zip(parts, audits, strict=True)
+        ],
     )
-    lacking = frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join)
-    without = [f"Without a mean rank for lack of {lacks}: {labels}." for lacks, labels in lacking.items()]
     return Ranking(
         title=title,
         suite=str(suite or ""),
@@ -195,24 +207,12 @@ def rank_parts(
         win_rates=win_rates,
         tables=[_suite_table(title, frame, datasets)],
         frames=[Table(title, frame), Table("win rates", win_rates), Table("data sets", datasets)],
-        sentences=[legend, *without, *_about_datasets(parts, absent, table.reset_index(), n_complete)],
+        sentences=said,
     )
 
 
 def _shown(frame: pd.DataFrame, only: Sequence[str], *columns: str) -> pd.DataFrame:
     return (frame[frame[list(columns)].isin(only).all(axis=1)] if only else frame).reset_index(drop=True)
-
-
-def _by_name(part: Part) -> pd.DataFrame:
-    """Return rows by their name over all data sets; of several an unbounded one that did not fail counts."""
-    lines = part.lines
-    lines = lines.assign(bad=lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
-    return lines.drop_duplicates("name").set_index("name").rename(columns={"detector": "label"})
-
-
-def _gains(part: Part, lines: pd.DataFrame) -> FloatArray:
-    gains = (part.sign * lines["value"]).where(lines["status"] == "ok")
-    return gains.mask(lines["status"] == "failed", -np.inf).to_numpy(dtype=np.float64)
 
 
 def wins(gains: FloatArray) -> FloatArray:
@@ -261,11 +261,8 @@ def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, Flo
 
 def interval_of(name: str, drawn: FloatArray) -> dict[str, FloatArray]:
     """Return the 90 % interval of each row of [n, n_draws], NaN left out."""
-    some = ~np.isnan(drawn).all(axis=1)
-    bounds = np.full((2, len(drawn)), np.nan)
-    if some.any():
-        bounds[:, some] = np.nanquantile(drawn[some], _TAILS, axis=1)
-    return {f"{name}_low": bounds[0], f"{name}_high": bounds[1]}
+    low, high = pd.DataFrame(drawn.T).quantile(list(_TAILS)).to_numpy(dtype=np.float64)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def critical_difference(n_rows: int, n_datasets: int) -> float:
@@ -301,29 +298,3 @@ def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Tab
         shown = places.where(status == "ok", status.replace("missing", "-"))
         columns[name if split == "overall" else f"{name} ({split})"] = shown
     return Table(title, pd.DataFrame(columns), {"mean rank": 2, "detectors alone": 2})
-
-
-def _about_datasets(parts: Sequence[Part], absent: Sequence[str], table: pd.DataFrame, n_rows: int) -> Iterator[str]:
-    """Yield how far results carry, which rows are which, what failed, and what is wrong with the data."""
-    n = len(parts)
-    simulated = [name + SIMULATED[name] for name in (part.dataset for part in parts) if name in SIMULATED]
-    bounded = ", ".join(table.loc[table["bounded"], "dataset"].unique())
-    said = {
-        f"No rows on {', '.join(absent)}: the ranking is over the others.": absent,
-        f"{n} data sets are few: draws repeat these and contain no other, so intervals are too short, and one without "
-        "width (0% to 0%) says that these agree, not that another one would.": n < _FEW,
-        f"By Nemenyi's test two mean ranks of {n_rows} rows over {n} data sets differ from "
-        f"{critical_difference(n_rows, n):.1f} on (at .05); win rates say more about a pair, but of so many pairs some "
-        "differ by chance.": True,
-        f"{len(simulated)} of {n} data sets are simulated, all or in part: {', '.join(simulated)}.": simulated,
-        f"On {bounded} some fits are bounded ({', '.join(BOUNDS)}) and may have ended early; such a row counts as the "
-        "row without the bound, unless that is there too.": bounded,
-    }
-    yield from (text for text, applies in said.items() if applies)
-    alike = table[table["reason"] != ""].groupby(["label", "status", "reason"], sort=False)["dataset"]
-    for (label, status, reason), of in alike:
-        yield f"{label} {'failed' if status == 'failed' else 'takes no part'} on {', '.join(of)}: {reason}."
-    for part in parts:
-        yield from (f"{part.dataset}: {label} has no rank: {why}." for label, why in part.stored.left_out.items())
-        if note := shipped_note(part.dataset, part.stored.first.dataset_version):
-            yield f"Audit of {note}"

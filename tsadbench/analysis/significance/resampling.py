@@ -41,7 +41,7 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
     """
     weights = np.hstack([np.ones((len(names), 1)), drawn])
     (whole,) = result.judge({"": names}).values()
-    expected = _or_nan(whole.metrics[metric])
+    expected = np.array(whole.metrics[metric], dtype=np.float64)
     scored = [result.recordings[name] for name in names]
     places = range(len(names))
     entities = grouped(places, lambda i: scored[i].episode).values()
@@ -54,12 +54,8 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
             means[0] = expected
             return means
     judged = result.judge({str(i): [*np.repeat(names, column.astype(int))] for i, column in enumerate(weights.T)})
-    values = {int(i): _or_nan(one.metrics[metric]) for i, one in judged.items()}
-    return np.array([values.get(i, np.nan) for i in range(weights.shape[1])])
-
-
-def _or_nan(value: float | None) -> float:
-    return np.nan if value is None else value
+    values = {int(i): one.metrics[metric] for i, one in judged.items()}
+    return np.array([values.get(i) for i in range(weights.shape[1])], dtype=np.float64)  # None becomes NaN
 
 
 def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:

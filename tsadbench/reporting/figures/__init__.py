@@ -6,7 +6,7 @@ shows. ``with style():`` applies the project's style to everything drawn in the 
 
 Examples
 --------
->>> from tsadbench.leaderboard.selection import select
+>>> from tsadbench.analysis.stored import select
 >>> from tsadbench.reporting.figures import roc, style
 >>> chosen = select("runs", detectors=["dprgm", "max-z"], split="overall")  # doctest: +SKIP
 >>> with style():  # doctest: +SKIP

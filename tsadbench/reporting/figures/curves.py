@@ -13,7 +13,6 @@ from tsadbench.analysis.curves import (
     Curve,
     CurveKind,
     FitRows,
-    chance_level,
     curve_of,
     fits_of,
     mean_curve,
@@ -47,7 +46,7 @@ def roc(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "ov
 def precision_recall(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "overall") -> Axes:
     """Draw precision against recall, in steps, since nothing lies between two thresholds; all else as `roc`."""
     ax = _draw(results, own_axes(ax), split, "precision_recall")
-    chance = chance_level(fits_of(results[0], split))
+    chance = np.mean([fit.anomalous.mean() for fit in fits_of(results[0], split) if fit.both_classes])
     ax.axhline(chance, color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
     ax.set(xlabel="recall", ylabel="precision")
     return ax
@@ -65,8 +64,8 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
         _line(ax, curves, name, look)
         of_entities = bool(of_label[0].record.splits[split].entities)
         for fits in seeds:
-            at = operating_point(fits, of_entities=of_entities)
-            x, y = (at.false_alarm_rate, at.recall) if kind == "roc" else (at.recall, at.precision)
+            rate, recall, precision = operating_point(fits, of_entities=of_entities)
+            x, y = (rate, recall) if kind == "roc" else (recall, precision)
             # Precision is undefined without a flagged row.
             ax.plot(x or 0.0, y or 0.0, clip_on=False, label="_threshold", zorder=4, **_marker(look))
         handles.append(Line2D([], [], linestyle=look.dashes, label=name, **_marker(look)))

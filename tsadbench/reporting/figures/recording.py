@@ -74,19 +74,19 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
     A delay that would be written over the one before it is left out. Parameters and axes as for `recording`;
     ``explained`` comes from `tsadbench.analysis.explanation.explain`.
     """
-    every = recording([result], explained.recording, figure)
+    every = recording([result], explained.about["recording"], figure)
     every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
-    time, _ = time_axis(result.recording(explained.recording).recording)
+    time, _ = time_axis(result.recording(explained.about["recording"]).recording)
     free_from = -np.inf
     for event in explained.events:
-        if event.first_alarm is None:
+        if event["first_alarm"] is None:
             continue
-        at = time[event.first_alarm["row"]]
+        at = time[event["first_alarm"]["row"]]
         for ax in every:
             ax.axvline(at, color=INK, linestyle=":", linewidth=1.0, zorder=5, gid="first alarm")
-        late = f", +{event.delay_rows} rows" if event.delay_rows is not None else ""
-        if event.delay_seconds is not None:
-            late = f", +{event.delay_seconds:,.0f} s"
+        late = f", +{event['delay_rows']} rows" if event["delay_rows"] is not None else ""
+        if event["delay_seconds"] is not None:
+            late = f", +{event['delay_seconds']:,.0f} s"
         text = f" first alarm{late}"
         if at >= free_from:
             every[0].annotate(text, (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7)

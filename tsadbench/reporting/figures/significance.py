@@ -37,7 +37,7 @@ _LINE = 0.19  # inches
 
 def draw(comparison: Comparison, file: Path) -> None:
     """Write a comparison as a figure (`comparison_figure`). A UsageError if the file cannot be written."""
-    units = comparison.inference.units
+    units = comparison.units
     n_lines = len(units) if units.shape[1] == 2 else units.shape[1]
     with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.subject) as figure:
         ax = comparison_figure(comparison, figure.subplots())
@@ -59,7 +59,7 @@ def comparison_figure(comparison: Comparison, ax: Axes) -> Axes:
     With few sessions each of them is drawn instead of mean ranks. A MissingExtraError if scikit-posthocs is not
     installed, for mean ranks.
     """
-    units, pairs = comparison.inference.units, comparison.inference.pairs
+    units, pairs = comparison.units, comparison.pairs
     lower = comparison.metric.better == "lower"
     ax.set_title(comparison.subject, parse_math=False)
     ax.set_xlabel(comparison.metric.title, parse_math=False)

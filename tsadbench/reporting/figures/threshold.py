@@ -77,8 +77,9 @@ def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
         return ax
     if not len(groups.normal) + len(groups.anomalous):
         raise UsageError(f"none of the evaluated rows of split {split!r} has a score: there is nothing to draw")
-    logarithmic = spans_orders(groups.pooled, groups.threshold)
-    edges = _edges(groups.pooled, groups.threshold, logarithmic=logarithmic)
+    pooled = np.concatenate(groups[:3])
+    logarithmic = spans_orders(pooled, groups.threshold)
+    edges = _edges(pooled, groups.threshold, logarithmic=logarithmic)
     for (name, colour), scores in zip(_GROUPS, (groups.training, groups.normal, groups.anomalous), strict=True):
         if len(scores):
             shares = np.full(len(scores), 1 / len(scores))

@@ -9,10 +9,10 @@ import pytest
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import UsageError
+from tsadbench.analysis.stored import select
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
-from tsadbench.leaderboard.selection import select
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def made(tmp_path_factory):
 
 
 def labels(chosen):
-    return [*chosen.rows["detector"]]
+    return [*chosen.stores]
 
 
 def test_the_best_five_and_the_best_floor(made):
@@ -59,7 +59,7 @@ def test_what_is_asked_for_comes_in_that_order(made):
     store, _ = made
     chosen = select(store.path, detectors=["d6", "cheat", "d6"])
     assert labels(chosen) == ["d6", "cheat"]
-    assert chosen.left_out == ()
+    assert not chosen.left_out
     assert labels(chosen.only("cheat")) == ["cheat"]
 
 

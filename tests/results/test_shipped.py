@@ -15,8 +15,10 @@ from tests.helpers.plans import make_plan
 from tsadbench import DataError, Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.plan import floor_labels
+from tsadbench.execution.record import committed_records
 from tsadbench.execution.runner import run_plan
-from tsadbench.leaderboard.shipped import stored_records
+from tsadbench.results.shipped import stored_records
+from tsadbench.utils.files import LEADERBOARDS
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -36,7 +38,7 @@ def leaderboard(tmp_path_factory) -> Path:
 @pytest.fixture
 def shipped(leaderboard, monkeypatch) -> Path:
     """Let that leaderboard ship with the package."""
-    monkeypatch.setattr("tsadbench.leaderboard.shipped.LEADERBOARDS", leaderboard)
+    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", leaderboard)
     return leaderboard
 
 
@@ -56,20 +58,18 @@ def test_rows_of_other_data_are_refused(small_data, shipped):
     given = small_data.dataset
     other = LabelledDataset(Dataset(given.name, given.train[:1], given.test, given.splits), small_data.labels)
     with pytest.raises(DataError, match="small"):
-        stored_records(given.name, "strict", other)
+        stored_records(other, "strict")
 
 
 def test_a_protocol_without_a_leaderboard_is_refused_and_those_that_ship_are_named(small_data, shipped):
     with pytest.raises(UsageError, match="strikt"):
-        stored_records(small_data.dataset.name, "strikt")
-    with pytest.raises(UsageError, match="nowhere"):
-        stored_records("nowhere", "strict")
+        stored_records(small_data, "strikt")
 
 
 @pytest.mark.parametrize("protocol", ["published", "strict", "skab"])
 def test_skabs_leaderboards_ship(protocol):
     # Without parameters: under skab the slowest networks are held to some steps.
-    detectors = {record.detector for record in stored_records("skab", protocol)}
+    detectors = {record.detector for record in committed_records(LEADERBOARDS, "skab", protocol)}
     assert {"dprgm", "gdn", "mtad-gat", "grelen", "mscred", "mset", "max-z", "random"} <= detectors
 
 
