@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tsadbench.base.file_format import FileFormat
     from tsadbench.datasets.draft import draft_card
     from tsadbench.datasets.loading import SUITES, card_loader, loader
-    from  import sessions_of
     from tsadbench.datasets.shipped import VARIABLE, listed, place, published
     from tsadbench.execution.plan import make_plan, make_protocol, require_evaluated
     from tsadbench.execution.record import Record

@@ -15,7 +15,6 @@ from tsadbench.api.live import RunProgress, progress_bar, watched
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
-from  import sessions_of
 from tsadbench.errors import MissingExtraError, UsageError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
@@ -146,7 +145,7 @@ def run_request(
     records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     sessions: dict[str, dict[str, int]] = {}
     for name, data in datasets.items():
-        session_of, splits = sessions_of(data.dataset), data.dataset.splits.items()
+        session_of, splits = data.dataset.sessions, data.dataset.splits.items()
         sessions[name] = {split: len({session_of[one] for one in ids}) for split, ids in splits}
     shown = dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {}
     store.remember(sessions=sessions, against=shown)

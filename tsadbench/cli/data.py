@@ -177,9 +177,8 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
     else:
         anomalous = sum(int(rows.sum()) for rows in labels.rows.values())
         test = f"{test}, {anomalous:,} anomalous ({anomalous / n_rows:.1%})"
-    session_of = api.sessions_of(data)
-    sessions = list(dict.fromkeys(session_of[recording.id] for recording in data.test or data.train))
-    role = f"{'under test' if data.test else 'to train on'}, {'declared' if data.sessions else 'inferred'}"
+    sessions = list(dict.fromkeys(data.sessions[recording.id] for recording in data.test or data.train))
+    role = "under test" if data.test else "to train on"
     entities = list(dict.fromkeys(data.entities.values()))
     yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"
     yield f"training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows"

@@ -58,13 +58,12 @@ def write_report(
         from plotly.offline import get_plotlyjs
 
         libraries = {"plotly": _packed(get_plotlyjs()), "datatables": _packed(datatables())}
-    records, _ = judge_outdated(all_records(store), store, load)
-    records = tuple(record for record in records if not datasets or record.dataset in datasets)
+    chosen = [one for one in all_records(store) if not datasets or one.dataset in datasets]
+    records, _ = judge_outdated(chosen, store, load)
     known = dict.fromkeys(record.label for record in records)
     named = [normal_label(one, known) for one in labels]
-    for label in named:
-        if label not in known:
-            raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
+    if unknown := [label for label in named if label not in known]:
+        raise UsageError(f"the store has no detector {unknown[0]!r}{nearest(unknown[0], known)}")
     every = Leaderboard.of_store(store, records).alone()
     tables = grouped(every, lambda key: key[:2])
     boards = []
