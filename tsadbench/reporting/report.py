@@ -58,8 +58,7 @@ def write_report(
         from plotly.offline import get_plotlyjs
 
         libraries = {"plotly": _packed(get_plotlyjs()), "datatables": _packed(datatables())}
-    chosen = [one for one in all_records(store) if not datasets or one.dataset in datasets]
-    records, _ = judge_outdated(chosen, store, load)
+    records, _ = judge_outdated([x for x in all_records(store) if not datasets or x.dataset in datasets], store, load)
     known = dict.fromkeys(record.label for record in records)
     named = [normal_label(one, known) for one in labels]
     if unknown := [label for label in named if label not in known]:
