@@ -55,7 +55,6 @@ docs: $(STAMP)
 # what is committed.
 tables: $(STAMP)
 	$(BIN)/python leaderboards/emit.py
-	$(BIN)/tsadbench rank leaderboards --suite all --suite core --suite plants --suite servers --write leaderboards/suites --format csv > /dev/null
 
 # All generated pages, and the generated parts of README and others: from committed records, docstrings and the data sets.
 pages: $(STAMP)

@@ -65,10 +65,10 @@ TABLES = {
 NAMED_SEEDS = {"strict": 3, "published": 2}
 
 
-def run(detectors: Sequence[str], store: str, seeds: int, *more: str, floors: bool = False, keep: bool = False) -> None:
-    """Run detectors into a store; with ``keep`` their contributions are kept, for docs/diagnostics.md."""
+def run(detectors: Sequence[str], store: str, seeds: int, *more: str, floors: bool = False) -> None:
+    """Run detectors into a store."""
     chosen = [word for name in detectors for word in ("--detector", name)]
-    options = [*FITS, *([] if floors else ["--no-floors"]), *([] if keep else ["--no-contributions"]), *more]
+    options = [*FITS, *([] if floors else ["--no-floors"]), *more]
     command = [*PROGRAM, "run", *chosen, "--seeds", str(seeds), *options, "--format", "csv", "--out", f"runs/{store}"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
@@ -108,7 +108,7 @@ def make(name: str) -> None:
         data = ("--dataset", name)
         slow = SLOW if table.slow_steps is None else [f"{one}[max_steps={table.slow_steps}]" for one in SLOW]
         slow = [*slow[:2], "mscred[max_steps=100]"] if name == "tep" else slow
-        run([*NETWORKS, *STATISTICS], name, table.seeds, *data, *bounded(NETWORKS, table.steps), floors=True, keep=True)
+        run([*NETWORKS, *STATISTICS], name, table.seeds, *data, *bounded(NETWORKS, table.steps), floors=True)
         run(slow, name, table.slow_seeds, *data)
         run(NAMED, name, 1, *data, *bounded(NAMED, table.steps))
         write(name, splits=table.splits)

@@ -11,6 +11,7 @@ _MODULES = {  # loaded on first use (PEP 562): `tsadbench --help` must not wait 
     "tsadbench.analysis.significance.compare": ("compare",),
     "tsadbench.analysis.significance.rank": ("rank",),
     "tsadbench.api.board": ("Board", "load_board"),
+    "tsadbench.api.checking": ("check",),
     "tsadbench.api.frames": ("dataset_from_frames",),
     "tsadbench.api.running": ("run",),
     "tsadbench.base": (
@@ -32,7 +33,7 @@ __all__ = [
     "Board", "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset",
     "Labels", "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
     "Protocol", "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError",
-    "WrappedDetector", "__version__", "compare", "dataset_from_frames", "detector", "fit_model", "load_board",
+    "WrappedDetector", "__version__", "check", "compare", "dataset_from_frames", "detector", "fit_model", "load_board",
     "load_model", "progress", "rank", "run",
 ]  # fmt: skip
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tsadbench.analysis.significance.compare import compare
     from tsadbench.analysis.significance.rank import rank
     from tsadbench.api.board import Board, load_board
+    from tsadbench.api.checking import check
     from tsadbench.api.frames import dataset_from_frames
     from tsadbench.api.running import run
     from tsadbench.base import (

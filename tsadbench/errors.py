@@ -17,24 +17,28 @@ class UsageError(TsadbenchError, ValueError):
     ----------
     message
         What is wrong.
-    setting
-        The setting of a `RunRequest` that is wrong, if it is one of them: command line and Python call it differently.
+    field
+        The argument that is wrong, as Python calls it; the command line names its option instead.
     """
 
-    setting: str | None = None  # of an error that a box reports, which is made without the constructor
+    field: str | None = None  # of an error that a box reports, which is made without the constructor
 
-    def __init__(self, message: str = "", *, setting: str | None = None) -> None:
+    def __init__(self, message: str = "", *, field: str | None = None) -> None:
         super().__init__(message)
-        self.setting = setting
+        self.field = field
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.field is None or text.startswith(f"{self.field}: ") else f"{self.field}: {text}"
 
 
 @contextmanager
-def about_setting(name: str) -> Iterator[None]:
-    """Note on a UsageError from inside the block which setting of a `RunRequest` is wrong; an inner block wins."""
+def about(field: str) -> Iterator[None]:
+    """Note on a UsageError from inside the block which argument is wrong; an inner block wins."""
     try:
         yield
     except UsageError as error:
-        error.setting = error.setting or name
+        error.field = error.field or field
         raise
 
 

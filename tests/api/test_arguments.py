@@ -39,7 +39,7 @@ WRONG = [
     ({"protocol": "strickt"}, "protocol", "'strict'"),
     ({"protocol": 5}, "protocol", "5"),
     ({"splits": ["ovreall"]}, "splits", "'overall'"),
-    ({"suite": "plants"}, "suite", "dataset"),
+    ({"suite": "plants"}, "suite", "data sets"),
     ({"settings": "distance.power"}, "settings", "'distance.power'"),
     ({"settings": ["noisy.power=2"]}, "settings", "'noisy'"),
     ({"seeds": 0}, "seeds", "0"),
@@ -49,7 +49,7 @@ WRONG = [
     ({"seeds": "5"}, "seeds", "'5'"),
     ({"jobs": 0}, "jobs", "0"),
     ({"timeout": math.nan}, "timeout", "nan"),
-    ({"memory_mib": "2 GiB"}, "memory_mib", "'2 GiB'"),
+    ({"memory_mib": "2 GiB"}, "memory", "'2 GiB'"),
     ({"floors": "no"}, "floors", "'no'"),
     ({"data": "no/such/folder"}, "data", "no/such/folder"),
     ({"out": "a\0b"}, "out", "a\\x00b"),
@@ -77,7 +77,7 @@ def test_a_wrong_argument_is_one_line_that_names_it(arguments, name, text, tmp_p
 def test_several_wrong_arguments_are_all_named():
     with pytest.raises(tsadbench.UsageError) as caught:
         tsadbench.run("distance", DATA, jobs=0, memory_mib=0)
-    assert [part.partition(":")[0] for part in str(caught.value).split("; ")] == ["jobs", "memory_mib"]
+    assert [part.partition(":")[0] for part in str(caught.value).split("; ")] == ["jobs", "memory"]
 
 
 def test_floors_alone_and_beside_detectors(tmp_path):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
+
 import pytest
+from rich.console import Console
 
 import tsadbench
 from tests.helpers.data import make_data
-from tsadbench import UsageError
-from tsadbench.api import running
+from tests.helpers.plans import make_plan
+from tests.helpers.records import record
+from tsadbench.api import live, running
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
@@ -16,16 +21,40 @@ def run(**arguments):
     return tsadbench.run(["distance", "noisy"], make_data(), seeds=2, floors=False, **arguments)
 
 
-def test_a_pipe_gets_lines_only_if_asked_for(capfd):
+def took(trial, seconds, status="ok", reason=""):
+    made = record("noisy", trial.seed, status=status, dataset="small")
+    return replace(made, fit_seconds=seconds, score_seconds=0.0, reason=reason)
+
+
+def test_a_pipe_gets_a_line_per_trial_if_asked_for(capfd, tmp_path):
     run()
     run(progress=False)
     assert capfd.readouterr() == ("", "")
-    run(progress=True)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert [line.partition("]")[0] for line in err.splitlines() if "seed" in line] == ["[1/3", "[2/3", "[3/3"]
-    with pytest.raises(UsageError, match="progress"):
-        run(progress="yes")
+    run(progress=True, out=tmp_path)
+    assert [line.partition("]")[0] for line in capfd.readouterr().err.splitlines()] == ["[1/3", "[2/3", "[3/3"]
+    run(progress=True, out=tmp_path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_terminal_gets_a_bar_and_the_failures(monkeypatch):
+    written = io.StringIO()
+    monkeypatch.setattr(
+        live, "Console", lambda **_: Console(file=written, width=200, force_terminal=True, legacy_windows=False)
+    )
+    plan = make_plan(["noisy"], dataset=make_data(), floors=False, seeds=4)
+    kept, first, second, _ = plan.trials
+    with live.RunProgress([plan, plan]) as shown:
+        (bar,) = shown._bars.tasks
+        shown.kept(kept, took(kept, 1.0))
+        shown.started(first)
+        shown.progressed(first, 3, 7, "epoch 3")
+        assert bar.fields["note"] == "noisy, seed 1: 3 of 7, epoch 3"
+        shown.finished(first, took(first, 60.0))
+        shown.started(second)
+        shown.finished(second, took(second, 1.0, "timeout", "too\nlong"))
+        assert (bar.completed, bar.total, bar.fields["note"], shown.n_done) == (2, 7, "1 failed", 3)
+    assert "[3/8] small, strict: noisy, seed 2: timeout: too long" in written.getvalue()
+    assert "seed 1: ok" not in written.getvalue()
 
 
 def test_an_interrupt_says_what_is_kept(monkeypatch, tmp_path):

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
 import pytest
 
 import tsadbench as package
-from tests.helpers.packages import write_package
 from tsadbench.registry import entries, load_detector, load_protocol, package_of
 from tsadbench.utils.parameters import parameters_of
 
@@ -61,39 +59,6 @@ def test_wrong_names_are_one_line(tsadbench, tmp_path):
         done = tsadbench("info", name)
         assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
         assert found in done.err
-
-
-def test_list_by_kind_groups_detectors_with_their_papers(tsadbench, tmp_path, monkeypatch):
-    """Takes seconds: every detector is described in a box."""
-    module = (
-        "import numpy as np\n"
-        "from tsadbench import Detector, Traits\n"
-        "class Mine(Detector):\n"
-        "    'Mine, in a line.'\n"
-        "    traits = Traits(family='spectral')\n"
-        "    def _fit(self, recordings): pass\n"
-        "    def _score(self, recording): return np.zeros(recording.n_rows)\n"
-    )
-    points = "[tsadbench.detectors]\nmine = mine_plugin:Mine\nabsent = mine_plugin:Absent\n"
-    write_package(tmp_path, "mine_plugin", points, module)
-    monkeypatch.syspath_prepend(tmp_path)
-    groups: dict[str, list[str]] = {}
-    for line in tsadbench("list", "--kind").out.splitlines():
-        if line.startswith("  "):
-            list(groups.values())[-1].append(line)
-        else:
-            groups[line.partition(":")[0]] = []
-    of = {kind: [line.split()[0] for line in group] for kind, group in groups.items()}
-    assert {"t2", "t2-q", "mset"} <= set(of["Statistics and process monitoring"])
-    assert {"max-z", "untrained"} <= set(of["Floors"])
-    assert groups["spectral"] == [line for line in groups["spectral"] if "Mine, in a line." in line]
-    assert of["Cannot be loaded"] == ["absent"]
-    assert sorted(name for names in of.values() for name in names) == sorted(
-        entry.name for entry in entries("detectors")
-    )
-    assert any(re.fullmatch(r"  gdn +Deng and Hooi, AAAI 2021", line) for line in groups["Graphs"])
-    known = [years[-1] for line in groups["Graphs"] if (years := re.findall(r"(?:19|20)\d\d", line))]
-    assert known == sorted(known)
 
 
 def test_every_parameter_of_everything_that_ships_has_its_meaning():

@@ -59,6 +59,6 @@ def test_names_splits_and_suites(tmp_path):
         "tsadbench run --dataset tep --split det": ["detectable"],
         f"tsadbench run --dataset {card} --split ": ["overall", "night", "day"],
         "tsadbench info str": ["strict"],
-        "tsadbench data fetch s": ["skab", "smd", "swat", "servers"],
+        "tsadbench data fetch s": ["skab", "smd", "swat"],
     }
     assert {line: offered(line) for line in expected} == expected

@@ -25,7 +25,6 @@ seeds = 2
 floors = false
 splits = ["overall"]
 out = "store"
-write = "tables"
 [set]
 noisy.power = 5
 strict.q = 0.002
@@ -61,8 +60,6 @@ def test_one_leaderboard_a_data_set_and_protocol_in_one_store_with_the_files_has
         assert {row["label"]: row["seeds"] for row in rows} == {"distance": [0], "noisy[power=5.0]": [0, 1]}
         scores = [row["metrics"]["auprc"]["mean"] for row in rows]
         assert scores == sorted(scores, reverse=True)
-    for dataset, protocol in places:
-        assert (folder / f"tables/{dataset}/{protocol}/overall.csv").is_file()
     sha256 = hashlib.sha256((folder / "run.toml").read_bytes()).hexdigest()
     records = Store.open(folder / "store").records()
     assert len(records) == 12

@@ -33,8 +33,6 @@ def test_what_is_sound_missing_and_broken(tmp_path):
     for name, text in PLUGINS.items():
         write_package(tmp_path, name.removesuffix(".py"), "", text)
     write_package(tmp_path, "manykinds", ENTRY_POINTS, "")
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch/__init__.py").write_text("raise ImportError('libtorch.so is not there')")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "TSADBENCH_DATA": str(tmp_path / "gone")}
     command = [sys.executable, "-m", "tsadbench", "doctor", "--format", "json"]
@@ -45,28 +43,26 @@ def test_what_is_sound_missing_and_broken(tmp_path):
     found = {(one["section"], one["name"]): one for one in content["findings"]}
     states = {
         ("packages", "numpy"): "ok",
-        ("plugins", "detector a-broken"): "broken",
-        ("plugins", "detector a-crash"): "broken",
-        ("plugins", "detector a-deep"): "missing",
-        ("plugins", "detector a-sound"): "ok",
-        ("plugins", "detector t2"): "ok",
-        ("plugins", "protocol strict"): "ok",
-        ("plugins", "family sklearn"): "ok",
+        ("plugins", "a-broken (detectors)"): "broken",
+        ("plugins", "a-crash (detectors)"): "broken",
+        ("plugins", "a-deep (detectors)"): "missing",
+        ("plugins", "a-sound (detectors)"): "ok",
+        ("plugins", "t2 (detectors)"): "ok",
+        ("plugins", "strict (protocols)"): "ok",
+        ("plugins", "sklearn (families)"): "ok",
         ("machine", "seal"): {"sealed": "ok", "guarded": "missing"}[seal_status().seal],
-        ("machine", "torch"): "broken",
         ("data sets", "TSADBENCH_DATA"): "broken",
         ("data sets", "skab"): "missing",
         ("data sets", "pumploop"): "ok",
     }
     assert {key: found[key]["state"] for key in states} == states
-    assert "no licence" in found["plugins", "detector a-broken"]["text"]
-    assert "SIGKILL" in found["plugins", "detector a-crash"]["text"]
-    assert "libtorch.so" in found["machine", "torch"]["text"]
+    assert "no licence" in found["plugins", "a-broken (detectors)"]["text"]
+    assert "SIGKILL" in found["plugins", "a-crash (detectors)"]["text"]
 
 
 @pytest.mark.parametrize(("seal", "state"), [("sealed", "ok"), ("guarded", "missing")])
 def test_the_seal_is_told_with_its_reason(monkeypatch, seal, state):
-    monkeypatch.setattr("tsadbench.sandbox.seal_status", lambda: SealStatus(seal, "no Landlock"))
+    monkeypatch.setattr("tsadbench.cli.doctor.api.seal_status", lambda: SealStatus(seal, "no Landlock"))
     found = {one.name: one for one in doctor.machine()}["seal"]
     assert (found.state, found.text) == (state, f"{seal}: no Landlock")
     assert ("--require-seal" in found.advice) == (seal == "guarded")
@@ -82,20 +78,9 @@ def test_a_missing_and_an_old_package(monkeypatch):
     needed = {one.name: one for one in doctor.packages()}
     assert (needed["scipy"].state, needed["numpy"].state, needed["rich"].state) == ("broken", "broken", "ok")
     assert needed["numpy"].advice == "pip install 'numpy>=1.26'"
-    extras = {one.name: one for one in doctor.extras()}
+    extras = {one.name: one for one in doctor.packages() if one.section == "extras"}
     assert not {"dev", "all"} & extras.keys()
     assert (extras["pyod"].state, extras["pyod"].advice) == ("missing", "pip install 'tsadbench[pyod]'")
-
-
-def test_gpus_that_torch_names_are_told(tmp_path, monkeypatch):
-    (tmp_path / "torch.py").write_text(
-        "from types import SimpleNamespace as N\n__version__ = '9'\n"
-        "cuda = N(is_available=lambda: True, device_count=lambda: 1, get_device_name=lambda i: 'H200')\n"
-        "backends = N(mps=N(is_available=lambda: True))\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = {one.name: one.text for one in doctor.machine()}
-    assert found["torch"] == "9, H200, Apple's GPU"
 
 
 def test_wrong_usage(tsadbench):

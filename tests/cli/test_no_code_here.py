@@ -84,7 +84,7 @@ def test_run_info_list_and_check(tsadbench, tmp_path, hostile, by_file):
     check = tsadbench("check", name, "--only", "repeat", "--only", "same-in-box", "--format", "json")
     assert [one["status"] for one in json.loads(check.out)["checks"]] == ["pass", "pass"], check.out
     if not by_file:
-        assert "hostile" in tsadbench("list", "--kind").out
+        assert "hostile" in tsadbench("list").out
     for done in (run, info, check):
         assert "noise" not in done.out + done.err
     require_nothing_left(tmp_path)

@@ -13,8 +13,6 @@ import pytest
 from tests.helpers.german_plant import CARD, HEADER, lines
 from tsadbench import fit_model
 
-PRIOR = '[{"source": "a", "target": "b"}, {"source": "b", "target": "c"}]'
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
@@ -30,7 +28,6 @@ def made(tmp_path_factory) -> Path:
 def plant(made, tmp_path) -> Path:
     folder = tmp_path / "plant"
     shutil.copytree(made, folder)
-    (folder / "prior.json").write_text(PRIOR)
     (folder / "linked").symlink_to("run.csv")
     os.link(folder / "run.csv", folder / "hard")
     return folder
@@ -73,18 +70,3 @@ def test_fit_overwrites_models_alone(tsadbench, plant, name):
     (plant / "empty").touch()
     for kept in ("t2.model", "empty"):
         assert tsadbench("fit", "-d", "t2", "--dataset", plant / "card.toml", "--out", plant / kept).code == 0
-
-
-def test_priors_are_not_written_onto_what_they_are_made_from(tsadbench, plant):
-    (plant / "system.md").write_text("A pump.")
-    (plant / "sensors.txt").write_text("a\nb\n")
-    extract = ("prior", "extract", "--system", plant / "system.md", "--sensors", plant / "sensors.txt", "--offline")
-    for arguments, out in (
-        (extract, "system.md"),
-        (extract, "sensors.txt"),
-        (("prior", "perturb", plant / "prior.json", "--drop", "0.5"), "prior.json"),
-    ):
-        before = (plant / out).read_bytes()
-        done = tsadbench(*arguments, "--out", plant / out)
-        assert (done.code, str(plant / out) in done.err) == (2, True), done.err
-        assert (plant / out).read_bytes() == before

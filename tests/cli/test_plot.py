@@ -43,9 +43,9 @@ def _load(name):
         ("precision-recall", ["--detector", "t2"]),
         ("recording", ["--recording", "valve1/3", "--detector", "t2"]),
         ("threshold", ["--detector", "t2", "--recording", "leak/3"]),
-        ("seeds", ["--metric", "mcc", "--metric", "auroc"]),
-        ("speed", ["--metric", "mcc", "--metric", "auroc"]),
-        ("graph", []),
+        ("seeds", ["--metric", "mcc,auroc"]),
+        ("speed", ["--metric", "mcc,auroc"]),
+        ("graph", ["--detector", "t2"]),
     ],
 )
 @pytest.mark.slow  # draws a figure of 52,000 rows
@@ -69,7 +69,7 @@ def test_every_kind_is_drawn_with_its_labels(runs, tmp_path, tsadbench, kind, op
         (["roc", "{runs}", "--out", "x.svg", "--detector", "t3"], "t3"),
         (["roc", "{runs}", "--out", "x.svg", "--seed", "9"], "seed 9"),
         (["roc", "{runs}", "--out", "x.svg", "--dataset", "pump"], "pump"),
-        (["roc", "{runs}", "--out", "x.svg", "--recording", "leak/3"], "--recording"),
+        (["graph", "{runs}", "--out", "x.svg"], "--detector"),
         (["seeds", "{runs}", "--out", "x.svg", "--metric", "mc"], "mcc"),
         (["recording", "{runs}", "--out", "x.svg", "--recording", "valve3/1"], "valve3/1"),
     ],

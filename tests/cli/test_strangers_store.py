@@ -48,7 +48,7 @@ READERS = [
     ["report", "{runs}", "--out", "{out}"],
     ["compare", "{runs}", "{label}", "max-z"],
     ["explain", "{runs}", "{label}", "--recording", RECORDING],
-    ["plot", "graph", "{runs}", "--out", "{out}/a.svg"],
+    ["plot", "graph", "{runs}", "--out", "{out}/a.svg", "--detector", "max-z"],
     ["runs", "show", "{runs}", "{trial}"],
 ]
 

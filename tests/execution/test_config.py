@@ -65,7 +65,6 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         memory = 512.5
         data = "data"
         out = "../store"
-        write = "/tables"
         """
     )
     here = path.parent
@@ -78,7 +77,6 @@ def test_every_key_arrives_and_paths_are_relative_to_the_file(write):
         "memory": 512.5,
         "data": here / "data",
         "out": here / "../store",
-        "write": Path("/tables"),
         "config_hash": hashlib.sha256(path.read_bytes()).hexdigest(),
     }
     assert requested(path, {}).model_dump() == {**RunRequest().model_dump(), **given}

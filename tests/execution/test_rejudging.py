@@ -18,7 +18,7 @@ from tests.helpers.plans import make_plan
 from tests.helpers.stored import stored
 from tsadbench import Labels
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.record import RECORDS, Record, committed_records, read_records
+from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.judging import judge_all
@@ -141,26 +141,6 @@ class TestChangedRules:
         assert after.splits["overall"].metrics["mcc"] == before.splits["overall"].metrics["mcc"] * 0.5
         assert {judged.verdict for judged in judge_all(store, lambda _: small_data)} == {"same"}
         assert fits(diary) == 1, "both protocols train on the same rows"
-
-
-class TestCommittedRecords:
-    def test_a_committed_record_of_equal_identity_counts_as_done(self, planned, store, diary, tmp_path):
-        records = run_plan(planned(), None)
-        folder = tmp_path / "tables" / "small" / "strict"
-        folder.mkdir(parents=True)
-        (folder / RECORDS).write_text("".join(f"{record.to_json(indent=None)}\n" for record in records))
-        committed = committed_records(tmp_path / "tables", "small", "strict")
-        assert len(committed) == len(read_records(folder / RECORDS)) == len(records)
-        assert run_plan(planned(), store, done=committed) == records
-        assert (fits(diary), store.records()) == (1, ())
-        assert committed_records(None, "small", "strict") == ()
-        assert committed_records(tmp_path, "small", "strict") == ()
-
-    @pytest.mark.parametrize("change", [{"judging": "0"}, {"scoring": "0"}, {"trial": "0"}, {"status": "timeout"}])
-    def test_any_other_is_run(self, planned, store, diary, change):
-        records = run_plan(planned(), None)
-        run_plan(planned(), store, done=[replace(record, **change) for record in records])
-        assert fits(diary) == 2
 
 
 def test_scores_that_are_cut_off_are_made_again(planned, store, diary, small_data):

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("tiny_plugin")
 def test_a_value_out_of_range_is_one_line_that_names_the_setting_as_each_face_does(tsadbench, tmp_path):
     with pytest.raises(UsageError, match=r"^memory: .* 0\.0$"):
         RunRequest(memory=0.0)
-    with pytest.raises(UsageError, match=r"^memory_mib: .* 0\.0$"):
+    with pytest.raises(UsageError, match=r"^memory: .* 0\.0$"):
         package.run("distance", make_data(), memory_mib=0.0)
     done = tsadbench("run", "-d", "distance", "--dataset", "pumploop", "--memory", 0.0, "--out", tmp_path / "runs")
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)

@@ -162,7 +162,7 @@ class TestCommandLine:
         (found,) = read_reports(runs)
         assert (found.label, found.failed, found.full) == (label.replace("=3", "=3.0"), (), False)
         assert list(found.results) == [check.id for check in all_checks()]
-        assert f"tsadbench runs show runs {found.identity[:8]}" in checked.err
+        assert "tsadbench runs show runs" in checked.err
         shown = tsadbench("runs", "show", runs, found.identity[:8])
         assert json.loads(shown.out)["results"] == found.results
         common = ("--dataset", "pumploop", "--seeds", 1, "--no-floors", "--out", runs, "--format", "json")

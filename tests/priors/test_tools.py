@@ -117,3 +117,17 @@ class TestCommands:
         monkeypatch.chdir(tmp_path)
         found = tsadbench("prior", *arguments)
         assert (found.code, named in found.err) == (2, True)
+
+
+def test_priors_are_not_written_onto_what_they_are_made_from(tsadbench, tmp_path):
+    system, sensors, prior = (tmp_path / name for name in ("system.md", "sensors.txt", "prior.json"))
+    system.write_text("A pump.")
+    sensors.write_text("a\nb\n")
+    prior.write_text('[{"source": "a", "target": "b"}]')
+    extract = ("prior", "extract", "--system", system, "--sensors", sensors, "--offline")
+    perturb = ("prior", "perturb", prior, "--drop", "0.5")
+    for arguments, out in ((extract, system), (extract, sensors), (perturb, prior)):
+        before = out.read_bytes()
+        done = tsadbench(*arguments, "--out", out)
+        assert (done.code, str(out) in done.err) == (2, True), done.err
+        assert out.read_bytes() == before

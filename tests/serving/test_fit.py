@@ -115,7 +115,7 @@ REFUSED = (
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.csv"), "run.csv"),
     (("-d", DISTANCE, "--dataset", "run.csv", "--out", "x.model"), "run.csv"),
     (("--dataset", "card.toml", "--out", "x.model", "--set", "multiview.window=3"), "window"),
-    (("t2", "--dataset", "card.toml", "--out", "x.model"), "-d t2"),
+    (("t2", "--dataset", "card.toml", "--out", "x.model"), "named with -d"),
 )
 
 

@@ -186,7 +186,7 @@ class TestPrinting:
     def test_run(self, tmp_path):
         written(tmp_path, FIT, LOUD)
         code, content, err = self.run(
-            "run", "-d", "idea.py:Mine", "--dataset", "pumploop", "--seeds", "1", "--no-floors", "--no-contributions",
+            "run", "-d", "idea.py:Mine", "--dataset", "pumploop", "--seeds", "1", "--no-floors",
             "--format", "json", cwd=tmp_path,
         )  # fmt: skip
         assert code == 0

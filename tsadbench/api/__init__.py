@@ -1,25 +1,75 @@
-"""The Python face of tsadbench: what its commands do, and what scripts and plugins' commands need besides."""
+"""The Python face of tsadbench: what its commands do, and what scripts need besides, each documented where it lives."""
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-# Loaded on first use (PEP 562), as in `tsadbench` itself.
-_MODULE_OF = {
-    "fill_blocks": "tsadbench.leaderboard.formatting",
-    "load_dataset": "tsadbench.api.loading",
-    "load_prior": "tsadbench.api.loading",
-    "mean_std": "tsadbench.leaderboard.formatting",
-    "number": "tsadbench.leaderboard.formatting",
-    "table_lines": "tsadbench.leaderboard.formatting",
-}
-
-__all__ = ["fill_blocks", "load_dataset", "load_prior", "mean_std", "number", "table_lines"]
-
 if TYPE_CHECKING:
-    from tsadbench.api.loading import load_dataset, load_prior
+    from tsadbench._version import __version__
+    from tsadbench.analysis.audit import MARKS, audit
+    from tsadbench.analysis.audit.findings import shipped_note
+    from tsadbench.analysis.audit.label_noise import fits_of, label_changes, label_noise
+    from tsadbench.analysis.diagnostics import with_diagnostics
+    from tsadbench.analysis.explanation import explain, narrative
+    from tsadbench.analysis.significance.compare import compare
+    from tsadbench.analysis.significance.rank import rank
+    from tsadbench.analysis.stored import select, stored_trials
+    from tsadbench.api.board import load_board, shown_against
+    from tsadbench.api.checking import check
+    from tsadbench.api.live import progress_bar
+    from tsadbench.api.loading import fetch, load_dataset, load_prior
+    from tsadbench.api.plotting import plot, require_figure
+    from tsadbench.api.running import completed, run_plans, run_request
+    from tsadbench.base import DataOptions, LabelledDataset, LibraryDetector, extra
+    from tsadbench.base.file_format import FileFormat
+    from tsadbench.datasets.draft import draft_card
+    from tsadbench.datasets.loading import SUITES, card_loader, loader
+    from tsadbench.datasets.shipped import VARIABLE, listed, place, published
+    from tsadbench.execution.plan import make_plan, make_protocol, require_evaluated
+    from tsadbench.execution.record import Record
+    from tsadbench.execution.request import RunRequest, requested
+    from tsadbench.execution.runner import ALL_BUT_OK
+    from tsadbench.execution.store import Store, require_outside_stores
+    from tsadbench.leaderboard.board import Leaderboard
+    from tsadbench.leaderboard.checks import read_reports
     from tsadbench.leaderboard.formatting import fill_blocks, mean_std, number, table_lines
+    from tsadbench.leaderboard.frame import records_of
+    from tsadbench.leaderboard.regression import run_again, to_junit, to_markdown
+    from tsadbench.leaderboard.render import Form, Table, print_tables
+    from tsadbench.leaderboard.table_check import check_table
+    from tsadbench.registry import Kind, Source, entries, know_protocol, load_protocol, locate, locate_entry, package_of
+    from tsadbench.reporting.figures import explanation
+    from tsadbench.reporting.figures.audit import draw_audit
+    from tsadbench.reporting.figures.significance import draw, draw_ranking
+    from tsadbench.reporting.figures.style import page, style
+    from tsadbench.reporting.report import write_report
+    from tsadbench.results.bank import BankFolder, build_bank, fetch_bank
+    from tsadbench.results.judging import SINGLE_PRECISION, Finding, judge_all
+    from tsadbench.results.verification import drawn, repeat, verify, why_new
+    from tsadbench.sandbox import BoxFailure, Construction, ask, asking, describe, seal_status
+    from tsadbench.sandbox.server import default_server
+    from tsadbench.serving import Model, fit_model, score_rows
+    from tsadbench.serving.model import BoxedDetector, boxed_model
+    from tsadbench.testing import CheckResult
+    from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
+    from tsadbench.tuning.task import Settings, make_task
+    from tsadbench.utils.docstrings import method_notes, sections
+    from tsadbench.utils.files import LEADERBOARDS, open_text, require_writable, write_file
+    from tsadbench.utils.parameters import Label, format_value, nearest, normal_label, parameters_of, parse_label
+    from tsadbench.utils.progress import progress
+    from tsadbench.utils.text import counted, one_line, printable
+
+
+# The imports above happen on first use (PEP 562): `tsadbench --help` must not wait for them.
+_MODULE_OF = {
+    one.name: str(node.module)
+    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tsadbench.")
+    for one in node.names
+}
 
 
 def __getattr__(name: str) -> object:
@@ -28,3 +78,7 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

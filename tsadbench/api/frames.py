@@ -1,20 +1,22 @@
-"""`tsadbench.dataset_from_frames`: pandas frames as a data set, every value checked as a card's files are."""
+"""`tsadbench.dataset_from_frames`: pandas frames as a data set; a fault is one line that names argument and frame."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tsadbench.api.read_frames import labels_of, read_frames, row_labels, with_sensors
-from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.base.prior import Prior
-from tsadbench.base.recording import Series
-from tsadbench.errors import DataError, UsageError
+import numpy as np
+import pandas as pd
+
+from tsadbench.base.dataset import Dataset, LabelledDataset, Labels, as_labels
+from tsadbench.base.recording import Recording, Series, as_recording, check_sensors
+from tsadbench.errors import DataError, UsageError, about
 from tsadbench.registry import entries
+from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.parameters import nearest
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
 Frames: TypeAlias = "Series | Sequence[Series] | Mapping[str, Series]"
@@ -30,14 +32,9 @@ def dataset_from_frames(
     name: str = "frames",
     time: str | None = None,
     splits: Mapping[str, Sequence[str]] | None = None,
-    sessions: Mapping[str, str] | None = None,
-    entities: Mapping[str, str] | None = None,
-    description: str = "",
-    prior: Prior | None = None,
-    citation: str = "",
-    licence: str = "",
+    **more: Any,
 ) -> LabelledDataset:
-    """Make a data set of pandas frames, for `tsadbench.run`, `tsadbench.fit_model` and everything that takes one.
+    """Make a data set of pandas frames, for everything that takes one: the recordings and, apart from them, the labels.
 
     Parameters
     ----------
@@ -47,11 +44,10 @@ def dataset_from_frames(
         columns in another order. Arrays [n_rows, n_sensors] and `Recording` objects are taken as well. Without ``test``
         a detector can be fitted, nothing more.
     labels
-        The truth about the test frames: the name of a column that they have; or for one frame a value a row (an array,
-        a list, a Series: booleans or 0 and 1), or a list of intervals ``(start, end)``; or for several frames a list or
-        a dict of these. Both ends belong to an interval: times where the frame has times, in its time zone unless they
-        name one, otherwise numbers of rows from 0 on. Without labels nothing can be judged: `tsadbench.run` needs them,
-        fitting and scoring do not.
+        The truth about the test frames: the name of a column that they have; or for one frame a value a row (booleans
+        or 0 and 1), or a list of intervals ``(start, end)``, both ends included: times where the frame has times, in
+        its time zone unless they name one, otherwise numbers of rows from 0 on; or for several frames a list or a dict
+        of these. Without labels nothing can be judged: `tsadbench.run` needs them, fitting and scoring do not.
     name
         The name under which tables show it.
     time
@@ -59,22 +55,15 @@ def dataset_from_frames(
         ``TimedeltaIndex`` is the time; with any other index rows have none.
     splits
         Named groups of test frames, by id; ``overall``, which is added, has them all.
-    sessions, entities
-        The stretch of operation and the machine of each frame, by id, those of the training frames included.
-    description, prior, citation, licence
-        As of a `Dataset`.
-
-    Returns
-    -------
-    LabelledDataset
-        The data set and, apart from it, the labels.
+    **more
+        As of a `Dataset`: ``sessions`` and ``entities``, the stretch of operation and the machine of each frame, by id,
+        those of the training frames included; ``description``, ``prior``, ``citation``, ``licence``.
 
     Raises
     ------
-    UsageError
-        If an argument is of a wrong type, or there is no such column; the message names the argument and the frame.
-    DataError
-        If a value is missing or no number, times run backwards, frames differ in their sensors, or labels do not fit.
+    UsageError, DataError
+        If there is no such column, a value is missing or no number, times run backwards, frames differ in their
+        sensors, or labels do not fit; the message names the argument and the frame.
 
     Examples
     --------
@@ -90,38 +79,160 @@ def dataset_from_frames(
     (('flow', 'pressure'), 41)
     """
     if name in {entry.name for entry in entries("datasets")}:
-        raise UsageError(
-            f"name: {name!r} belongs to a registered data set, and tables would mix them up: choose another"
-        )
-    if prior is not None and not isinstance(prior, Prior):
-        raise UsageError(f"prior: expected a Prior, found {prior!r}; Prior.load(path) reads a file")
+        raise UsageError(f"{name!r} belongs to a registered data set, and tables would mix them up", field="name")
     column = labels if isinstance(labels, str) else None
-    read_train = read_frames(train, "train", time, column)
-    read_test = [] if test is None else read_frames(test, "test", time, column)
-    sensors = read_train[0].recording.sensors
+    read_train = _read_all(train, "train", time, column)
+    read_test = [] if test is None else _read_all(test, "test", time, column, read_train[0].recording.sensors)
     for one in read_train:
-        if one.labels is not None and (n_anomalous := int(row_labels(one.labels, one).sum())):
-            raise DataError(
-                f"{one.place}: column {column!r} labels {n_anomalous} rows as anomalous; train on normal rows"
-            )
-    ids = tuple(one.recording.id for one in read_test)
-    groups = {"overall": ids} if ids else {}
-    for split, members in (splits or {}).items():
-        groups[split] = (members,) if isinstance(members, str) else tuple(members)
-        for id_ in groups[split]:
-            if id_ not in ids:
-                raise UsageError(f"splits: {split!r} names {id_!r}, which is no test frame{nearest(str(id_), ids)}")
-    rows = {} if labels is None else labels_of(labels, test, read_test)
+        if one.labels is not None and (n_anomalous := int(_rows(one.labels, one).sum())):
+            raise DataError(f"{one.place}: {column!r} labels {n_anomalous} rows as anomalous; train on normal rows")
+    groups = {"overall": tuple(one.recording.id for one in read_test)} if read_test else {}
+    groups |= {split: (ids,) if isinstance(ids, str) else tuple(ids) for split, ids in (splits or {}).items()}
     dataset = Dataset(
         name=name,
-        train=tuple(with_sensors(one, sensors) for one in read_train),
-        test=tuple(with_sensors(one, sensors) for one in read_test),
+        train=tuple(one.recording for one in read_train),
+        test=tuple(one.recording for one in read_test),
         splits=groups,
-        description=description,
-        prior=prior,
-        citation=citation,
-        licence=licence,
-        sessions=dict(sessions or {}),
-        entities=dict(entities or {}),
+        **more,
     )
+    with about("labels"):
+        rows = {} if labels is None else _labels(labels, test, read_test)
     return LabelledDataset(dataset, Labels(rows, groups))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """A frame that was read: what messages call it, its recording, its own index, its times, its column of labels."""
+
+    place: str
+    recording: Recording
+    index: pd.Index[Any]
+    times: pd.DatetimeIndex | pd.TimedeltaIndex | None = None
+    labels: pd.Series[Any] | None = None
+
+
+def _read_all(
+    frames: object, argument: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None = None
+) -> list[_Read]:
+    """Return the frames of an argument, "train" or "test", with the sensors of the first one if no others are given."""
+    if isinstance(frames, Mapping):
+        named = [(str(id_), f"{argument}[{id_!r}]", frame) for id_, frame in frames.items()]
+    elif isinstance(frames, list | tuple):
+        named = [(f"{argument}-{i}", f"{argument}[{i}]", frame) for i, frame in enumerate(frames)]
+    else:
+        named = [(frames.id if isinstance(frames, Recording) else argument, argument, frames)]
+    if not named:
+        raise UsageError("expected at least one frame, found none", field=argument)
+    read: list[_Read] = []
+    for id_, place, frame in named:
+        read.append(_read(frame, id_, place, time, labels, sensors))
+        sensors = sensors or read[0].recording.sensors
+    return read
+
+
+def _read(
+    frame: Any, id_: str, place: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None
+) -> _Read:
+    index, times, column = getattr(frame, "index", pd.RangeIndex(0)), None, None
+    if isinstance(frame, pd.DataFrame):
+        for what, name in (("time", time), ("labels", labels)):
+            if name is not None and name not in frame and not (what == "labels" and place.startswith("train")):
+                raise UsageError(f"{place} has no column {name!r}{nearest(name, [*map(str, frame)])}", field=what)
+        if labels in frame:
+            column, frame = frame[labels], frame.drop(columns=labels)
+        if time is not None:
+            frame = frame.drop(columns=time).set_index(_times(frame[time], place))
+        if isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex):
+            times = frame.index
+        if sensors is not None and {*map(str, frame)} == {*sensors}:
+            frame = frame.set_axis([*map(str, frame)], axis=1)[[*sensors]]
+    try:
+        recording = as_recording(frame, id_)
+        check_sensors(recording, sensors or recording.sensors)
+    except DataError as error:
+        raise DataError(f"{place}: {str(error).removeprefix(f'recording {id_!r}: ')}") from None
+    if recording.time is not None and times is not None:
+        if len(missing := np.flatnonzero(~np.isfinite(recording.time))):
+            raise DataError(f"{place}: expected a time for each row, found none in row {missing[0]}")
+        if len(back := np.flatnonzero(np.diff(recording.time) < 0)):
+            raise DataError(f"{place}: row {back[0] + 1} lies before the row above it in time: sort the frame by time")
+    return _Read(place, recording, index, times, column)
+
+
+def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
+    """Return a column of dates, texts in ISO 8601, durations, or seconds since 1970 as an index."""
+    if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
+        return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
+    try:
+        return pd.DatetimeIndex(pd.to_datetime(cells, format="ISO8601"))
+    except ValueError as error:
+        expected = "expected dates, ISO 8601 or seconds"
+        raise DataError(f"{place}: column {cells.name!r}: {expected}: {str(error).splitlines()[0]}") from error
+
+
+def _labels(labels: Any, test: object, read: Sequence[_Read]) -> dict[str, BoolArray]:
+    """Return the labels of each test frame: a column of its own, a value a row, or intervals."""
+    ids = [one.recording.id for one in read]
+    if isinstance(labels, str):
+        each = [one.labels for one in read]
+    elif isinstance(labels, Mapping):
+        each = [labels.get(id_) for id_ in ids]
+        if {*labels} != {*ids}:
+            raise UsageError(f"expected the ids of the test frames, {ids}, found {[*labels]}")
+    else:
+        several = isinstance(test, Mapping | list | tuple) and isinstance(labels, list | tuple)
+        each = list(labels) if several else [labels]
+    if not read or len(each) != len(ids):
+        raise UsageError(f"expected the labels of each of {len(ids)} test frames, found {len(each)}")
+    return {one.recording.id: _rows(value, one) for value, one in zip(each, read, strict=True)}
+
+
+def _rows(labels: Any, read: _Read) -> BoolArray:
+    """Return whether each row of a frame is anomalous."""
+    if isinstance(labels, list | tuple) and all(isinstance(one, list | tuple) and len(one) == 2 for one in labels):
+        return _in_intervals(labels, read)
+    n_rows = read.recording.n_rows
+    if isinstance(labels, pd.Series):
+        # The index of a Series that was made of a list numbers the rows.
+        if len(labels) == n_rows and not any(map(labels.index.equals, (read.index, pd.RangeIndex(n_rows)))):
+            raise DataError(f"labels: their index is another than that of {read.place}: reindex them, or give an array")
+        if pd.api.types.is_float_dtype(labels.dtype):
+            labels = labels.to_numpy(np.float64, na_value=np.nan)
+    found = np.asarray(labels)
+    if found.dtype.kind == "f" and np.isin(found, (0.0, 1.0)).all():
+        found = found.astype(np.int64)
+    if found.shape != (n_rows,):
+        what = f"shape {list(found.shape)}" if found.ndim else type(labels).__name__
+        raise DataError(f"labels: {read.place} has {n_rows} rows: expected a label each, or intervals, found {what}")
+    return as_labels(found, read.place)
+
+
+def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
+    """Return the rows in intervals, ends included: of times, or of numbers of rows if the frame has no times."""
+    at: Any = pd.RangeIndex(read.recording.n_rows) if read.times is None else read.times
+    at = at.tz_localize("UTC") if isinstance(at, pd.DatetimeIndex) and at.tz is None else at
+    rows = np.zeros(len(at), dtype=np.bool_)
+    for i, (start, end) in enumerate(intervals):
+        try:
+            inside = np.asarray((at >= _moment(start, at)) & (at <= _moment(end, at)))
+            whole = inside.any() and (read.times is not None or (start >= 0 and end < len(at)))
+        except (ValueError, TypeError):
+            whole = False
+        if not whole:
+            what = f"expected {'numbers of rows' if read.times is None else 'times'} between {at[0]} and {at[-1]}"
+            raise DataError(f"labels: interval {i} of {read.place}: {what}, in order, found {start!r} to {end!r}")
+        rows |= inside
+    return rows
+
+
+def _moment(end: Any, at: pd.Index[Any]) -> Any:
+    """Return an end of an interval as a time like those of the rows, or as a number of a row."""
+    number = isinstance(end, int | float | np.integer | np.floating)
+    if isinstance(at, pd.DatetimeIndex) and not number:
+        moment = pd.Timestamp(end)
+        return moment.tz_localize(at.tz) if moment.tz is None else moment
+    if isinstance(at, pd.TimedeltaIndex):
+        return pd.Timedelta(end, unit="s") if number else pd.Timedelta(end)
+    if isinstance(at, pd.RangeIndex) and number and end == int(end):
+        return end
+    raise ValueError

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tsadbench import datasets
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.base.prior import Prior
-from tsadbench.datasets.loading import load_dataset as loader_of
+from tsadbench.datasets import loading
+from tsadbench.datasets.shipped import Source, download, place
 from tsadbench.errors import UsageError
 from tsadbench.registry import entries
 
@@ -16,43 +19,44 @@ _DATASETS = Path(datasets.__file__).parent
 
 
 def load_dataset(name: str, data: str | Path | None = None) -> LabelledDataset:
-    """Return a data set with its labels.
+    """Return a data set with its labels: by its name, or the path of its card.
 
-    Parameters
-    ----------
-    name
-        Its name, or the path of its card.
-    data
-        Folder with the data sets' folders; None searches as the documentation says.
-
-    Raises
-    ------
-    UsageError
-        If there is no such data set.
-    DataNotFoundError
-        If its files are not on this machine.
+    ``data`` is the folder with the data sets' folders; None searches as the documentation says. A UsageError if there
+    is no such data set, a DataNotFoundError if its files are not on this machine.
     """
-    return loader_of(name)(DataOptions(directory=None if data is None else Path(data)))
+    return loading.load_dataset(name)(DataOptions(directory=None if data is None else Path(data)))
+
+
+def fetch(name: str, data: Path | None = None) -> tuple[Path, int, int]:
+    """Download the files of a data set that are missing or differ; return their folder, their number and that of these.
+
+    A UsageError if they are not published, a DataError if one cannot be downloaded.
+    """
+    source, folder = Source.load(name), place(name, data)
+    return folder, len(source.sha256), len(download(source, folder))
 
 
 def load_prior(name: str) -> Prior:
     """Return the prior in a file, or that of a data set; its files are read only if the prior does not ship.
 
-    Raises
-    ------
-    UsageError
-        If it is neither, or the data set has no prior.
-    DataNotFoundError
-        If the prior lies among the data set's files, and these are not here.
+    A UsageError if it is neither, or the data set has no prior. A DataNotFoundError if the prior lies among the data
+    set's files, and these are not here.
     """
     if Path(name).is_file():
         return Prior.load(name)
     shipped = {file.name.removesuffix(_PRIOR_ENDING): file for file in _DATASETS.rglob(f"*{_PRIOR_ENDING}")}
     if name in shipped:
         return Prior.load(shipped[name], origin=name)
-    if name in {entry.name for entry in entries("datasets")}:
-        prior = load_dataset(name).dataset.prior
-        if prior is not None:
-            return prior
-        raise UsageError(f"{name}: the data set has no prior; name a prior's file, or one of {sorted(shipped)}")
-    raise UsageError(f"{name}: expected a prior's file or one of {sorted(shipped)}; there is no such file")
+    prior = load_dataset(name).dataset.prior if name in {entry.name for entry in entries("datasets")} else None
+    if prior is None:
+        raise UsageError(
+            f"{name}: expected the file of a prior, or a data set that has one: {', '.join(sorted(shipped))}"
+        )
+    return prior
+
+
+def one_or_several(value: Any) -> Sequence[Any]:
+    """Return a single value as a list of it; a list or a tuple of several as it is."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | LabelledDataset):
+        return value
+    return [value]

@@ -1,27 +1,40 @@
-"""`tsadbench.run`: from Python what ``tsadbench run`` does on the command line."""
+"""`tsadbench.run`, and what ``tsadbench run`` does with the settings that it has read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 from tsadbench.api.board import Board
-from tsadbench.api.live import RunProgress, watched
-from tsadbench.api.request import PythonRequest, naming_arguments, one_or_several
+from tsadbench.api.live import RunProgress, progress_bar, watched
+from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
-from tsadbench.errors import UsageError
+from tsadbench.errors import MissingExtraError, UsageError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec
-from tsadbench.execution.runner import n_kept, run_plan
+from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
+from tsadbench.execution.runner import ALL_BUT_OK, NO_CONTRIBUTIONS, n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.formatting import number
+from tsadbench.registry import defaults
 from tsadbench.results.shipped import stored_records
+from tsadbench.sandbox import asking, describe
+from tsadbench.utils.text import counted
 
 _DEFAULT_DATASET = "skab"
+_LOGS = 5  # of failed trials that are pointed out
+
+
+# What a `RunRequest` calls arguments of `tsadbench.run`, and those that may be one or several.
+_SETTINGS = {"dataset": "datasets", "protocol": "protocols", "memory_mib": "memory"}
+_LISTS = ("detectors", "dataset", "protocol", "splits", "settings")
 
 
 def run(
@@ -52,11 +65,8 @@ def run(
     detectors
         One or several: names as on the command line, detector classes, detectors, or outlier estimators and
         pipelines of scikit-learn. ``[]`` runs the floors alone.
-    dataset
-        One or several: the name of a data set, the path of its card, or the data themselves
-        (`tsadbench.dataset_from_frames`).
-    protocol
-        The name of one or several protocols.
+    dataset, protocol
+        One or several: names, paths of cards, or the data themselves (`tsadbench.dataset_from_frames`); names.
     seeds
         A number, for the seeds 0 to ``seeds - 1``, or a list of seeds.
     splits, floors
@@ -68,30 +78,21 @@ def run(
         Parameters of detectors and protocols, ``NAME.key=value``; the folder that holds the data sets' folders; whether
         to refuse machines and detectors whose boxes the kernel cannot seal.
     out
-        Folder of a run store that keeps every trial; None keeps none.
+        Folder of a run store that keeps every trial; None keeps them as long as the board.
     timeout, memory_mib
         What one trial may use: wall-clock seconds, resident MiB.
-    against
-        Protocol whose shipped leaderboard is shown beside, used instead of ``protocol``.
-    suite
-        Name of a suite, used instead of ``dataset``: ``plants``, ``servers`` or ``all``.
+    against, suite
+        Protocol whose shipped leaderboard is shown beside, used instead of ``protocol``; the name of a suite, used
+        instead of ``dataset``: ``plants``, ``servers`` or ``all``.
     progress
-        Whether to show which trials run, how many have ended and failed, on standard error: by bars on a terminal, by a
-        line per trial elsewhere. None: in notebooks and on terminals alone.
-
-    Returns
-    -------
-    Board
-        A leaderboard with ``to_frame``, ``to_json``, ``to_csv``, ``to_markdown``; ``print`` and notebooks show it as
-        tables. With ``out``, it also has ``compare`` and ``report``.
+        Whether standard error shows which trials run and have ended: by a bar on a terminal, by lines elsewhere. None:
+        in notebooks and on terminals alone.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
         Before anything runs; a UsageError names the argument. A detector that fails while it runs becomes a row with
-        its status.
-    KeyboardInterrupt
-        If the user interrupts: trials that run are ended, and those that have ended are kept in ``out``.
+        its status. A KeyboardInterrupt ends trials that run; those that have ended are kept in ``out``.
 
     Examples
     --------
@@ -106,114 +107,113 @@ def run(
       detector status  auroc_mean
     0       t2     ok         1.0
     """
-    asked: dict[str, Any] = {  # whatever the caller gave: the request checks it
-        "detectors": one_or_several(detectors),
-        "suite": suite,
-        "against": against,
-        "splits": one_or_several(splits),
-        "seeds": seeds,
-        "threads": threads,
-        "cluster": cluster,
-        "floors": floors,
-        "contributions": out is not None,
-        "timeout": timeout,
-        "memory": memory_mib,
-        "require_seal": require_seal,
-        "data": data,
-        "settings": one_or_several(settings),
-    }
-    # Defaults stand back for what is to be used instead of them.
-    if suite is None or dataset is not _DEFAULT_DATASET:
-        asked["datasets"] = one_or_several(dataset)
-    if against is None or protocol is not DEFAULT_PROTOCOL:
-        asked["protocols"] = one_or_several(protocol)
-    asked |= {name: value for name, value in (("jobs", jobs), ("out", out)) if value is not None}
-    if progress is not None and not isinstance(progress, bool):
-        raise UsageError(f"progress: expected True, False or None, found {progress!r}")
-    with naming_arguments():
-        request = PythonRequest(**asked)
-        _require_labels(request.datasets)
-        plans = make_plans(request)
-    with naming_arguments("out"):
-        store = None if out is None else Store.create(request.out)
-    with naming_arguments("against"):
-        stored = stored_beside(plans, against)
-    with naming_arguments("cluster"):
-        records = _records(plans, store, request, progress)
-    board = ranked(plans, records, stored, store)
-    own = {plan.data.dataset.name: plan.data for plan in plans}
-    return Board(
-        board,
-        store=store,
-        load=loader((), request.data, own),
-        data=own,
-        directory=request.data,
-    )
+    # Whatever the caller gave: the request checks it, and has defaults of its own for these two.
+    given = [one for one in locals().items() if one[0] != "progress" and one not in (("jobs", None), ("out", None))]
+    watching = watched() if progress is None else progress
+    lists = {name: one_or_several(value) for name, value in given if name in _LISTS}
+    asked: dict[str, Any] = {_SETTINGS.get(name, name): value for name, value in {**dict(given), **lists}.items()}
+    # A suite or `against` replaces the default data set and protocol.
+    if suite is not None and dataset is _DEFAULT_DATASET:
+        del asked["datasets"]
+    if against is not None and protocol is DEFAULT_PROTOCOL:
+        del asked["protocols"]
+    request = RunRequest(**asked, contributions=out is not None)
+    return run_request(request, progress=watching, keep=out is not None)
 
 
-def stored_beside(plans: Sequence[Plan], against: str | None) -> list[tuple[Record, ...]]:
-    """Return the shipped records to show beside each plan's. A UsageError or a DataError as for `stored_records`."""
-    return [() if against is None else stored_records(plan.data, plan.protocol_label) for plan in plans]
+def run_request(
+    request: RunRequest, *, rerun: Collection[str] = ALL_BUT_OK, progress: bool = True, keep: bool = True
+) -> Board:
+    """Run the trials of a request that its store does not hold yet, and rank all of them; errors as for `run`.
 
-
-def ranked(
-    plans: Sequence[Plan],
-    records: Sequence[Sequence[Record]],
-    stored: Sequence[Sequence[Record]],
-    store: Store | None,
-    splits: Sequence[str] = (),
-) -> Leaderboard:
-    """Rank the records of plans beside stored ones; the store keeps what it was shown against.
-
-    ``splits`` are those to show, by default each plan's.
+    ``rerun`` is as for `tsadbench.execution.runner.run_plan`; without ``keep`` the store goes with the board.
     """
+    known = {*ALL_BUT_OK, "ok", *([NO_CONTRIBUTIONS] if request.contributions else [])}
+    if unknown := {*rerun} - known:
+        raise UsageError(f"expected some of {', '.join(sorted(known))}, found {', '.join(unknown)}", field="rerun")
+    named = ", ".join(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in request.datasets)
+    with progress_bar(f"Reading {named}") if progress else nullcontext():  # they may have to be downloaded
+        plans = make_plans(request)
+    datasets = {plan.data.dataset.name: plan.data for plan in plans}
+    with about("against"):
+        for data in datasets.values() if request.against else ():
+            stored_records(data, plans[0].protocol_label)  # reported before anything runs
+    with about("out"):
+        store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
+    if not keep:
+        finalize(store, rmtree, store.path, ignore_errors=True)
+    records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     sessions: dict[str, dict[str, int]] = {}
-    against: dict[str, str] = {}
-    for plan, beside in zip(plans, stored, strict=True):
-        session_of = plan.data.dataset.sessions
-        splits_of = plan.data.dataset.splits.items()
-        sessions[plan.data.dataset.name] = {name: len({session_of[one] for one in ids}) for name, ids in splits_of}
-        against |= {plan.data.dataset.name: plan.protocol_label} if beside else {}
-    if store is not None:
-        store.remember(sessions=sessions, against=against)
-    checked_in = None if store is None else store.path
-    return Leaderboard.joined(
-        [
-            Leaderboard.from_records(
-                of_plan,
-                [one for one in splits if one in plan.splits] or plan.splits,
-                stored=beside,
-                checked_in=checked_in,
-                sessions=sessions,
-            )
-            for plan, of_plan, beside in zip(plans, records, stored, strict=True)
-        ]
-    )
+    for name, data in datasets.items():
+        session_of, splits = data.dataset.sessions, data.dataset.splits.items()
+        sessions[name] = {split: len({session_of[one] for one in ids}) for split, ids in splits}
+    shown = dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {}
+    store.remember(sessions=sessions, against=shown)
+    trials = [one for of_plan in records for one in of_plan]
+    board = Leaderboard.of_store(store, trials, request.splits)
+    labels = {label for plan in plans for label in plan.named}
+    others = {*board.frame.loc[~board.frame["floor"], "detector"]} - labels
+    said, own = list(_said(plans, store, trials, n_earlier, labels)), labels if others else ()
+    load = loader(datasets.values(), request.data)[1]
+    return Board(board, store=store, load=load, said=said, own=own, ran=trials)
 
 
-def _require_labels(datasets: Sequence[DatasetSpec]) -> None:
-    """Raise a UsageError if data that the caller made cannot be judged."""
-    for data in datasets:
-        if isinstance(data, LabelledDataset) and data.missing:
-            raise UsageError(
-                f"{data.dataset.name!r} has no {data.missing}, so there is nothing to judge: give them to "
-                "dataset_from_frames; to fit a detector and score rows without, there are fit_model and load_model",
-                setting="datasets",
-            )
+def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
+    """Return a request without a detector with the defaults, and what is said of those that cannot be run here."""
+    found, said = [], list[str]()
+    with asking():
+        for name in defaults("run"):
+            try:
+                describe(name)
+            except MissingExtraError as error:
+                said.append(f"left out: {error}")
+            else:
+                found.append(name)
+    instead: dict[str, Any] = {"detectors": found, "seeds": 1, "splits": ["overall"], "contributions": False}
+    own = request.model_fields_set - {"detectors"}
+    return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), said
 
 
-def _records(
-    plans: Sequence[Plan], store: Store | None, request: PythonRequest, progress: bool | None
-) -> list[tuple[Record, ...]]:
-    """Run plans, with progress; an interrupt says what is kept."""
-    observer = RunProgress(plans) if progress or (progress is None and watched()) else None
+def run_plans(
+    plans: Sequence[Plan],
+    store: Store | None,
+    request: RunRequest,
+    *,
+    rerun: Collection[str] = ALL_BUT_OK,
+    progress: bool = True,
+    keep: bool = True,
+) -> tuple[list[tuple[Record, ...]], int]:
+    """Run plans; return the records of each, and how many an earlier run made. An interrupt says what is kept."""
+    observer = RunProgress(plans) if progress else None
     try:
-        with observer or nullcontext():
-            return [run_plan(plan, store, observer, jobs=request.jobs, cluster=request.cluster) for plan in plans]
+        with observer or nullcontext(), about("cluster"):
+            how: dict[str, Any] = {"jobs": request.jobs, "cluster": request.cluster, "rerun": rerun}
+            records = [run_plan(plan, store, observer, **how) for plan in plans]
     except KeyboardInterrupt as interrupt:
-        n_trials = sum(len(plan.trials) for plan in plans)
-        kept = "nothing is kept: give out=FOLDER to keep trials"
-        if store is not None:
-            kept = f"{n_kept(plans, store)} of {n_trials} trials are kept in {store.path}; run again to go on"
+        kept = "nothing is kept"
+        if store is not None and keep:
+            n_trials = counted(sum(len(plan.trials) for plan in plans), "trial")
+            kept = f"{n_kept(plans, store)} of {n_trials} are kept in {store.path}; the same command continues"
         interrupt.add_note(kept)
         raise
+    return records, observer.n_kept if observer else 0
+
+
+def _said(
+    plans: Sequence[Plan], store: Store, records: Sequence[Record], n_earlier: int, labels: Collection[str]
+) -> Iterator[str]:
+    """Yield what users should know: seeds that are not used, results that moved, what is kept, and logs of failures."""
+    for contender in {trial.contender.label: trial.contender for plan in plans for trial in plan.trials}.values():
+        if "seed" in contender.description.defaults and not contender.traits.stochastic:
+            yield f"{contender.label}: takes a seed, but its traits do not say stochastic=True: it runs once"
+    now, keys = {record.trial for record in records}, ["dataset", "rules", "detector"]
+    older = [one for one in store.records() if one.label in labels and one.trial not in now]
+    if older:  # by code or data that have changed since
+        both = (Leaderboard.from_records(some).frame.drop_duplicates(keys) for some in (older, records))
+        before, after = (frame.set_index(keys)["auprc_mean"] for frame in both)
+        for (_, _, label), value, was in after.to_frame().join(before.rename("was"), how="inner").dropna().itertuples():
+            yield f"{label}: AUPRC {number(value)} (was {number(was)})"
+    earlier = f", {n_earlier} of them from an earlier run" if n_earlier else ""
+    yield f"{counted(len(records), 'trial')} {'is' if len(records) == 1 else 'are'} kept in {store.path}{earlier}"
+    for one in [record for record in records if record.status != "ok"][:_LOGS]:
+        yield f"log of {one.label}, seed {one.seed}: tsadbench runs show {store.path} {one.trial[:12]}"

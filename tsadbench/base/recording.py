@@ -99,7 +99,7 @@ class Recording:
         """
         import pandas as pd
 
-        text = [str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+        text = [str(name) for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
         if text:
             raise DataError(f"recording {id!r}: columns must be numeric, these are not: {text}; drop or convert them")
         time: FloatArray | None = None

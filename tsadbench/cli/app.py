@@ -1,13 +1,19 @@
-"""The commands, and how one of them is run."""
+"""The commands, and how one ends: an error is one line, Ctrl-C exit code 130, a broken trial of a store a line."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
+import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from tsadbench._version import __version__
+from tsadbench import api
 from tsadbench.cli import (
     bank,
     catalogue,
@@ -29,73 +35,205 @@ from tsadbench.cli import (
     tune,
     verify,
 )
-from tsadbench.cli.ending import Commands, exit_code
+from tsadbench.cli.interrupts import EXIT_CODE, interrupted
+from tsadbench.errors import BrokenTrialWarning, PluginError, TsadbenchError, UsageError
+
+# What a shell reports of a program that was ended because nobody reads its output, such as one before `| head`.
+_BROKEN_PIPE = 141
+_ABOUT = "Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."
+
+
+class PluginCommand(TyperCommand):
+    """Stands for a plugin's command, so that neither --help nor another command imports the plugin."""
+
+    def load(self) -> Any:  # Typer's own classes, which differ by version
+        """Return the plugin's command.
+
+        A PluginError if the plugin cannot be imported, two packages claim the name, or it is no Typer application.
+        """
+        app = api.locate_entry("commands", str(self.name)).load("commands")
+        if not isinstance(app, typer.Typer):
+            raise PluginError(f"command {self.name!r}: expected a typer.Typer, found {app!r}")
+        command = typer.main.get_command(app)
+        command.params = [one for one in command.params if one.name not in ("install_completion", "show_completion")]
+        return command
+
+
+class Group(TyperGroup):
+    """A command group that turns exceptions into exit codes; errors name the options that are wrong."""
+
+    def invoke(self, ctx: Any) -> Any:  # Typer's own class of contexts, which differs by version
+        """Run the command that the user has named."""
+        try:
+            return super().invoke(ctx)
+        except BaseException as error:
+            # Some libraries make another error of an interrupt that hits their imports.
+            if isinstance(error, KeyboardInterrupt) or (interrupted() and not isinstance(error, typer.Exit)):
+                _say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
+                raise typer.Exit(EXIT_CODE) from None
+            options: dict[str, str] = _options(self.commands.get(ctx.invoked_subcommand))
+            if isinstance(error, UsageError):
+                error.field = options.get(error.field or "", error.field)
+            elif "detector" in options and str(getattr(error, "message", "")).startswith("Got unexpected extra"):
+                error.message += "; a detector is named with -d"  # type: ignore[attr-defined]
+            raise
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands, in their groups, each with its whole first line."""
+        lines: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            group = getattr(command, "rich_help_panel", None)
+            text = command.short_help or (command.help or "").strip().partition("\n")[0]
+            lines.setdefault(group if isinstance(group, str) else "Commands", []).append((name, text))
+        for group, of_group in lines.items():
+            with formatter.section(group):
+                formatter.write_dl(of_group)
+
+
+def _options(command: Any) -> dict[str, str]:
+    """Return what the command line calls the arguments of Python."""
+    found: dict[str, str] = {}
+    for one in getattr(command, "params", ()):
+        option = one.opts[0] if one.opts[0].startswith("-") else (one.metavar or str(one.name)).strip(".")
+        found |= dict.fromkeys((f"{one.name}s", str(one.name), one.opts[0].lstrip("-").replace("-", "_")), option)
+    return found
+
+
+class Commands(Group):
+    """The commands, and those of plugins."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, those of plugins last."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *(entry.name for entry in api.entries("commands"))]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or what stands for a plugin's."""
+        if command := super().get_command(ctx, cmd_name):
+            return command
+        for entry in api.entries("commands"):
+            if entry.name == cmd_name:
+                about = f"Added by {entry.value.partition('.')[0]}."
+                return PluginCommand(cmd_name, short_help=about, rich_help_panel="Plugins")
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called; a plugin's is imported now."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, PluginCommand) else command, rest
+
 
 app = typer.Typer(
     name="tsadbench",
-    help="Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe.",
+    help=_ABOUT,
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-# By what people do; --help has a line for each.
-_GROUPS: dict[str, dict[Any, str]] = {
-    "Run": {run.run: "Run detectors on data sets and show the ranked table."},
+
+
+_GROUPS: dict[str, dict[str, tuple[Any, str]]] = {  # by what people do
+    "Run": {"run": (run.run, "Run detectors on data sets and show the ranked table.")},
     "Read": {
-        leaderboard.leaderboard: "Show the table of one or several run stores.",
-        compare.compare: "Compare detectors, session by session, with intervals.",
-        rank.rank: "Rank detectors, on one data set or over several.",
-        report.report: "Write a store as one page: tables, figures, recordings.",
-        plot.plot: "Draw a figure for a paper.",
-        explain.explain: "Explain a detector's alarms on one recording.",
+        "leaderboard": (leaderboard.leaderboard, "Show the table of one or several run stores."),
+        "compare": (compare.compare, "Compare detectors, session by session, with intervals."),
+        "rank": (rank.rank, "Rank detectors, on one data set or over several."),
+        "report": (report.report, "Write a store as one page: tables, figures, recordings."),
+        "plot": (plot.plot, "Draw a figure for a paper."),
+        "explain": (explain.explain, "Explain a detector's alarms on one recording."),
     },
     "Check": {
-        check.check: "Check a detector for leaks and broken promises.",
-        verify.verify: "Check a store: records, scores, metrics, labels.",
-        judge.judge: "Judge stored scores again, or by rules of your own.",
-        regress.regress: "Run committed rows again: does a cell move?",
+        "check": (check.check, "Check a detector for leaks and broken promises."),
+        "verify": (verify.verify, "Check a store: records, scores, metrics, labels."),
+        "judge": (judge.judge, "Judge stored scores again, or by rules of your own."),
+        "regress": (regress.regress, "Run committed rows again: does a cell move?"),
     },
     "Data": {
-        data.app: "Fetch, validate and audit data sets; draft a card.",
-        catalogue.list_all: "List detectors, protocols, data sets and suites.",
-        catalogue.info: "Describe a detector, protocol or data set.",
+        "data": (data.app, "Fetch, validate and audit data sets; draft a card."),
+        "list": (catalogue.list_all, "List detectors, protocols, data sets and suites."),
+        "info": (catalogue.info, "Describe a detector, protocol or data set."),
     },
     "Use": {
-        fit.fit: "Fit a detector and write it to a file.",
-        score.score: "Score new rows with it, from files or as they arrive.",
-        tune.tune: "Choose parameters without labels.",
+        "fit": (fit.fit, "Fit a detector and write it to a file."),
+        "score": (score.score, "Score new rows with it, from files or as they arrive."),
+        "tune": (tune.tune, "Choose parameters without labels."),
     },
     "Keep": {
-        runs.app: "List, show and remove the trials of a store.",
-        bank.app: "Keep scores as small, checked files.",
-        doctor.doctor: "Say what is installed, missing or broken.",
+        "runs": (runs.app, "List, show and remove the trials of a store."),
+        "bank": (bank.app, "Keep scores as small, checked files."),
+        "doctor": (doctor.doctor, "Say what is installed, missing or broken."),
     },
 }
-_NAMES: dict[Any, str] = {catalogue.list_all: "list", runs.app: "runs", bank.app: "bank", data.app: "data"}
 for _group, _commands in _GROUPS.items():
-    for _command, _help in _commands.items():
+    for _name, (_command, _help) in _commands.items():
         if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_NAMES[_command], short_help=_help, rich_help_panel=_group)
+            app.add_typer(_command, name=_name, cls=Group, short_help=_help, rich_help_panel=_group)
         else:
-            app.command(_NAMES.get(_command), short_help=_help, rich_help_panel=_group)(_command)
+            app.command(_name, short_help=_help, rich_help_panel=_group)(_command)
 
 
 def _version(requested: bool) -> None:
     if requested:
-        typer.echo(__version__)
+        typer.echo(api.__version__)
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_ABOUT)
 def _top(
     _requested: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
-) -> None:
-    """Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."""
+) -> None: ...
 
 
 def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
-    sys.exit(exit_code(app))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # no character that an encoding lacks ends a command
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        code = _run()
+    told = {str(one.message): issubclass(one.category, BrokenTrialWarning) for one in caught}
+    for text, broken in told.items():
+        _say(f"{'broken' if broken else 'note'}: {api.one_line(text)}")
+    code = code or int(any(told.values()))
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = code or _stream_code(error)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more when it ends
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        app()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _BROKEN_PIPE
+        return stop.code if isinstance(stop.code, int) else 1
+    except TsadbenchError as error:
+        _say(f"tsadbench: {error}")
+        return 2
+    except OSError as error:
+        if code := _stream_code(error):
+            return code
+        raise
+    return 0
+
+
+def _stream_code(error: OSError) -> int:
+    """Complain about a stream or file that cannot be used; return the exit code, 0 if the error is of another kind."""
+    if error.errno == errno.EPIPE:
+        return _BROKEN_PIPE
+    if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF):
+        return 0
+    _say(f"tsadbench: {error.filename or 'the output cannot be written'}: {error.strerror}")
+    return 1 if error.filename is None else 2
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        typer.echo(api.printable(text, lines=True), err=True)

@@ -7,27 +7,25 @@ from typing import Annotated
 
 import typer
 
+from tsadbench import api
+from tsadbench.cli import options, output
+
 app = typer.Typer(help="Scores of trials as small, checked files, to judge without a fit.", no_args_is_help=True)
 
 
 @app.command()
 def build(
-    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Run stores with the scores.")],
+    stores: options.Stores,
     out: Annotated[Path, typer.Option(help="Folder for the files and registry.txt, their checksums.")],
 ) -> None:
     """Write the scores of every trial that is ok as a Parquet file, float32, and a registry of SHA-256 sums.
 
     Exit code 1 if a trial could not be written.
     """
-    from tsadbench.cli.live import progress_bar
-    from tsadbench.execution.store import Store
-    from tsadbench.results.bank import BankFolder, build_bank
-
-    with progress_bar("Writing the bank"):
-        left_out = build_bank([Store.open(store) for store in stores], out)
-    for trial, why in left_out.items():
-        typer.echo(f"left out: {trial}: {why}", err=True)
-    typer.echo(f"{out}: {len(BankFolder(out).trials())} files, {len(left_out)} trials left out")
+    with api.progress_bar("Writing the bank"):
+        left_out = api.build_bank([api.Store.open(store) for store in stores], out)
+    output.say(f"left out: {trial}: {why}" for trial, why in left_out.items())
+    typer.echo(f"{out}: {len(api.BankFolder(out).trials())} files, {len(left_out)} trials left out")
     if left_out:
         raise typer.Exit(1)
 
@@ -38,9 +36,6 @@ def fetch(
     out: Annotated[Path, typer.Option(help="Folder for the files. Those that it has are not fetched again.")],
 ) -> None:
     """Fetch a bank and check every file by its SHA-256. `tsadbench judge` takes the folder like a run store."""
-    from tsadbench.cli.live import progress_bar
-    from tsadbench.results.bank import BankFolder, fetch_bank
-
-    with progress_bar("Fetching"):
-        n_new = fetch_bank(source, out)
-    typer.echo(f"{out}: {len(BankFolder(out).trials())} files, {n_new} of them new")
+    with api.progress_bar("Fetching"):
+        n_new = api.fetch_bank(source, out)
+    typer.echo(f"{out}: {len(api.BankFolder(out).trials())} files, {n_new} of them new")

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tsadbench.cli.options import DataOption, RunsArgument, StoredDatasetOption, StoredProtocolOption
-from tsadbench.cli.output import ResultFormat, table_width
+from tsadbench import api
+from tsadbench.cli import options, output
 
 
 def compare(
-    runs: RunsArgument,
-    detectors: Annotated[
-        list[str], typer.Argument(metavar="DETECTOR", help="Two detectors or more, as tables label them.")
-    ],
+    runs: options.Runs,
+    detectors: Annotated[list[str], typer.Argument(metavar="DETECTOR...", help="Two or more, as tables label them.")],
     metric: Annotated[str, typer.Option(help="The one metric to compare; choose it before you look.")] = "auprc",
-    split: Annotated[str | None, typer.Option(help="Split whose recordings count (default: all).")] = None,
-    dataset: StoredDatasetOption = None,
-    protocol: StoredProtocolOption = None,
+    split: options.Split = None,
+    dataset: options.Dataset = None,
+    protocol: options.Protocol = None,
     rope: Annotated[float, typer.Option(help="Region of practical equivalence: differences up to it are ties.")] = 0.01,
     independent: Annotated[
         bool, typer.Option("--independent", help="Take each recording for a session of its own.")
     ] = False,
-    form: Annotated[
-        ResultFormat, typer.Option("--format", help="Format of standard output; csv has one row per pair.")
-    ] = "table",
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a figure (.svg, .png or .pdf): the differences of two detectors; of several "
-            "a critical-difference diagram, or each session below ten.",
-        ),
-    ] = None,
-    data: DataOption = None,
+    form: options.ResultForm = "table",
+    figure: options.Figure = None,
+    data: options.Data = None,
 ) -> None:
     """Compare stored detectors over sessions, stretches of operation; no detector runs.
 
@@ -44,12 +32,9 @@ def compare(
     effect sizes, bootstrap intervals, wins and losses. Below six it describes each session and tests nothing. In both
     cases it says how many sessions a difference of .05 would need.
     """
-    from tsadbench.analysis.significance.compare import compare as compare_stored
-    from tsadbench.cli.rank import require_figure
-
     if figure is not None:
-        require_figure(figure)
-    comparison = compare_stored(
+        api.require_figure(figure)
+    comparison = api.compare(
         runs,
         detectors,
         metric=metric,
@@ -60,9 +45,7 @@ def compare(
         independent=independent,
         data=data,
     )
-    typer.echo(comparison.text(form, table_width()), nl=False)
+    typer.echo(comparison.text(form, output.table_width()), nl=False)
     if figure is not None:
-        from tsadbench.reporting.figures.significance import draw
-
-        draw(comparison, figure)
-        typer.echo(figure, err=True)
+        api.draw(comparison, figure)
+        output.say([figure])

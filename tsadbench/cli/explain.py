@@ -2,62 +2,44 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Literal
 
 import typer
 
-from tsadbench.cli.options import (
-    DataOption,
-    FigureOption,
-    RunsArgument,
-    StoredDatasetOption,
-    StoredProtocolOption,
-    format_option,
-)
-from tsadbench.utils.text import printable
+from tsadbench import api
+from tsadbench.cli import options, output
 
 
 def explain(
-    runs: RunsArgument,
+    runs: options.Runs,
     label: Annotated[str, typer.Argument(metavar="LABEL", help="A detector's label, as `leaderboard` shows it.")],
     recording: Annotated[str, typer.Option(metavar="ID", help="The test recording.")],
     seed: Annotated[int | None, typer.Option(help="The seed (default: the lowest).")] = None,
-    figure: FigureOption = None,
+    figure: options.Figure = None,
     prior: Annotated[
-        str | None,
-        typer.Option(metavar="PRIOR", help="Prior to look up neighbours in: its file, or a data set that has one."),
+        str | None, typer.Option(metavar="FILE|NAME", help="Prior to look up neighbours in: its file, or a data set.")
     ] = None,
-    dataset: StoredDatasetOption = None,
-    protocol: StoredProtocolOption = None,
-    data: DataOption = None,
-    form: Annotated[Literal["text", "json"], format_option] = "text",
+    dataset: options.Dataset = None,
+    protocol: options.Protocol = None,
+    data: options.Data = None,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="Format of standard output.")] = "text",
 ) -> None:
     """Explain a detector's alarms on a recording: when, how late, by which sensors, and what drives these.
 
     Which sensors raised an alarm is known only if the trial kept contributions.
     """
-    from tsadbench.analysis.explanation import explain as explain_result
-    from tsadbench.analysis.explanation import narrative
-    from tsadbench.analysis.stored import select
-    from tsadbench.api.loading import load_prior
-
     if figure is not None:
-        from tsadbench.reporting.figures.style import check_ending
-
-        check_ending(figure)
-    edges = None if prior is None else load_prior(prior)
-    selection = select(runs, dataset=dataset, protocol=protocol, detectors=[label], seed=seed, data=data)
-    (result,) = selection.results(one_each=True)
-    explained = explain_result(result, recording, edges)
+        api.require_figure(figure)
+    edges = None if prior is None else api.load_prior(prior)
+    chosen = api.select(runs, dataset=dataset, protocol=protocol, detectors=[label], seed=seed, data=data)
+    (result,) = chosen.results(one_each=True)
+    explained = api.explain(result, recording, edges)
     if form == "json":
-        typer.echo(json.dumps(explained.to_json(), indent=1, allow_nan=False))
+        output.show_json(explained.to_json())
     else:
-        typer.echo(printable(narrative(explained), lines=True), nl=False)
-    for row, reason in selection.left_out.items():
-        typer.echo(f"left out: {row}: {reason}", err=True)
+        typer.echo(api.printable(api.narrative(explained), lines=True), nl=False)
+    output.say(f"left out: {row}: {reason}" for row, reason in chosen.left_out.items())
     if figure is not None:
-        from tsadbench.cli.plot import write_figure
-        from tsadbench.reporting import figures
-
-        write_figure(figure, lambda page: figures.explanation(result, explained, page))
+        with api.style(), api.page(figure) as page:
+            api.explanation(result, explained, page)
+        output.say([figure])

@@ -1,139 +1,59 @@
-"""``tsadbench leaderboard``: tables from a run store."""
+"""``tsadbench leaderboard``: tables from run stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tsadbench.cli.live import progress_bar
-from tsadbench.cli.options import (
-    ColumnsOption,
-    DataOption,
-    DiagnosticsOption,
-    ShownOption,
-    SplitsOption,
-    WideOption,
-    format_option,
-)
-from tsadbench.cli.output import BoardFormat, wide_console
+from tsadbench import api
+from tsadbench.cli import options, output
 from tsadbench.errors import UsageError
-
-if TYPE_CHECKING:
-    from tsadbench.base.dataset import LabelledDataset
-    from tsadbench.execution.record import Record
-    from tsadbench.execution.store import Store
-    from tsadbench.leaderboard.board import Leaderboard
 
 
 def leaderboard(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUNS...", help="Run stores: folders that `tsadbench run --out` has written."),
-    ],
-    split: SplitsOption = None,
-    detector: ShownOption = None,
-    columns: ColumnsOption = None,
-    form: Annotated[BoardFormat, format_option] = "table",
-    wide: WideOption = False,
+    runs: options.Stores,
+    split: options.Splits = None,
+    detector: options.Labels = None,
+    columns: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Columns to show, for instance auroc,auprc.", show_default="all")
+    ] = "",
+    form: options.ResultForm = "table",
+    wide: Annotated[bool, typer.Option("--wide", help="Show all columns, rows and notes.")] = False,
     write: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write <data set>/<protocol>/<split>.csv and .md below this folder instead, with the records."
-        ),
+        Path | None, typer.Option(help="Write records, and tables as CSV and Markdown, below this folder instead.")
     ] = None,
     smoothing: Annotated[
-        int,
-        typer.Option(
-            metavar="ROWS",
-            min=1,
-            help="Smooth all scores with a moving average of ROWS rows before judging.",
-        ),
+        int, typer.Option(metavar="ROWS", min=1, help="Smooth scores by a moving average of ROWS rows first.")
     ] = 1,
-    diagnostics: DiagnosticsOption = None,
-    dataset: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CARD", help="Card of a data set of your own, if diagnostics need it; may be repeated."),
-    ] = None,
-    data: DataOption = None,
+    diagnostics: Annotated[
+        str, typer.Option(metavar="GROUP,...", help="Add operational, vus, affiliation, root-cause, or all.")
+    ] = "",
+    dataset: options.Datasets = None,
+    data: options.Data = None,
 ) -> None:
     """Rank the trials of run stores; of a row that several have, the last store's counts.
 
     --diagnostics also compares their scores with the data.
     """
-    from tsadbench.datasets.loading import loader
-    from tsadbench.execution.store import Store, require_outside_stores
-    from tsadbench.leaderboard.board import Leaderboard
-    from tsadbench.leaderboard.columns import groups_of
-
-    groups = groups_of(diagnostics or ())
     if write is not None and (detector or columns or smoothing > 1):
-        raise UsageError("--write is for whole tables: leave out --detector, --columns and --smoothing")
-    stores = [Store.open(folder) for folder in runs]
+        raise UsageError("it is for whole tables: leave out --detector, --columns and --smoothing", field="write")
     if write is not None:
-        require_outside_stores(write)
-    load = loader(dataset or [], data)
-    boards = []
-    for store in stores:
-        records = _judged(store, load) if smoothing == 1 else _smoothed(store, load, smoothing)
-        boards.append(add_diagnostics(Leaderboard.of_store(store, records, split or ()), groups, store, load))
-    board = Leaderboard.joined(boards)
+        api.require_outside_stores(write)
+    groups = diagnostics.split(",") if diagnostics else ()
+    with api.progress_bar("Reading trials"):
+        boards = [
+            api.load_board(
+                one, dataset=dataset or (), splits=split or (), data=data, smoothing=smoothing, diagnostics=groups
+            )
+            for one in runs
+        ]
+    board = api.Leaderboard.joined(boards)
     if write is not None:
-        for file in board.write(write):
-            typer.echo(file, err=True)
+        output.say(board.write(write))
         return
     of_store = board.frame.loc[~board.frame["stored"] & ~board.frame["floor"], "detector"]
-    own = {*detector} if detector else {*of_store} if board.frame["stored"].any() else set()
-    show(board.chosen(detector) if detector else board, form, wide=wide, columns=columns or (), own=own)
-
-
-def _judged(store: Store, load: Callable[[str], LabelledDataset]) -> tuple[Record, ...]:
-    from tsadbench.analysis.stored import all_records
-    from tsadbench.results.judging import judge_outdated
-
-    records, n_left = judge_outdated(all_records(store), store, load)
-    if n_left:
-        typer.echo(
-            f"note: {n_left} trials were judged by other rules than today's and are shown as recorded: their data, "
-            f"their scores or their protocol are not available; run  tsadbench judge {store.path}  to see why",
-            err=True,
-        )
-    return records
-
-
-def _smoothed(store: Store, load: Callable[[str], LabelledDataset], rows: int) -> tuple[Record, ...]:
-    from tsadbench.analysis.stored import all_records
-    from tsadbench.results.judging import judge_smoothed
-    from tsadbench.utils.grouping import grouped
-
-    with progress_bar("Judging"):
-        records, left_out = judge_smoothed(all_records(store), store, load, rows)
-    for reason, alike in grouped(left_out, left_out.__getitem__).items():
-        typer.echo(f"note: left out, because they cannot be judged again: {', '.join(alike)}: {reason}", err=True)
-    if not records:
-        raise UsageError(f"--smoothing {rows}: no trial of {store.path} can be judged again")
-    return records
-
-
-def show(
-    board: Leaderboard, form: BoardFormat, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
-) -> None:
-    """Print a leaderboard on standard output; ``own`` are labels of rows to mark."""
-    if form == "table":
-        board.print(wide_console(), wide=wide, columns=columns, own=own)
-    else:
-        typer.echo(board.to(form, columns=columns, wide=wide or form == "markdown"), nl=False)
-
-
-def add_diagnostics(
-    board: Leaderboard, groups: Sequence[str], store: Store, load: Callable[[str], LabelledDataset]
-) -> Leaderboard:
-    """Return the leaderboard with groups of diagnostics; unchanged if none are asked for."""
-    from tsadbench.analysis.diagnostics import with_diagnostics
-
-    if not groups:
-        return board
-    with progress_bar("Diagnostics"):
-        return with_diagnostics(board, store, load, groups)
+    own = {*detector} if detector else {*of_store} if board.frame["stored"].any() else ()
+    names = [name.strip() for name in columns.split(",") if name.strip()]
+    output.show_board(board.chosen(detector) if detector else board, form, wide=wide, columns=names, own=own)

@@ -1,162 +1,130 @@
-"""Arguments and options that several commands take, each defined once."""
+"""Arguments and options that several commands take, each defined once, and how shells complete names."""
 
 from __future__ import annotations
 
+import json
+import tomllib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
-from tsadbench.cli import complete
-from tsadbench.errors import UsageError
+from tsadbench import api
+
+_Offers = list[tuple[str, str]]
+_CARDS = Path(__file__).parents[1] / "datasets" / "cards"
+
+
+def _registered(kind: api.Kind, incomplete: str) -> _Offers:
+    offers = [(entry.name, f"{entry.value} ({api.package_of(entry)})") for entry in api.entries(kind)]
+    return [offer for offer in offers if offer[0].startswith(incomplete)]
+
+
+def _detectors(incomplete: str) -> _Offers:
+    return _registered("detectors", incomplete)
+
+
+def protocols(incomplete: str) -> _Offers:
+    """Complete names of protocols."""
+    return _registered("protocols", incomplete)
+
+
+def datasets(incomplete: str) -> _Offers:
+    """Complete names of data sets; the shell itself completes paths."""
+    return _registered("datasets", incomplete)
+
+
+def suites(incomplete: str) -> _Offers:
+    """Complete the names of suites, each with its data sets."""
+    return [(name, ", ".join(suite.datasets)) for name, suite in api.SUITES.items() if name.startswith(incomplete)]
+
+
+def names(incomplete: str) -> _Offers:
+    """Complete every registered name."""
+    return [*_detectors(incomplete), *protocols(incomplete), *datasets(incomplete)]
+
+
+def splits(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete the splits of the data sets named earlier on the line."""
+    named = ctx.params.get("dataset") or ["skab"]
+    offered = (
+        split for name in ([named] if isinstance(named, str) else named) for split in ("overall", *_splits(name))
+    )
+    return [split for split in dict.fromkeys(offered) if split.startswith(incomplete)]
+
+
+def _splits(dataset: str) -> Iterable[str]:
+    """Return a data set's splits: from its card, or from the leaderboards over it that ship with the package."""
+    card = Path(dataset) if dataset.endswith(".toml") else _CARDS / f"{dataset}.toml"
+    try:
+        return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
+    except (OSError, ValueError):
+        files = (api.LEADERBOARDS / dataset).glob("*/records.jsonl")
+        lines = (file.open(encoding="utf-8").readline() for file in files)
+        return sorted({split for line in lines for split in json.loads(line)["splits"]})
+
 
 _DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"
-_RUNS = "A run store: a folder that `tsadbench run --out` has written."
-
-
-# In the words of a `RunRequest`, which are the same for the command line, a configuration file and Python.
-def _at_least_one(parameter: typer.CallbackParam, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise UsageError(f"{parameter.name}: Input should be greater than or equal to 1, found {value}")
-    return value
-
-
-def _positive(parameter: typer.CallbackParam, value: float | None) -> float | None:
-    if value is not None and not value > 0.0:
-        raise UsageError(f"{parameter.name}: Input should be greater than 0, found {value}")
-    return value
-
+_PROTOCOL, _SPLIT = "Protocol; needed if there are several.", "Split, for instance overall"
+_DATASET = "Data set: its name, or the path of its card"
 
 # What is run
-detector_argument = typer.Argument(help=f"{_DETECTOR}.", autocompletion=complete.detectors)
-detector_option = typer.Option("--detector", "-d", help=f"{_DETECTOR}.", autocompletion=complete.detectors)
-detectors_option = typer.Option(
-    "--detector", "-d", help=f"{_DETECTOR}; may be repeated.", autocompletion=complete.detectors
-)
-SettingsOption: TypeAlias = Annotated[
+DetectorArgument: TypeAlias = Annotated[str, typer.Argument(help=f"{_DETECTOR}.", autocompletion=_detectors)]
+_NAMED = typer.Option("--detector", "-d", help=f"{_DETECTOR}.", autocompletion=_detectors)
+Detector: TypeAlias = Annotated[str | None, _NAMED]
+RequiredDetector: TypeAlias = Annotated[str, _NAMED]
+Detectors: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--detector", "-d", help=f"{_DETECTOR}; repeatable.", autocompletion=_detectors)
+]
+Set: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--set", help="NAME.key=value: a parameter of a detector or of the protocol; may be repeated."),
+    typer.Option("--set", help="NAME.key=value: a detector's or the protocol's parameter; repeatable."),
 ]
-JobsOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--jobs", callback=_at_least_one, help="Trials to run at a time.", show_default="cores"),
+Jobs: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Trials at a time.", show_default="cores")]
+Timeout: TypeAlias = Annotated[float | None, typer.Option(min=0, help="Time limit per trial, in seconds.")]
+Memory: TypeAlias = Annotated[
+    float | None, typer.Option("--memory", min=0, help="Memory limit of a trial's process and its children, in MiB.")
 ]
-ThreadsOption: TypeAlias = Annotated[
-    int, typer.Option("--threads", callback=_at_least_one, help="Threads of a detector's numerical libraries.")
-]
-SeedsOption: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--seeds", callback=_at_least_one, help="Seeds 0 to N-1 for stochastic detectors; the others run once."
-    ),
-]
-TimeoutOption: TypeAlias = Annotated[
-    float | None, typer.Option("--timeout", callback=_positive, help="Time limit per trial, in seconds.")
-]
-MemoryOption: TypeAlias = Annotated[
-    float | None,
-    typer.Option("--memory", callback=_positive, help="Memory limit of a trial's process and its children, in MiB."),
-]
-RequireSealOption: TypeAlias = Annotated[
-    bool, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")
+RequireSeal: TypeAlias = Annotated[
+    bool | None, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")
 ]
 
-# Where data come from
-DataOption: TypeAlias = Annotated[
+# Which data
+Dataset: TypeAlias = Annotated[str | None, typer.Option(help=f"{_DATASET}.", autocompletion=datasets)]
+Datasets: TypeAlias = Annotated[
+    list[str] | None, typer.Option(help=f"{_DATASET}; repeatable (default: all).", autocompletion=datasets)
+]
+Data: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--data",
-        metavar="DIR",
-        help="Folder that contains the data sets' folders, such as skab/ (default: TSADBENCH_DATA, else the cache).",
-    ),
+    typer.Option(metavar="DIR", help="Folder of the data sets' folders (default: TSADBENCH_DATA, else the cache)."),
 ]
-AllowChangedDataOption: TypeAlias = Annotated[
-    bool, typer.Option("--allow-changed-data", help="Continue if files differ from the published ones.")
-]
-CardsOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dataset", metavar="CARD", help="Card of a data set of your own that trials were run on; may be repeated."
-    ),
+Protocol: TypeAlias = Annotated[str | None, typer.Option(help=_PROTOCOL, autocompletion=protocols)]
+Protocols: TypeAlias = Annotated[list[str] | None, typer.Option(help="Protocol; repeatable.", autocompletion=protocols)]
+Split: TypeAlias = Annotated[str | None, typer.Option(help=f"{_SPLIT}.", autocompletion=splits)]
+Splits: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--split", help=f"{_SPLIT}; repeatable (default: all).", autocompletion=splits)
 ]
 
-# What is read from a run store
-RunsArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help=_RUNS)]
-StoredDatasetOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--dataset", help="Data set, or its card; required if the store contains several."),
+# What is read from run stores
+Runs: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run` has written.")]
+Stores: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUNS...", help="Run stores.")]
+Labels: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--detector", "-d", metavar="LABEL", help="Detector, as tables label it; repeatable (default: all)."),
 ]
-StoredProtocolOption: TypeAlias = Annotated[
-    str | None, typer.Option("--protocol", help="Protocol; required if the store contains several.")
-]
-SplitsOption: TypeAlias = Annotated[
+Trusted: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--split",
-        help="Split to show, for instance overall; may be repeated (default: all).",
-        autocompletion=complete.splits,
-    ),
-]
-WideOption: TypeAlias = Annotated[
-    bool, typer.Option("--wide", help="Show all columns, rows and notes, not only the most important ones.")
-]
-DiagnosticsOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--diagnostics",
-        metavar="GROUP",
-        help="Diagnostics to show beside the metrics: operational (events found, delay, false alarms, speed), vus, "
-        "affiliation, root-cause (whether the sensors that contributed most are to blame) or all; may be repeated, or "
-        "separated by commas.",
-    ),
-]
-
-# How it is shown
-ColumnsOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--columns",
-        metavar="NAME,...",
-        help="Columns to show behind the names, in this order, for instance auroc,auprc,mcc (default: all).",
-    ),
-]
-ShownOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--detector",
-        "-d",
-        metavar="LABEL",
-        help="Detector to show, as tables label it; may be repeated (default: all). Marks stay those of all rows.",
+        "--detector", "-d", metavar="LABEL", help="Also load this detector from a file or module; repeatable."
     ),
 ]
 
 # What is written
-RunStoreOption: TypeAlias = Annotated[
-    Path, typer.Option("--out", help="Run store that keeps every trial; trials that it has are not run again.")
+Figure: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also write a figure: .svg, .png or .pdf.")
 ]
-FigureOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--figure", metavar="FILE", help="Also write a figure: .svg, .png or .pdf.")
-]
-# The formats differ from command to command: Annotated[Literal["table", "json"], format_option].
-format_option = typer.Option("--format", help="Format of standard output.")
-
-
-def seeds_of(text: str) -> int | list[int]:
-    """Return what ``--seeds`` asks for: a number of seeds, or the seeds themselves.
-
-    Raises
-    ------
-    UsageError
-        If it is neither.
-
-    Examples
-    --------
-    >>> seeds_of("5"), seeds_of("0,3"), seeds_of("3,")
-    (5, [0, 3], [3])
-    """
-    try:
-        if "," not in text:
-            return int(text)
-        return [int(seed) for seed in text.removesuffix(",").split(",")]
-    except ValueError:
-        raise UsageError(f"seeds: expected a number N, or seeds with commas (0,3), found {text!r}") from None
+_FORMAT = typer.Option("--format", help="Format of standard output.")
+TableForm: TypeAlias = Annotated[Literal["table", "json"], _FORMAT]
+PageForm: TypeAlias = Annotated[Literal["table", "json", "markdown"], _FORMAT]
+ResultForm: TypeAlias = Annotated[Literal["table", "json", "csv", "markdown", "latex"], _FORMAT]

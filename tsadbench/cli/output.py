@@ -1,24 +1,17 @@
-"""How commands print tables on standard output."""
+"""How commands print: tables on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+import typer
 from rich.console import Console
 
-if TYPE_CHECKING:
-    from tsadbench.execution.record import Record
-
-ResultFormat: TypeAlias = Literal["table", "json", "csv", "markdown", "latex"]
-BoardFormat: TypeAlias = ResultFormat
-
-
-def in_words(record: Record | None) -> str:
-    """Return which trial a record is of, to be put behind its name; empty if there is none."""
-    if record is None:
-        return ""
-    return f" ({record.label}, seed {record.seed}, {record.dataset}, {record.protocol})"
+from tsadbench import api
 
 
 def wide_console() -> Console:
@@ -29,3 +22,83 @@ def wide_console() -> Console:
 def table_width() -> int | None:
     """Return the width of the terminal; None for a pipe or a file."""
     return Console().width if sys.stdout.isatty() else None
+
+
+def show_board(
+    board: api.Leaderboard,
+    form: api.Form,
+    *,
+    wide: bool = False,
+    columns: Sequence[str] = (),
+    own: Collection[str] = (),
+) -> None:
+    """Print a leaderboard; ``own`` are labels of rows to mark."""
+    if form == "table":
+        board.print(wide_console(), wide=wide, columns=columns, own=own)
+    else:
+        typer.echo(board.to(form, columns=columns, wide=wide or form == "markdown"), nl=False)
+
+
+def show_table(title: str, rows: Sequence[Mapping[str, object]], decimals: Mapping[str, int | None]) -> None:
+    """Print a table of rows, values by the names of columns; numbers have four decimals unless ``decimals`` says so."""
+    import pandas as pd
+
+    api.print_tables(wide_console(), [api.Table(title, pd.DataFrame(rows), decimals=decimals)])
+
+
+def show_json(content: object) -> None:
+    """Print an object as JSON."""
+    typer.echo(json.dumps(content, indent=1, allow_nan=False))
+
+
+def say(lines: Iterable[object]) -> None:
+    """Print lines on standard error."""
+    for line in lines:
+        typer.echo(api.printable(str(line), lines=True), err=True)
+
+
+def first(lines: Sequence[str], most: int = 20) -> list[str]:
+    """Return the first lines, because wrong scores make every metric fail."""
+    left = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return [*map(api.one_line, lines[:most]), *left]
+
+
+def show_findings(
+    findings: Iterable[api.Finding],
+    remarks: Counter[str] | None = None,
+    seals: Counter[str] | None = None,
+    *,
+    most: int = 20,
+    err: bool = False,
+) -> Counter[str]:
+    """Print the faults of findings, and return how many have each verdict; fill counts of remarks, or of seals.
+
+    With ``seals`` the findings are of repetitions: those without a fault are printed as well, and possible causes.
+    """
+    counts: Counter[str] = Counter()
+    for one in findings:
+        counts[one.verdict] += 1
+        about, of = api.one_line(one.trial), one.record
+        about += f" ({of.label}, seed {of.seed}, {of.dataset}, {of.protocol})" if of else ""
+        for fault in first(one.faults, most):
+            typer.echo(f"{one.verdict}: {about}: {fault}", err=err)
+        if remarks is not None:
+            remarks.update(one.remarks)
+        if seals is not None:
+            seals.update([one.seal] if one.seal else [])
+            size = f", largest difference {one.difference:.2g} of their range" if one.difference else ""
+            if not one.faults:
+                typer.echo(f"repeats {one.verdict}{size}: {about}")
+            for remark in one.remarks if one.verdict != "to the bit" else ():
+                typer.echo(f"  possible cause: {api.one_line(remark)}")
+    return counts
+
+
+@contextmanager
+def box_failures(name: object) -> Iterator[None]:
+    """Turn the failure of a detector inside the block into one line and exit code 1."""
+    try:
+        yield
+    except api.BoxFailure as failure:
+        say([f"tsadbench: {name}: {failure.status}: {failure.reason}"])
+        raise typer.Exit(1) from None

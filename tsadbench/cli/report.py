@@ -7,35 +7,26 @@ from typing import Annotated
 
 import typer
 
-from tsadbench.cli.options import CardsOption, DataOption, RunsArgument
+from tsadbench import api
+from tsadbench.cli import options, output
 
 
 def report(
-    runs: RunsArgument,
+    runs: options.Runs,
     out: Annotated[Path, typer.Option(help="Folder to write index.html into.")] = Path("report"),
-    detector: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL",
-            help="Detector, as tables label it, whose curves and recordings to include; may be repeated (default: "
-            "the best by AUPRC and the best floor).",
-        ),
-    ] = None,
+    detector: options.Labels = None,
     best: Annotated[
-        int | None,
-        typer.Option(min=0, help="How many detectors have curves and recordings; 0: all.", show_default="12"),
+        int | None, typer.Option(min=0, help="How many have curves and recordings; 0: all.", show_default="12")
     ] = None,
-    dataset: CardsOption = None,
-    data: DataOption = None,
+    dataset: options.Datasets = None,
+    data: options.Data = None,
 ) -> None:
-    """Write a run store as one page that needs no network: tables, differences, seeds, speed, curves, recordings."""
-    from tsadbench.cli.live import progress_bar
-    from tsadbench.datasets.loading import loader
-    from tsadbench.execution.store import Store
-    from tsadbench.reporting.report import write_report
+    """Write a run store as one page that needs no network: tables, differences, seeds, speed, curves, recordings.
 
-    load, store = loader(dataset or [], data), Store.open(runs)
-    with progress_bar("Tables"):
-        file = write_report(store, load, out, labels=detector or (), best=best)
-    typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser", err=True)
+    Curves and recordings are those of the detectors that are named, or of the best by AUPRC and the best floor.
+    """
+    with api.progress_bar("Tables"):
+        board = api.load_board(runs, dataset=dataset or (), data=data)
+        file = board.report(out, detectors=detector or (), best=best)
+    output.say([f"{file}: {file.stat().st_size / 1e6:.1f} MB; open it in a browser"])
     typer.echo(file)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
-from tsadbench.errors import DataError, PluginError, UsageError
+from tsadbench.errors import DataError, PluginError, UsageError, about
 from tsadbench.registry import entries, locate_entry
 from tsadbench.utils.parameters import Parameter, nearest, parse_label, parse_value
 
@@ -44,19 +43,24 @@ def load_dataset(name: str) -> Loader:
 
 
 def loader(
-    cards: Sequence[str], directory: Path | None, own: Mapping[str, LabelledDataset] = MappingProxyType({})
-) -> Callable[[str], LabelledDataset]:
-    """Return a function that loads a data set of a run store by the name that its records have, once."""
-    from tsadbench.base.dataset import DataOptions
+    datasets: Iterable[str | Path | LabelledDataset] = (), directory: Path | None = None
+) -> tuple[tuple[str, ...], Callable[[str], LabelledDataset]]:
+    """Return the names of data sets (names, cards, or the data), and a function that loads one by its name, once."""
+    from tsadbench.base.dataset import DataOptions, LabelledDataset
 
-    loaded = [load_dataset(card)(DataOptions()) for card in cards]
-    known = {**own, **{one.dataset.name: one for one in loaded}}
+    names, known = [], dict[str, LabelledDataset]()
+    for one in datasets:
+        if not isinstance(one, LabelledDataset) and str(one).endswith(CARD_ENDING):
+            with about("dataset"):
+                one = load_dataset(str(one))(DataOptions())
+        names.append(one.dataset.name if isinstance(one, LabelledDataset) else str(one))
+        known |= {names[-1]: one} if isinstance(one, LabelledDataset) else {}
 
     @cache
     def load(name: str) -> LabelledDataset:
         return known[name] if name in known else load_dataset(name)(DataOptions(directory, allow_changed=True))
 
-    return load
+    return tuple(names), load
 
 
 def checked_loader(name: str, loader: object) -> Loader:
@@ -75,7 +79,7 @@ def card_loader(path: Path) -> Loader:
         if path.suffix != CARD_ENDING or path.is_dir():
             raise UsageError(f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER")
         if options.directory is not None:
-            raise UsageError(f"--data is for data sets with a name; the files of the card {path} lie beside it")
+            raise UsageError(f"it is for data sets with a name; the files of {path} lie beside it", field="data")
         loaded = load_card(path)
         if (name := loaded.dataset.name) in {entry.name for entry in entries("datasets")}:
             raise UsageError(f"{path}: the name {name!r} belongs to a registered data set; choose another")

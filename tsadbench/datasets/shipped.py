@@ -10,13 +10,15 @@ import json
 import logging
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
 from tsadbench.datasets.reader import load_card
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
+from tsadbench.registry import entries
 from tsadbench.utils.files import cache_folder, digest
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, one_line
@@ -133,6 +135,26 @@ def download(source: Source, folder: Path) -> list[str]:
     return wrong
 
 
+def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the name, licence and files of every registered data set; nothing is downloaded or read."""
+    for name in dict.fromkeys(entry.name for entry in entries("datasets")):
+        folder = place(name, directory)
+        found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
+        if name in published():
+            source = Source.load(name)
+            n_files, missing = len(source.sha256), len(source.missing(folder))
+            where = f"{missing} of {n_files} files are missing: tsadbench data fetch {name}" if missing else str(folder)
+            found |= {"here": not missing, "where": where, "licence": source.licence}
+            found |= {"files": n_files, "bytes": source.n_bytes}
+        elif name in BY_REQUEST:
+            found |= {
+                "here": folder.is_dir(),
+                "licence": "by request",
+                "where": str(folder) if folder.is_dir() else HOW,
+            }
+        yield dict.fromkeys(("licence", "files", "bytes")) | found
+
+
 def _loader(name: str, about: str) -> Loader:
     """Return a data set's loader; errors as `find` and `load_card`, or a DataError if files are not as published."""
     card = _HERE / "cards" / f"{name}.toml"
@@ -150,7 +172,7 @@ def _loader(name: str, about: str) -> Loader:
         except DataError as error:
             raise DataError(f"{error}\n{note}".rstrip()) from error
         if changed and not options.allow_changed:
-            raise DataError(f"{folder}: {note} Continue with --allow-changed-data, or {how_to_get(name, folder)}")
+            raise DataError(f"{folder}: {note} To restore them, {how_to_get(name, folder)}")
         return LabelledDataset(replace(dataset, notes=(*([note] if note else []), *dataset.notes)), labels)
 
     load.__doc__ = about  # what `tsadbench info` prints

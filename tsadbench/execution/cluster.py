@@ -40,7 +40,7 @@ def connected(address: str, plan: Plan) -> Iterator[Cluster]:
     """Yield the cluster at an address: ``tcp://host:port``, ``tls://host:port``, or ``local:N`` for N processes."""
     if plan.source is None:
         raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
-    with extra("--cluster", "cluster"):
+    with extra("a cluster", "cluster"):
         from distributed import Client, LocalCluster
     # The errors that matter are reported as ours: no traceback of a lost connection is printed.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith(("distributed", "tornado"))]:
@@ -53,11 +53,10 @@ def connected(address: str, plan: Plan) -> Iterator[Cluster]:
                 at = stack.enter_context(LocalCluster(n_workers=int(n), threads_per_worker=1, dashboard_address=None))
             client = stack.enter_context(Client(at, timeout=CONNECT_SECONDS))
         except OSError as error:
-            raise UsageError(
-                f"--cluster {address}: no scheduler answers there; start one with  dask scheduler"
-            ) from error
+            message = f"no scheduler answers at {address}; start one with  dask scheduler"
+            raise UsageError(message, field="cluster") from error
         except (ValueError, TypeError) as error:  # no port, or tls without a configuration
-            raise UsageError(f"--cluster {address}: {' '.join(str(error).split())}") from error
+            raise UsageError(f"{address}: {' '.join(str(error).split())}", field="cluster") from error
         yield Cluster(client, plan)
 
 

@@ -17,11 +17,11 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
 from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset, suite_named
-from tsadbench.errors import DataNotFoundError, PluginError, UsageError, about_setting
+from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.judging import score_shapes
 from tsadbench.execution.record import Record
-from tsadbench.execution.request import DetectorSpec, RunRequest
+from tsadbench.execution.request import DEFAULT_PROTOCOL, DetectorSpec, RunRequest
 from tsadbench.registry import floors, is_registered, load_protocol, locate
 from tsadbench.sandbox import Construction, Description, asking, describe, seal_status
 from tsadbench.sandbox.description import with_files_read
@@ -154,18 +154,17 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     nor labels are needed: fits alone are made.
     """
     if request.require_seal:
-        with about_setting("require_seal"):
-            refuse_unsealed(elsewhere=request.elsewhere)
+        refuse_unsealed(elsewhere=request.elsewhere)
     with asking():
         # With --against, the floors are among the stored rows.
         added = floor_labels() if request.floors and request.against is None else ()
-        with about_setting("detectors"):
+        with about("detectors"):
             detectors = [_resolved(detector, request.settings) for detector in (*request.detectors, *added)]
         protocols = _protocols(request)
         known = tuple(dict.fromkeys([*(one.source.target for one in detectors), *protocols]))
         for name in (path.rpartition(".")[0] for path in request.settings):
             if name not in known:
-                raise UsageError(f"--set {name}...: this run has no {name!r}{nearest(name, known)}", setting="settings")
+                raise UsageError(f"this run has no {name!r}{nearest(name, known)}", field="settings")
         datasets = _loaded(request, judged=judged)
         plans = []
         for dataset, data in datasets:
@@ -174,7 +173,7 @@ def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
                     plans.append(_plan(request, dataset, data, *protocol, detectors, judged=judged))
                 except UsageError as error:
                     if len(datasets) > 1 or len(protocols) > 1:
-                        error.args = (f"data set {dataset}, protocol {name}: {error}",)
+                        error.args = (f"data set {dataset}, protocol {name}: {error.args[0]}",)
                     raise
     return tuple(plans)
 
@@ -191,23 +190,23 @@ def _plan(
 ) -> Plan:
     episodes = tuple(protocol.episodes(data.dataset) if judged else _fitting_episodes(protocol, data.dataset))
     score_shapes(episodes)  # raises an error unless they can be stored
-    with about_setting("detectors"):
+    with about("detectors"):
         contenders = [_contender(one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
         _refuse_one_label_for_two(contenders)
     for source in (one.construction.source for one in contenders if request.require_seal):
         if source.runs_here:
             raise UsageError(
-                f"--require-seal: the calling program has imported the code of {source.class_name}, so that it could "
+                f"the calling program has imported the code of {source.class_name}, so that it could "
                 "reach labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its "
                 "package",
-                setting="require_seal",
+                field="require_seal",
             )
     splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))
     if request.splits and not splits:
         raise UsageError(
             f"data set {called} has none of the splits {', '.join(request.splits)}; it has: "
             f"{', '.join(data.dataset.splits)}",
-            setting="splits",
+            field="splits",
         )
     n_values = sum(recording.values.size for episode in episodes for recording in episode.test)
     suite = None if request.suite is None else str(suite_named(request.suite))
@@ -234,10 +233,20 @@ def _require_judgeable(data: LabelledDataset, called: str) -> None:
     if data.missing:
         add = "labels" if data.missing == "labels" else "a [test] part with labels"
         raise UsageError(
-            f"data set {called} has no {data.missing}, so there is nothing to judge: fit a detector and score files "
-            f"with it (tsadbench fit --dataset {called} --out plant.model, then tsadbench score plant.model "
-            f"FILE), or add {add} (docs/adding-a-data-set.md)"
+            f"{called!r} has no {data.missing}, so there is nothing to judge: add {add} (docs/adding-a-data-set.md), "
+            "or fit a detector and score files with it (docs/using-a-model.md)"
         )
+
+
+def require_evaluated(data: LabelledDataset) -> None:
+    """Raise a DataError that names the test recordings of which the default protocol evaluates no row."""
+    protocol, _ = make_protocol(DEFAULT_PROTOCOL, {})
+    n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
+    places = (place for episode in protocol.episodes(data.dataset) for place in protocol.places(episode, n_rows))
+    unused = [place.recording for place in places if len(range(n_rows[place.recording])[place.evaluated]) == 0]
+    if unused:
+        found = f"the protocol {DEFAULT_PROTOCOL!r} evaluates no row of recording {', '.join(map(repr, unused))}"
+        raise DataError(f"data set {data.dataset.name!r}: {found}; leave it out, or join it to its neighbour")
 
 
 def _fitting_episodes(protocol: Protocol, dataset: Dataset) -> Iterator[Episode]:
@@ -254,8 +263,9 @@ def refuse_unsealed(*, elsewhere: bool = False) -> None:
     status = seal_status()
     if status.seal != "sealed" and not elsewhere:
         raise UsageError(
-            f"--require-seal: boxes of this machine are {status.seal}: {status.reason}; run it on another one, or "
-            "without --require-seal (`tsadbench doctor` says what is missing)"
+            f"boxes of this machine are {status.seal}: {status.reason}; run it on another one, or "
+            "do not require a seal (`tsadbench doctor` says what is missing)",
+            field="require_seal",
         )
 
 
@@ -285,9 +295,9 @@ def _resolved(detector: DetectorSpec, settings: Mapping[str, str]) -> Constructi
     else:
         construction = construction_of(cast("Estimator", detector))
     texts = {**_settings_of(construction.source.target, settings), **construction.texts}
-    about = "settings" if texts and not construction.texts else "detectors"
+    field = "settings" if texts and not construction.texts else "detectors"
     describe(construction.source)  # that it cannot be loaded is no fault of the settings
-    with about_setting(about):
+    with about(field):
         construction = with_files_read(replace(construction, texts=texts))
         describe(construction)  # report what is wrong for any data set before reading one
     return construction
@@ -302,14 +312,14 @@ def _protocols(request: RunRequest) -> dict[str, tuple[Protocol, str]]:
     names = request.protocols if request.against is None else [request.against]
     if "protocols" in request.model_fields_set and {*names} != {*request.protocols}:
         raise UsageError(
-            f"--against {request.against} shows rows of that protocol, found --protocol "
-            f"{' and '.join(request.protocols)}; rows of two protocols cannot be compared: leave --protocol out",
-            setting="against",
+            f"rows of {request.against} cannot be compared with rows of {' and '.join(request.protocols)}: leave the "
+            "protocol out",
+            field="against",
         )
-    with about_setting("protocols" if request.against is None else "against"):
+    with about("protocol" if request.against is None else "against"):
         for name in names:
             load_protocol(name)
-    with about_setting("settings"):
+    with about("settings"):
         return {name: make_protocol(name, _settings_of(name, request.settings)) for name in names}
 
 
@@ -317,11 +327,11 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
     """Return every data set by what the request calls it: a name, a card's path, or the name of data from Python."""
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
     loaded, missing = [], []
-    with about_setting("datasets"):
+    with about("dataset"):
         loaders = [(name, load_dataset(name)) for name in named]
     for name, load in loaders:
         try:
-            with about_setting("data" if name.endswith(CARD_ENDING) and request.data else "datasets"):
+            with about("data" if name.endswith(CARD_ENDING) and request.data else "dataset"):
                 loaded.append((name, load(request.data_options)))
         except DataNotFoundError as error:
             missing.append(error)
@@ -330,7 +340,7 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
     loaded += [(data.dataset.name, data) for data in request.datasets if isinstance(data, LabelledDataset)]
     for _, data in loaded:
         check_labels(data)
-    with about_setting("datasets"):
+    with about("dataset"):
         for name, alike in grouped(loaded, lambda one: one[1].dataset.name).items():
             if alike[1:]:
                 both = f"{alike[0][0]} and {alike[1][0]}"
@@ -340,7 +350,7 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
     splits = tuple(dict.fromkeys(split for _, data in loaded for split in data.dataset.splits))
     for split in request.splits:
         if split not in splits:
-            raise UsageError(f"there is no split {split!r}{nearest(split, splits)}", setting="splits")
+            raise UsageError(f"there is no split {split!r}{nearest(split, splits)}", field="splits")
     return loaded
 
 

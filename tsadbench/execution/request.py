@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 from pydantic import (
@@ -121,7 +121,7 @@ def _settings(value: object, info: ValidationInfo) -> dict[str, str]:
         path, equals, text = str(setting).partition("=")
         name, _, key = path.rpartition(".")
         if not (equals and name and key):
-            raise UsageError(f"--set expects NAME.key=value, found {setting!r}")
+            raise UsageError(f"expected NAME.key=value, found {setting!r}")
         settings[f"{name.strip()}.{key.strip()}"] = text.strip()
     return settings
 
@@ -205,8 +205,6 @@ class RunRequest(BaseModel):
     """
 
     model_config = TABLE
-    # What messages call a setting, if not by its own name: Python's arguments have names of their own.
-    called: ClassVar[Mapping[str, str]] = {}
 
     detectors: Annotated[_Detectors, AfterValidator(_not_empty), Field(strict=False)] = []
     datasets: Annotated[list[Annotated[DatasetSpec, PlainValidator(_dataset)]], _Several] = ["skab"]
@@ -226,7 +224,6 @@ class RunRequest(BaseModel):
     data: Annotated[DirectoryPath, BeforeValidator(_path), Field(strict=False)] | None = None
     allow_changed_data: bool = False
     out: _Path = Path("runs")
-    write: _Path | None = None
     tuned: dict[str, Any] = {}
     # By ``NAME.key``, of detectors and protocols; brackets in a detector's name win.
     settings: Annotated[
@@ -242,8 +239,8 @@ class RunRequest(BaseModel):
             except ValidationError as error:
                 # Without a place it is a suite's.
                 faults = [(str((*fault["loc"], "suite")[0]), fault_text(fault)) for fault in error.errors()]
-                texts = dict.fromkeys(f"{self.called.get(name, name)}: {text}" for name, text in faults)
-                wrong = UsageError("; ".join(texts), setting=faults[0][0])
+                first, *more = dict.fromkeys(faults)
+                wrong = UsageError("; ".join([first[1], *map(": ".join, more)]), field=first[0])
             else:
                 return
             raise wrong  # out of the handler: pydantic's own traceback would say nothing more
@@ -256,7 +253,7 @@ class RunRequest(BaseModel):
         values = {key: value for key, value in values.items() if key not in (info.context or {}).get(_OPTIONS, ())}
         suite = SUITES.get(str(values.get("suite")))
         if suite and values.get("datasets"):
-            raise UsageError("a suite says which data sets are run: give either --suite or --dataset")
+            raise UsageError("a suite says which data sets are run: leave the data sets out", field="suite")
         return {**values, "datasets": suite.datasets} if suite else values
 
     @property

@@ -14,7 +14,7 @@ from typing import get_args
 from tsadbench.base.status import Status
 from tsadbench.errors import StoreError
 from tsadbench.execution.cluster import Cluster, connected
-from tsadbench.execution.identity import Identity, identity
+from tsadbench.execution.identity import identity
 from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
 from tsadbench.execution.plan import ASKED_BY, Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
@@ -52,14 +52,12 @@ def run_plan(
     jobs: int = 1,
     rerun: Collection[str] = ALL_BUT_OK,
     cluster: str | None = None,
-    done: Iterable[Record] = (),
 ) -> tuple[Record, ...]:
     """Run what the store does not hold yet, and return all trials' records, in the plan's order.
 
     The store keeps each trial as soon as it has ended. ``jobs`` fits run at a time on this machine, or a Dask
     ``cluster`` runs them. ``rerun`` has the statuses of kept trials that are run again; "no-contributions" means those
-    that are ok and hold none, although the plan asks for them and the detector offers them. ``done`` are records kept
-    elsewhere, say in a committed table: those that are ok and judged by today's rules count as held.
+    that are ok and hold none, although the plan asks for them and the detector offers them.
 
     Raises a UsageError or a ClusterError if the cluster is not available or breaks down; on a KeyboardInterrupt trials
     in flight are ended. What had come back is kept in any case.
@@ -68,13 +66,9 @@ def run_plan(
         plan = replace(plan, store=store.path)
     watching = observer or Observer()
     identities = [identity(trial, plan) for trial in plan.trials]
-    # A committed record brings neither scores nor contributions: it is no answer to a request for these.
-    usable = () if {"ok", NO_CONTRIBUTIONS} & set(rerun) else done
-    known = set(identities)
-    ok = [record for record in usable if record.status == "ok" and plan.accepts(record)]
-    records = {one.trial: one for one in ok if Identity(one.trial, one.scoring, one.judging) in known}
+    records: dict[str, Record] = {}
     if store is not None:
-        records |= {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
+        records = {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
         store.remember(
             planned={_words(trial, plan): names.trial for trial, names in zip(plan.trials, identities, strict=True)}
         )

@@ -103,7 +103,8 @@ class Store:
             with tempfile.TemporaryFile(dir=path / _RECORDS):
                 store._remove_unfinished()
         except OSError as error:
-            raise UsageError(f"--out {path}: cannot be written to ({error.strerror}); choose another folder") from error
+            message = f"{path}: cannot be written to ({error.strerror}); choose another folder"
+            raise UsageError(message, field="out") from error
         return store
 
     @classmethod
@@ -294,7 +295,7 @@ class Store:
     def _check(self) -> None:
         if (schema := self.about().schema) != SCHEMA:
             raise StoreError(
-                f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r:.40}; choose another --out"
+                f"{self.path}: expected a store of schema {SCHEMA}, found {schema!r:.40}; choose another folder"
             )
         for name in _FOLDERS:
             if (self.path / name).is_symlink():
@@ -309,10 +310,10 @@ def is_store(path: Path) -> bool:
 def require_outside_stores(folder: Path) -> None:
     """Raise a UsageError if tables would be written into a file or a run store, whose files they would mix with."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--write {folder}: expected a folder, which may be new, found a file")
+        raise UsageError(f"{folder}: expected a folder, which may be new, found a file", field="write")
     found = next((one for one in (folder, *folder.resolve().parents) if is_store(one)), None)
     if found is not None:
-        raise UsageError(f"--write {folder}: {found} is a run store; choose a folder of its own for tables")
+        raise UsageError(f"{folder}: {found} is a run store; choose a folder of its own for tables", field="write")
 
 
 def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:

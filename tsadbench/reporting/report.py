@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,22 +47,22 @@ def write_report(
     *,
     labels: Sequence[str] = (),
     best: int | None = None,
+    datasets: Collection[str] = (),
 ) -> Path:
     """Write ``index.html`` into a folder, and return the file; parameters and errors as `tsadbench.Board.report`.
 
     ``load`` returns the data set of a name. If it raises a TsadbenchError, the page shows the reason instead of curves
-    and recordings.
+    and recordings. ``datasets`` are those that the page has (default: all).
     """
     with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
 
         libraries = {"plotly": _packed(get_plotlyjs()), "datatables": _packed(datatables())}
-    records, _ = judge_outdated(all_records(store), store, load)
+    records, _ = judge_outdated([x for x in all_records(store) if not datasets or x.dataset in datasets], store, load)
     known = dict.fromkeys(record.label for record in records)
     named = [normal_label(one, known) for one in labels]
-    for label in named:
-        if label not in known:
-            raise UsageError(f"the store has no detector {label!r}{nearest(label, known)}")
+    if unknown := [label for label in named if label not in known]:
+        raise UsageError(f"the store has no detector {unknown[0]!r}{nearest(unknown[0], known)}")
     every = Leaderboard.of_store(store, records).alone()
     tables = grouped(every, lambda key: key[:2])
     boards = []

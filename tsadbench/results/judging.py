@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 
@@ -95,13 +95,16 @@ class Judge:
 
 
 def judge_all(
-    source: StoredScores, load: Callable[[str], LabelledDataset], protocol: str | None = None
+    source: StoredScores,
+    load: Callable[[str], LabelledDataset],
+    protocol: str | None = None,
+    datasets: Collection[str] = (),
 ) -> Iterator[Finding]:
     """Judge every trial that has scores, and put records of a run store that change; yield the new records.
 
-    The ``protocol`` of this label judges all trials instead of their own; nothing is put then. In a bank, metrics count
-    as the same up to `SINGLE_PRECISION`: rounding to float32 changes the ranks of rows whose scores differ in the
-    eighth digit alone.
+    The ``protocol`` of this label judges all trials instead of their own; nothing is put then. ``datasets`` are those
+    to judge (default: all). In a bank, metrics count as the same up to `SINGLE_PRECISION`: rounding to float32 changes
+    the ranks of rows whose scores differ in the eighth digit alone.
     """
     judge = Judge(load)
     trials = source.trials()
@@ -110,7 +113,7 @@ def judge_all(
         record = None
         try:
             record = source.record(trial)
-            if not _has_scores(record):
+            if not _has_scores(record) or (datasets and record.dataset not in datasets):
                 continue
             now = judge.again(replace(record, protocol=protocol or record.protocol), source)
             how = (0.0, JUDGED) if isinstance(source, Store) else (SINGLE_PRECISION, ["splits"])

@@ -36,12 +36,17 @@ _TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
 _CIRCUMSTANCES = ("platform", "processor", "blas")
 
 
-def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> Iterator[Finding]:
+def verify(
+    store: Store,
+    load: Callable[[str], LabelledDataset],
+    named: Collection[str] = (),
+    datasets: Collection[str] = (),
+) -> Iterator[Finding]:
     """Yield a finding for each trial of a store, by the trials' names: "same", "differs" or "cannot be checked".
 
-    ``load`` returns the data set of a name. ``named`` are labels of detectors that boxes may load, with the priors
-    that they name, though they are not registered here. Remarks say that the code of a detector or the rules have
-    changed; records of other rules are put by today's.
+    ``load`` returns the data set of a name; ``datasets`` are those to check (default: all). ``named`` are labels of
+    detectors that boxes may load, with the priors that they name, though they are not registered here. Remarks say
+    that the code of a detector or the rules have changed; records of other rules are put by today's.
     """
     judge = Judge(load)
 
@@ -59,6 +64,8 @@ def verify(store: Store, load: Callable[[str], LabelledDataset], named: Collecti
             record = None
             try:
                 record = store.record(trial)
+                if datasets and record.dataset not in datasets:
+                    continue
                 judge.data(record.dataset)
             except TsadbenchError as error:
                 yield Finding(trial, record, "cannot be checked", (str(error),))
@@ -111,12 +118,13 @@ def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str
         remarks.append("judged again: the rules have changed since")
 
 
-def drawn(store: Store, n: int | None) -> tuple[Record, ...]:
-    """Return n trials with scores, drawn at random, detectors before floors, or all if None.
+def drawn(store: Store, n: int | None, datasets: Collection[str] = ()) -> tuple[Record, ...]:
+    """Return n trials with scores, drawn at random, detectors before floors, or all if None; of some data sets or all.
 
     A UsageError if no trial has scores.
     """
-    with_scores = [record for record in store.records() if record.status == "ok"]
+    records = [record for record in store.records() if not datasets or record.dataset in datasets]
+    with_scores = [record for record in records if record.status == "ok"]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
     # From the system's randomness: the sender of a store cannot know which.

@@ -76,7 +76,7 @@ def require_writable(file: Path) -> None:
 
 
 def require_own_folder(folder: Path, marker: str, kind: str) -> None:
-    """Raise a UsageError if the folder that --out names is neither missing nor empty nor contains the file ``marker``.
+    """Raise a UsageError if a folder to write into is neither missing nor empty nor contains the file ``marker``.
 
     ``kind`` is what the message calls the folders in which the same command has written that file.
     """
@@ -85,7 +85,7 @@ def require_own_folder(folder: Path, marker: str, kind: str) -> None:
         own = folder.is_dir() and all(one.name.startswith(UNFINISHED) for one in folder.iterdir())
         if folder.exists() and not own and not (folder / marker).is_file():
             found = "a folder of other files" if folder.is_dir() else "a file"
-            raise UsageError(f"--out {folder}: expected a new folder or {kind}, found {found}")
+            raise UsageError(f"{folder}: expected a new folder or {kind}, found {found}", field="out")
 
 
 @contextmanager

@@ -60,9 +60,11 @@ def committed(tmp_path_factory) -> Path:
     (folder / "mine.py").write_text(UNCHANGED)
     made = program(
         "run", "-d", f"{folder}/mine.py:Mine", "-d", f"{folder}/mine.py:Noisy", "--dataset", folder / "plant/card.toml",
-        "--out", folder / "runs", "--write", folder / "leaderboards",
+        "--out", folder / "runs",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
+    written = program("leaderboard", folder / "runs", "--write", folder / "leaderboards")
+    assert written.returncode == 0, written.stderr
     return folder
 
 
