@@ -153,7 +153,7 @@ class TestPhysics:
         ],
     )  # fmt: skip
     def test_each_fault_moves_what_it_must_and_more_if_it_is_larger(self, nominal, fault, sensor, direction):
-        found = [settled(fault=Fault(**{fault: amount}))[sensor] for amount in FAULTS[fault].amounts]
+        found = [settled(fault=Fault(**{fault: amount}))[sensor] for amount in FAULTS[fault][0]]
         assert (direction * np.diff([nominal[sensor], *found]) > 0).all()
 
     def test_the_prior_is_the_graph_of_the_equations(self, data):
@@ -246,7 +246,7 @@ class TestCauses:
             (cause,) = data.labels.causes[course.id]
             rows = np.flatnonzero(data.labels.rows[course.id])
             assert (cause.start, cause.stop) == (rows[0], rows[-1] + 1)
-            assert cause.sensors == FAULTS[course.fault].sensors
+            assert cause.sensors == FAULTS[course.fault][1]
 
     @pytest.mark.parametrize("fault", FAULTS)
     def test_they_move_in_the_very_second_in_which_the_fault_begins(self, fault):
@@ -254,10 +254,10 @@ class TestCauses:
         for _ in range(2_000):
             sound.step(200.0, OPENING, AIR, SOUND)
             faulty.step(200.0, OPENING, AIR, SOUND)
-        amount = Fault(**{fault: FAULTS[fault].amounts[-1]})
+        amount = Fault(**{fault: FAULTS[fault][0][-1]})
         before, after = sound.step(200.0, OPENING, AIR, SOUND), faulty.step(200.0, OPENING, AIR, amount)
         moved = {sensor: abs(after[i] - before[i]) / NOISE[i] for i, sensor in enumerate(SENSORS)}
-        first = FAULTS[fault].sensors
+        first = FAULTS[fault][1]
         assert all(moved[sensor] > 0.02 for sensor in first)
         assert max(moved, key=moved.__getitem__) in first
         if fault in ("unbalance", "leak", "winding", "fouling"):  # the others reach more at once, through flow or slip

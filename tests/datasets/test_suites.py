@@ -52,8 +52,8 @@ def suites(tmp_path, monkeypatch, tiny_plugin):
 
 
 def test_what_the_suites_are():
-    assert SUITES["plants"].datasets == ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca")
-    assert SUITES["servers"].datasets == ("asd", "smd")
+    assert SUITES["plants"].datasets == ["skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca"]
+    assert SUITES["servers"].datasets == ["asd", "smd"]
     assert SUITES["all"].datasets == SUITES["plants"].datasets + SUITES["servers"].datasets
     assert set(SUITES["all"].datasets) <= {entry.name for entry in entries("datasets")}
 

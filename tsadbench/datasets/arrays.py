@@ -23,8 +23,7 @@ from tsadbench.utils.text import one_line
 
 ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy", ".dat")
 _MOST_BYTES, _MOST_MEMORY_MIB = 2**31, 8192.0
-# For each file and each MiB of it.
-_SECONDS = 30, 0.5
+_SECONDS = 30, 0.5  # for each file, and for each MiB of it
 # Between the names of an array and of its column.
 _OF = "\n"
 
@@ -45,22 +44,18 @@ def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | s
                 raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
             limits = Limits(_SECONDS[0] + size / 2**20 * _SECONDS[1], _MOST_MEMORY_MIB)
             with Box(Construction(source), limits=limits, construct=False) as box:
-                found[path] = _tables(box.parts(arrays_of, path.suffix.lower(), np.fromfile(path, np.uint8)))
+                parts = box.parts(arrays_of, path.suffix.lower(), np.fromfile(path, np.uint8))
+            tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
+            for name, content in parts.items():  # nothing of it is unpickled
+                array, _, column = name.partition(_OF)
+                tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
+            found[path] = {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
         except BoxFailure as failure:
             ended = "the process that read it ended; the file is damaged or too large"
             found[path] = failure.reason if failure.status == "error" else ended
         except (OSError, ValueError) as error:
             found[path] = one_line(str(error), 200)
     return found
-
-
-def _tables(parts: dict[str, bytes]) -> dict[str, pd.DataFrame]:
-    """Return what a box has read; nothing of it is unpickled."""
-    tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
-    for name, content in parts.items():
-        array, _, column = name.partition(_OF)
-        tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
-    return {name: pd.DataFrame(found.get("", found), copy=False) for name, found in tables.items()}
 
 
 # What runs in the box.

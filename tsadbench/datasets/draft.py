@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS
@@ -22,7 +22,6 @@ from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
-from tsadbench.utils.files import digest
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
@@ -42,8 +41,8 @@ _END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _SHOWN_ROWS, _SHOWN_SENSORS = 3, 8
 _UNSURE = "nothing speaks against it"
-_TEMPLATE = Path(__file__).parent / "draft.toml.jinja"
-_ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+_LOADER = FileSystemLoader(Path(__file__).parent)
+_ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, loader=_LOADER)
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
@@ -171,24 +170,24 @@ class _Drafter:
         return True
 
     def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
-        """Return the files with numbers that have all columns that most rows have, and of equal files the first."""
-        kept = dict[str, Look]()
-        for look in sorted(looks, key=lambda look: (len(look.name), look.name)):
+        """Return the files with numbers that have all columns that most rows have."""
+        kept = list[Look]()
+        for look in looks:
             if not look.those("sensor") or len(look.frame) < 2:
                 texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
                 self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
             elif look.frame.shape[1] == 1 and LABEL.search(look.name):
                 self._tell("left out", 'its name speaks of labels: see kind = "file" under [labels]', look.name)
-            elif (first := kept.setdefault(digest(look.path.read_bytes()), look)) is not look:
-                self._tell("left out", f"the same bytes as {first.name}", look.name)
-        kinds = [frozenset(look.those("sensor", "time")) for look in kept.values()]
+            else:
+                kept.append(look)
+        kinds = [frozenset(look.those("sensor", "time")) for look in kept]
         # Of kinds whose columns others have as well, the one that lets most rows in.
-        rows = {kind: sum(len(one.frame) for one in kept.values() if kind.issubset(one.frame)) for kind in kinds}
+        rows = {kind: sum(len(one.frame) for one in kept if kind.issubset(one.frame)) for kind in kinds}
         columns = max(kinds, key=lambda kind: (rows[kind], len(kind)), default=frozenset[str]())
-        for look in kept.values():
+        for look in kept:
             if lacking := sorted(columns.difference(look.frame)):
                 self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", look.name)
-        return [look for look in looks if look in kept.values() and columns.issubset(look.frame)]
+        return [look for look in kept if columns.issubset(look.frame)]
 
     def _sort(self, anomalous: dict[str, BoolArray]) -> None:
         """Sort the files into training and test; one whose name says test never trains as a whole."""
@@ -220,7 +219,7 @@ class _Drafter:
         forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
         missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._folder.resolve().name).strip("-._")
-        return _ENVIRONMENT.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        return _ENVIRONMENT.get_template("draft.toml.jinja").render(
             looks=looks,
             told=self._reasons(),
             unsure=self._told.get(("train", _UNSURE)),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -48,19 +49,16 @@ def loader(
     """Return the names of data sets (names, cards, or the data), and a function that loads one by its name, once."""
     from tsadbench.base.dataset import DataOptions, LabelledDataset
 
-    names, known = [], dict[str, LabelledDataset]()
-    for one in datasets:
-        if not isinstance(one, LabelledDataset) and str(one).endswith(CARD_ENDING):
-            with about("dataset"):
-                one = load_dataset(str(one))(DataOptions())
-        names.append(one.dataset.name if isinstance(one, LabelledDataset) else str(one))
-        known |= {names[-1]: one} if isinstance(one, LabelledDataset) else {}
+    with about("dataset"):
+        loaded = [load_dataset(str(one))(DataOptions()) if str(one).endswith(CARD_ENDING) else one for one in datasets]
+    known = {one.dataset.name: one for one in loaded if isinstance(one, LabelledDataset)}
+    names = tuple(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in loaded)
 
     @cache
     def load(name: str) -> LabelledDataset:
         return known[name] if name in known else load_dataset(name)(DataOptions(directory, allow_changed=True))
 
-    return tuple(names), load
+    return names, load
 
 
 def checked_loader(name: str, loader: object) -> Loader:
@@ -95,8 +93,7 @@ def check_labels(data: LabelledDataset) -> None:
     found = {name: len(rows) for name, rows in labels.rows.items()}
     if found and [*expected.items()] != [*found.items()]:
         wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
-        counts = f"{wrong!r} has {expected.get(wrong, 'no')} rows and {found.get(wrong, 'no')} labels"
-        raise DataError(f"{where} expected a label for each row of each test recording, in their order; {counts}")
+        raise DataError(f"{where} expected a label for each row of each test recording, in their order; see {wrong!r}")
     if dict(labels.splits) != dict(dataset.splits):
         raise DataError(f"{where} its splits and those of its labels differ")
     for name, cause in ((name, cause) for name, causes in labels.causes.items() for cause in causes):
@@ -111,22 +108,15 @@ class Suite:
 
     name: str
     version: int  # raised when a data set joins or leaves: ranks over two versions are not compared
-    datasets: tuple[str, ...]  # names of registered data sets, in the order of tables
+    datasets: Sequence[str]  # names of registered data sets, in the order of tables
     splits: Mapping[str, str] = field(default_factory=dict)  # those that rank, by data set, if not "overall"
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
 
 
-_PLANTS = Suite("plants", 1, ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca"))
-_SERVERS = Suite("servers", 1, ("asd", "smd"))
-_ALL = Suite("all", 1, (*_PLANTS.datasets, *_SERVERS.datasets))
-# Those in whose audits no fault decides a ranking; on tep without the three faults that nobody detects.
-_CORE = Suite("core", 1, ("tep", "pumploop", "cranfield", "causrca", "asd"), {"tep": "detectable"})
-SUITES: Mapping[str, Suite] = {suite.name: suite for suite in (_PLANTS, _SERVERS, _CORE, _ALL)}
-
-# Those of them that no real plant stands behind, each with what of it is simulated if not all is.
-SIMULATED: Mapping[str, str] = {"tep": "", "pumploop": "", "causrca": " (hardware of the fault runs)"}
+_LISTED = tomllib.loads(Path(__file__).with_name("suites.toml").read_text(encoding="utf-8"))
+SUITES: Mapping[str, Suite] = {name: Suite(name, **one) for name, one in _LISTED.items()}
 
 
 def suite_named(name: str) -> Suite:

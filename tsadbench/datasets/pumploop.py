@@ -39,25 +39,19 @@ NOISE = np.array([0.004, 0.004, 0.015, 0.006, 0.15, 0.1, 0.35, 0.25])
 TOLERANCE = 3 * NOISE
 
 
-class Kind(NamedTuple):
-    """A kind of fault: its amounts by `SIZES`, and the sensors that it shows in first."""
-
-    amounts: tuple[float, float, float]  # in the units of `Fault`
-    sensors: tuple[str, ...]  # by the equations alone (docs/systems/pumploop.md has the reasons)
-
-
 SIZES = ("small", "medium", "large")
 _HYDRAULIC, _VIBRATION = ("Pressure", "Volume Flow RateRMS"), ("Accelerometer1RMS", "Accelerometer2RMS")
-FAULTS: Mapping[str, Kind] = {
-    "valve1": Kind((0.2, 0.35, 0.5), _HYDRAULIC),
-    "valve2": Kind((0.3, 0.45, 0.6), (*_HYDRAULIC, *_VIBRATION)),
-    "unbalance": Kind((0.012, 0.024, 0.048), ("Accelerometer1RMS",)),
-    "air": Kind((0.005, 0.01, 0.02), (*_HYDRAULIC, *_VIBRATION)),
-    "leak": Kind((0.04, 0.08, 0.16), ("Volume Flow RateRMS",)),
-    "friction": Kind((6.0, 12.0, 25.0), ("Current", "Temperature")),
-    "winding": Kind((5.0, 10.0, 20.0), ("Current", "Temperature")),
-    "fouling": Kind((0.15, 0.3, 0.6), ("Temperature", "Thermocouple")),
-    "wear": Kind((0.03, 0.06, 0.12), _HYDRAULIC),
+# Amounts by `SIZES`, in the units of `Fault`, and the sensors that the equations blame (docs/systems/pumploop.md).
+FAULTS: Mapping[str, tuple[tuple[float, float, float], tuple[str, ...]]] = {
+    "valve1": ((0.2, 0.35, 0.5), _HYDRAULIC),
+    "valve2": ((0.3, 0.45, 0.6), (*_HYDRAULIC, *_VIBRATION)),
+    "unbalance": ((0.012, 0.024, 0.048), ("Accelerometer1RMS",)),
+    "air": ((0.005, 0.01, 0.02), (*_HYDRAULIC, *_VIBRATION)),
+    "leak": ((0.04, 0.08, 0.16), ("Volume Flow RateRMS",)),
+    "friction": ((6.0, 12.0, 25.0), ("Current", "Temperature")),
+    "winding": ((5.0, 10.0, 20.0), ("Current", "Temperature")),
+    "fouling": ((0.15, 0.3, 0.6), ("Temperature", "Thermocouple")),
+    "wear": ((0.03, 0.06, 0.12), _HYDRAULIC),
 }
 
 
@@ -115,7 +109,7 @@ def _plant(seed: int | None) -> LabelledDataset:
         licence="MIT",
     )
     causes = {
-        course.id: tuple(Cause(*rows, FAULTS[course.fault].sensors) for rows in mask_runs(labels[course.id]))
+        course.id: tuple(Cause(*rows, FAULTS[course.fault][1]) for rows in mask_runs(labels[course.id]))
         for course in courses
     }
     return LabelledDataset(dataset, Labels(labels, splits, causes))
@@ -148,7 +142,7 @@ def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
             first = math.floor(earliest + (latest - earliest) * (ninth + generator.uniform()) / _N_SESSIONS)
             course = _course(generator, f"{fault}/{number}", f"test-{number}", n_rows, air, start + 7200.0 * place)
             size = (place + number) % len(SIZES)
-            amount = SOUND._replace(**{fault: FAULTS[fault].amounts[size]})
+            amount = SOUND._replace(**{fault: FAULTS[fault][0][size]})
             wrong = course._replace(fault=fault, size=SIZES[size], amount=amount, first=first, last=first + length)
             courses.append(wrong)
     return courses

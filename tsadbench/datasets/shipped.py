@@ -96,12 +96,12 @@ def find(name: str, directory: Path | None) -> Path:
 
     A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded.
     """
-    folder, source = place(name, directory), None if name in BY_REQUEST else Source.load(name)
-    missing = [] if source is None else source.missing(folder)
+    folder = place(name, directory)
+    missing = [] if name in BY_REQUEST else Source.load(name).missing(folder)
     above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
-    if missing and source is not None and directory is None and not os.environ.get(VARIABLE):
+    if missing and directory is None and not os.environ.get(VARIABLE):
         try:
-            download(source, folder)
+            download(Source.load(name), folder)
         except DataError as error:
             raise DataNotFoundError(f"{name}: {error}; {above}") from error
     elif not folder.is_dir():
@@ -142,16 +142,13 @@ def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
         found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
         if name in published():
             source = Source.load(name)
-            n_files, missing = len(source.sha256), len(source.missing(folder))
-            where = f"{missing} of {n_files} files are missing: tsadbench data fetch {name}" if missing else str(folder)
-            found |= {"here": not missing, "where": where, "licence": source.licence}
-            found |= {"files": n_files, "bytes": source.n_bytes}
+            found |= {"licence": source.licence, "files": len(source.sha256), "bytes": source.n_bytes}
+            missing = len(source.missing(folder))
+            where = f"{missing} of {found['files']} files are missing: tsadbench data fetch {name}"
+            found |= {"here": not missing, "where": where if missing else str(folder)}
         elif name in BY_REQUEST:
-            found |= {
-                "here": folder.is_dir(),
-                "licence": "by request",
-                "where": str(folder) if folder.is_dir() else HOW,
-            }
+            here = folder.is_dir()
+            found |= {"here": here, "licence": "by request", "where": str(folder) if here else HOW}
         yield dict.fromkeys(("licence", "files", "bytes")) | found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -146,9 +145,8 @@ def leftovers(folder):
         ("test/binary.csv", bytes(range(256)) * 9), ("test/short.csv", b"time,flow,head,fault\n2024-05-01,1,2,0\n"),
     ):  # fmt: skip
         (folder / name).write_bytes(content)
-    shutil.copy(folder / "test/b.csv", folder / "test/b - Kopie.csv")
     pd.DataFrame({"x": np.arange(50.0), "z": np.arange(50.0) ** 0.5}).to_csv(folder / "other.csv", index=False)
-    out = ("manual.pdf", "plan.xlsx", "old.zip", "b - Kopie.csv", "empty.csv", "header.csv", "binary.csv", "short.csv")
+    out = ("manual.pdf", "plan.xlsx", "old.zip", "empty.csv", "header.csv", "binary.csv", "short.csv")
     return Told(("train/a",), ("test/b",), {"test/b": range(60, 70)}, says=(*out, "other.csv"))
 
 

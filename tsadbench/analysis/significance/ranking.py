@@ -20,7 +20,7 @@ from tsadbench.analysis.significance import Result, interval, sentences
 from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
 from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
-from tsadbench.datasets.loading import SIMULATED, Suite
+from tsadbench.datasets.loading import Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.render import Table
@@ -30,6 +30,9 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 _TAILS = (0.05, 0.95)
 # With this many units a bootstrap's intervals are short by less than a fortieth: its variance is n - 1 of n parts.
 _FEW = 20
+
+# Data sets that no real plant stands behind, each with what of it is simulated if not all is.
+_SIMULATED = {"tep": "", "pumploop": "", "causrca": " (hardware of the fault runs)"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +194,7 @@ def rank_parts(
         **{"n_draws": n_draws, "absent": absent, "n": len(parts), "few": _FEW, "n_rows": n_complete},
         lacking=frame[~frame["complete"]].groupby("lacks", sort=False)["detector"].agg(", ".join),
         critical=critical_difference(n_complete, len(parts)),
-        simulated=[name + SIMULATED[name] for name in found if name in SIMULATED],
+        simulated=[name + _SIMULATED[name] for name in found if name in _SIMULATED],
         **{"bounded": ", ".join(table.loc[table["bounded"], "dataset"].unique()), "bounds": BOUNDS, "alike": alike},
         parts=[
             {"dataset": part.dataset, "left_out": part.stored.left_out, "audit": note}
