@@ -89,11 +89,6 @@ def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsa
     assert "CANNOT BE FOUND" in plain["dotted"]
     assert re.search("one.* two", plain["twin"])
     assert "tsadbench_detectors.t2:T2" in plain["t2"]
-    by_kind = tsadbench("list", "--kind")
-    assert by_kind.code == 0
-    loaded = {line.split()[0]: line for line in by_kind.out.splitlines() if line}
-    assert "no licence" in loaded["broken"]
-    assert "max-z" in loaded
 
 
 @pytest.mark.long  # an environment of its own, all checks, and pytest

@@ -32,7 +32,7 @@ STAGES = {
     "plan: data": "tsadbench.execution.plan:_loaded",
     "plan: protocol": "tsadbench.execution.plan:_protocols",
     "plan: describe": "tsadbench.execution.plan:_contender",
-    "trial": "tsadbench.cli.run:run_watched",
+    "trial": "tsadbench.api.running:run_plans",
     "trial: wait for the server, start boxes": "tsadbench.sandbox.box:Box.__init__",
     "trial: fit": "tsadbench.sandbox.box:Box.fit",
     "trial: training scores": "tsadbench.sandbox.box:Box.training_scores",
@@ -42,7 +42,7 @@ STAGES = {
     "trial: judging": "tsadbench.execution.trial:_outcome",
     "trial: end boxes": "tsadbench.sandbox.box:Box.close",
     "trial: store": "tsadbench.execution.store:Store.add",
-    "table": "tsadbench.cli.leaderboard:show",
+    "table": "tsadbench.cli.output:show_board",
 }
 # Runs a command with the functions above timed as soon as their modules are imported.
 TIMED = """

@@ -142,10 +142,7 @@ def test_a_detector_that_breaks_its_contract_is_a_row_with_a_reason_and_the_othe
     [
         (["-d", "dprgn"], "dprgm"),
         (["-d", "t2", "--split", "valve3"], "valve3"),
-        (["-d", "t2", "--protocol", "publish"], "publish"),
-        (["-d", "t2[smoothin=2]"], "smoothing"),
         (["-d", "t2", "--set", "strict.q=0.5"], "q"),
-        (["-d", "t2", "--set", "nonsense"], "--set"),
         (["-d", "t2", "--seeds", "0"], "seeds"),
         (["-d", "dprgm[prior=none.json]"], "none.json"),
         (["-d", "t2", "--data", "nowhere"], "nowhere"),

@@ -136,26 +136,6 @@ def test_a_detector_that_ends_its_process_fails_one_check(tmp_path, tsadbench):
     assert f"{len(all_checks()) - 1} not-run" in done.out
 
 
-def test_checks_that_fail_of_one_cause_later_say_it_once(tmp_path, tsadbench):
-    late = ["if recording.time is None or recording.n_sensors == 1:", "    raise KeyError('late')", SCORE.strip()]
-    file = written(tmp_path, SCORE, late)
-    only = ("--only", "works", "--only", "single-sensor", "--only", "no-time", "--only", "units")
-    done = tsadbench("check", f"{file}:Mine", "--format", "json", *only)
-    found = {one["id"]: one for one in json.loads(done.out)["checks"]}
-    assert {check: one["status"] for check, one in found.items()} == {
-        "works": "pass",
-        "single-sensor": "fail",
-        "units": "pass",
-        "no-time": "fail",
-    }
-    assert found["single-sensor"]["evidence"]["raised_in"] == f"{file}:19"
-    assert found["no-time"]["same_cause_as"] == "single-sensor"
-    assert "same_cause_as" not in found["single-sensor"]
-    told = tsadbench("check", f"{file}:Mine", *only).out
-    assert told.count("KeyError") == 1
-    assert re.search("fail: .* single-sensor", told)
-
-
 LOUD = [
     "import contextlib, ctypes, os, subprocess",
     "print('hello from _fit')",

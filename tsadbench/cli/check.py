@@ -60,4 +60,4 @@ def _show(detector: str, results: Sequence[api.CheckResult]) -> None:
     if len(ran) < len(results):
         typer.echo(f"{'not-run':<16} the other {len(results) - len(ran)} checks: they need a detector that works")
     counts = Counter[str](result.status for result in results)
-    typer.echo(f"\n{detector}: {', '.join(f'{n} {status}' for status, n in counts.most_common())}")
+    typer.echo(f"\n{detector}: {', '.join(f'{n} {status}' for status, n in counts.items())}")
