@@ -18,15 +18,19 @@ from pathlib import Path
 
 import commands
 import notebooks
+import pandas as pd
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from typer.testing import CliRunner
 
 from tsadbench.cli.app import app
+from tsadbench.leaderboard.formatting import plain, table_lines
 from tsadbench.registry import entries
 from tsadbench.reporting import pages, tables
 
+# The line that the table of hostile detectors replaces.
+ATTACKS = "<!-- attacks -->"
 # The line of the first page that its results replace, and the page of all tables, which the data sets' pages follow.
 RESULTS, ALL_TABLES = "<!-- results -->", f"{pages.FOLDER}/index.md"
 # The page that lists the commands: theirs follow it in the navigation.
@@ -100,6 +104,12 @@ def _outside_fences(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[position:])])
 
 
+def _rows(frame: pd.DataFrame) -> str:
+    """Return the rows of a kind of attack as a Markdown table."""
+    shown = frame.drop(columns="kind")
+    return "\n".join(table_lines([*shown], [[plain(text) for text in row] for row in shown.to_numpy()]))
+
+
 def _notebook(page: str) -> str | None:
     """Return the path of the notebook that is made of a page; None if none is."""
     folder, name = posixpath.split(page)
@@ -170,6 +180,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     text = Links(Path(config.docs_dir).parent, shown).rewritten(markdown, path)
     if path == LISTING:
         text = commands.linked(text)
+    if ATTACKS in text:
+        frame = pd.read_csv(Path(config.docs_dir) / "attacks.csv")
+        parts = frame.groupby("kind", sort=False)
+        text = text.replace(ATTACKS, "\n\n".join(f"*{kind}*\n\n{_rows(part)}" for kind, part in parts))
     if RESULTS in text:
         page.meta["hide"] = ["navigation", "toc"]
         text = text.replace(RESULTS, pages.first_page(results(config.docs_dir)))

@@ -1,4 +1,4 @@
-"""Writes the table of docs/security.md, which attack ends how: ``python -m tests.hostile.table``.
+"""Writes the table of docs/security.md, which attack ends how (docs/attacks.csv): ``python -m tests.hostile.table``.
 
 All hostile detectors run under the seal, as in `test_hostile`; then each beside an honest one where an audit hook alone
 guards it. The second is real: as root on a machine of your own, they leave keys, queues and files; they are removed.
@@ -18,14 +18,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
+import pandas as pd
 import psutil
 
 from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks, channels, learned, servers, trials
 from tests.hostile.suite import HONEST, INNOCENT, REFUSED, Suite, require_nothing_learned, run_suite
-from tsadbench.leaderboard.formatting import fill_blocks, table_lines
 
-PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-HEADER = ("hostile detector", "what it tries", "sealed", "guarded")
+FILE = Path(__file__).parents[2] / "docs" / "attacks.csv"
 _VICTIM = "detectors/victim.py:Victim[number=1]"
 # They end or halt whatever runs beside them.
 _ALONE = ("EndsTheHarness", "EndsOtherBoxes")
@@ -45,24 +44,14 @@ def sealed_cells(chosen: Sequence[Attack]) -> dict[str, str]:
 
 def _sealed_cell(attack: Attack, suite: Suite) -> str:
     if attack.stays_open:
-        return f"**open**: {attack.stays_open}"
+        return f"open: {attack.stays_open}"
     if REFUSED in attack.ends:
         return "the run is refused"  # `test_hostile` has a test of that
     try:
         require_nothing_learned(suite, attack)
     except AssertionError:
-        return "**comes through**"
+        return "comes through"
     return "learns nothing" if "ok" in attack.ends else f"ends: {' or '.join(attack.ends)}"
-
-
-def lines(sealed: Mapping[str, str], guarded: Mapping[str, str]) -> list[str]:
-    """Return the table, a part for each kind of attack, from what each does, by its name."""
-    made: list[str] = []
-    told = channels()
-    for file, group in groupby(attacks(), key=lambda attack: attack.file):
-        rows = [[f"`{one.name}`", one.tries, sealed.get(str(one), "?"), guarded.get(str(one), "?")] for one in group]
-        made += [f"*{told[file].splitlines()[0]}*", "", *table_lines(HEADER, rows), ""]
-    return made[:-1]
 
 
 def guarded_cells(group: Sequence[Attack]) -> dict[str, str]:
@@ -81,9 +70,9 @@ def guarded_cells(group: Sequence[Attack]) -> dict[str, str]:
                 if done.returncode == 2 and not plant.runs.exists():
                     stopped = "the run is refused"
                 elif done.returncode not in (0, 1):
-                    stopped = f"**stops the run** (exit code {done.returncode})"
+                    stopped = f"stops the run (exit code {done.returncode})"
             except subprocess.TimeoutExpired:
-                stopped = "**stops the run** (it never ends)"
+                stopped = "stops the run (it never ends)"
                 _end_below(plant)
             left = plant.left()
         alone = trials(plant.root / "earlier")
@@ -91,7 +80,7 @@ def guarded_cells(group: Sequence[Attack]) -> dict[str, str]:
         cells = {str(attack): _cell(attack, found, alone, stopped, left, bool(lived_on)) for attack in group}
         victim = found.get(_VICTIM.rpartition("detectors/")[2])
         if len(group) == 1 and not stopped and (victim is None or victim[0].record.status != "ok"):
-            cells[str(group[0])] = "**ends other trials**"
+            cells[str(group[0])] = "ends other trials"
         return cells
     finally:
         plant.clean()
@@ -114,10 +103,10 @@ def _cell(
     if through:
         aurocs = [trial.record.splits["overall"].metrics["auroc"] or 0.0 for trial in through]
         if max(aurocs) == 1.0:
-            return "**comes through**: AUROC 1.0"
-        return f"**comes through**: {_told(loot)}" if loot else f"**comes through**: AUROC {max(aurocs):.2f}"
+            return "comes through: AUROC 1.0"
+        return f"comes through: {_told(loot)}" if loot else f"comes through: AUROC {max(aurocs):.2f}"
     if any(_LOOT.search(trial.log) for trial in made):
-        return "**comes through**, and is ended"
+        return "comes through, and is ended"
     statuses = " or ".join(sorted({trial.record.status for trial in made}))
     return "learns nothing" if statuses == "ok" else f"ends: {statuses}"
 
@@ -161,9 +150,11 @@ def main() -> int:
     for name, cell in sealed.items():
         print(f"{name:45} {cell:25.25} {guarded[name]}")
     if only == [""]:
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(fill_blocks(page, lambda name: lines(sealed, guarded)), encoding="utf-8")
-    return int("**comes through**" in sealed.values())
+        kinds = {file: text.splitlines()[0] for file, text in channels().items()}
+        rows = [(kinds[one.file], one.name, one.tries, sealed[str(one)], guarded[str(one)]) for one in attacks()]
+        frame = pd.DataFrame(rows, columns=["kind", "hostile detector", "what it tries", "sealed", "guarded"])
+        frame.to_csv(FILE, index=False, lineterminator="\n")
+    return int("comes through" in sealed.values())
 
 
 if __name__ == "__main__":
