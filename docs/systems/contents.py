@@ -22,7 +22,7 @@ NAMES = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", 
 def counted(loaded: LabelledDataset) -> dict[str, Any]:
     """Return the figures of a data set."""
     data, labels = loaded.dataset, loaded.labels
-    sessions = data.sessions
+    sessions = data.session_of
 
     def part(name: str, recordings: Iterable[Recording], *, labelled: bool = True) -> dict[str, Any]:
         chosen = list(recordings)

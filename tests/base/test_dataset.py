@@ -50,7 +50,8 @@ def test_splits_must_name_test_recordings():
 def test_sessions_and_entities_must_name_every_recording_and_no_other(field, declared, message):
     with pytest.raises(DataError, match=f"{field} .*{message}"):
         dataset(**{field: declared})
-    assert getattr(dataset(), field) == ({} if field == "entities" else {"n": "n", "f": "f"})
+    assert getattr(dataset(), field) == {}
+    assert dataset().session_of == {"n": "n", "f": "f"}
 
 
 def test_no_hash_depends_on_sessions_or_entities():

@@ -90,7 +90,7 @@ def test_all_ways_to_name_a_detector(small_data):
         ({"protocol": "stict"}, "'strict'"),
         ({"splits": ["overal"]}, "'overall'"),
         ({"dataset": "skabb"}, "'skab'"),
-        ({"settings": ["distance"]}, "--set"),
+        ({"settings": ["distance"]}, "settings"),
         ({"settings": ["mset.window=3"]}, "'mset'"),
         ({"settings": ["strict.q=0.5"]}, "q"),
         ({"detectors": [Cheats]}, "fixed_threshold"),

@@ -114,7 +114,7 @@ def test_a_folder_without_files_or_of_other_files_is_refused(store, built, tmp_p
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     for write in (lambda out: build_bank([store], out), lambda out: fetch_bank(str(built), out)):
-        with pytest.raises(UsageError, match="--out"):
+        with pytest.raises(UsageError, match="out: "):
             write(tmp_path / "full")
 
 

@@ -38,7 +38,8 @@ def leaderboard(tmp_path_factory) -> Path:
 @pytest.fixture
 def shipped(leaderboard, monkeypatch) -> Path:
     """Let that leaderboard ship with the package."""
-    monkeypatch.setattr("tsadbench.results.shipped.LEADERBOARDS", leaderboard)
+    for module in ("results.shipped", "leaderboard.board"):
+        monkeypatch.setattr(f"tsadbench.{module}.LEADERBOARDS", leaderboard)
     return leaderboard
 
 
@@ -92,4 +93,4 @@ def test_two_protocols_are_not_compared(tsadbench, tmp_path):
         "run", "-d", "distance", "--against", "published", "--protocol", "strict", "--out", tmp_path / "runs"
     )
     assert done.code == 2
-    assert "--protocol" in done.err
+    assert "--against" in done.err

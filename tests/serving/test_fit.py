@@ -17,7 +17,9 @@ from tests.helpers.sealed import require_seal
 from tsadbench import DataError, UsageError, fit_model, load_model
 from tsadbench.base.serialization import to_parts
 from tsadbench.datasets.reader import load_card
-from tsadbench.serving.model import model_bytes
+from tsadbench.sandbox import BoxFailure
+from tsadbench.serving import score_rows
+from tsadbench.serving.model import boxed_model, model_bytes
 
 OWN = """
 import numpy as np
@@ -218,10 +220,13 @@ def test_a_strangers_model_reads_no_file_and_has_a_memory_limit(tsadbench, plant
     detector = f"{file}:Hostile"
     model = fit_model(detector, str(plant / "card.toml"), out)
     (tmp_path / "labels").write_text("no detector reads this")
-    for do, limit in ((str(tmp_path / "labels"), ()), ("hunger", ("--memory", 600))):
-        model.detector.do_ = do
-        out.write_bytes(model_bytes(model.card, to_parts(model.detector)))
-        done = tsadbench("score", out, run, "--detector", detector, *limit)
-        assert (done.code, done.out) == (1, "")
-        assert len(done.err.splitlines()) == 1
-        assert ("memory" if limit else "PermissionError") in done.err
+    model.detector.do_ = str(tmp_path / "labels")
+    out.write_bytes(model_bytes(model.card, to_parts(model.detector)))
+    done = tsadbench("score", out, run, "--detector", detector)
+    assert (done.code, done.out) == (1, "")
+    assert len(done.err.splitlines()) == 1
+    assert "PermissionError" in done.err
+    model.detector.do_ = "hunger"
+    out.write_bytes(model_bytes(model.card, to_parts(model.detector)))
+    with boxed_model(out, detector=detector, memory_mib=600) as boxed, pytest.raises(BoxFailure, match="memory"):
+        list(score_rows(boxed, run, boxed.card.layout))

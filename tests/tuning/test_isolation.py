@@ -15,10 +15,9 @@ from tests.helpers.cards import CARD, frame
 from tests.helpers.plans import make_plan
 from tests.helpers.processes import children
 from tests.helpers.trials import DISTANCE
-from tsadbench import Dataset, Labels, Recording
+from tsadbench import Dataset, Labels, Recording, api
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.sandbox import Box
-from tsadbench.tuning import study
 from tsadbench.tuning.study import run_study
 from tsadbench.tuning.task import Settings, make_task
 
@@ -126,7 +125,7 @@ def test_the_command_has_dropped_the_test_recordings_and_labels_when_the_search_
         alive.extend(one for one in held() if not any(one is earlier for earlier in before))
         return run_study(*arguments)
 
-    monkeypatch.setattr(study, "run_study", look)
+    monkeypatch.setattr(api, "run_study", look)
     done = tsadbench("tune", "-d", DISTANCE, "--dataset", card, "--trials", 1, "--out", tmp_path / "out")
     assert done.code == 0, done.err
     assert [type(one) for one in alive] == [Recording]

@@ -145,7 +145,7 @@ def run_request(
     records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     sessions: dict[str, dict[str, int]] = {}
     for name, data in datasets.items():
-        session_of, splits = data.dataset.sessions, data.dataset.splits.items()
+        session_of, splits = data.dataset.session_of, data.dataset.splits.items()
         sessions[name] = {split: len({session_of[one] for one in ids}) for split, ids in splits}
     shown = dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {}
     store.remember(sessions=sessions, against=shown)

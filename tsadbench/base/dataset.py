@@ -52,8 +52,7 @@ class Dataset:
     layout
         How its files are written: a model reads new ones alike.
     sessions, entities
-        The stretch of operation and the machine that each recording belongs to: id to name. By default each recording
-        is a session, and all are of one machine. Neither is part of `content_hash`.
+        The stretch of operation and the machine of each recording: id to name; by default its own, and one machine.
     version
         Grows whenever its recordings, its choice of training rows, its labels or its splits change; records keep it.
     """
@@ -91,7 +90,11 @@ class Dataset:
             if declared and (wrong := sorted(set(ids).symmetric_difference(declared))):
                 fault = "undeclared" if wrong[0] in ids else "none of them"
                 raise DataError(f"{where} {what} must name each of its recordings once; {wrong[0]!r} is {fault}")
-        object.__setattr__(self, "sessions", self.sessions or dict(zip(ids, ids, strict=True)))
+
+    @property
+    def session_of(self) -> Mapping[str, str]:
+        """The session of each recording, by id: the declared one, else one of its own."""
+        return self.sessions or {one.id: one.id for one in (*self.train, *self.test)}
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -138,8 +141,7 @@ class Labels:
     splits
         Named groups of test recordings, by id: the groups that are judged.
     causes
-        For some test recordings' ids, the events whose sensors are known. No metric depends on them, so they are not
-        part of `content_hash`.
+        Of some test recordings, by id: the events whose sensors are known; not part of `content_hash`.
     """
 
     rows: Mapping[str, BoolArray]

@@ -177,7 +177,7 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
     else:
         anomalous = sum(int(rows.sum()) for rows in labels.rows.values())
         test = f"{test}, {anomalous:,} anomalous ({anomalous / n_rows:.1%})"
-    sessions = list(dict.fromkeys(data.sessions[recording.id] for recording in data.test or data.train))
+    sessions = list(dict.fromkeys(data.session_of[recording.id] for recording in data.test or data.train))
     role = "under test" if data.test else "to train on"
     entities = list(dict.fromkeys(data.entities.values()))
     yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"

@@ -93,7 +93,7 @@ def check_labels(data: LabelledDataset) -> None:
     found = {name: len(rows) for name, rows in labels.rows.items()}
     if found and [*expected.items()] != [*found.items()]:
         wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
-        raise DataError(f"{where} expected a label for each row of each test recording, in their order; see {wrong!r}")
+        raise DataError(f"{where} {wrong!r} has {expected.get(wrong, 'no')} rows, but {found.get(wrong, 'no')} labels")
     if dict(labels.splits) != dict(dataset.splits):
         raise DataError(f"{where} its splits and those of its labels differ")
     for name, cause in ((name, cause) for name, causes in labels.causes.items() for cause in causes):

@@ -211,7 +211,7 @@ def _rankings(
     data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]
 ) -> Iterator[tuple[str, str, float, float]]:
     """Yield the AUROC and AUPRC of each predictor on each entity's test rows, NaN if these are of one class."""
-    truth, sessions = data.labels.rows, data.dataset.sessions
+    truth, sessions = data.labels.rows, data.dataset.session_of
     if len({sessions[name] for name in truth}) < 2:
         sessions = {name: name for name in truth}
     position = dict(zip(truth, position_scores(truth, sessions), strict=True))

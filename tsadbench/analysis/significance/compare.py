@@ -60,7 +60,7 @@ def compare(
 ) -> Comparison:
     """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
 
-    The session, one stretch of operation, is the unit of inference (`Dataset.sessions`): the
+    The session, one stretch of operation, is the unit of inference (`Dataset.session_of`): the
     protocol judges all rows of a session together, as it judges a split, and values are averaged over seeds.
 
     Parameters
@@ -105,7 +105,7 @@ def compare(
     if split is not None and split not in data_set.splits:
         raise UsageError(f"data set {data_set.name!r} has no split {split!r}{nearest(split, data_set.splits)}")
     names = [one.id for one in data_set.test if split is None or one.id in data_set.splits[split]]
-    session_of = dict(zip(names, names, strict=True)) if independent else data_set.sessions
+    session_of = dict(zip(names, names, strict=True)) if independent else data_set.session_of
     recordings = pd.DataFrame({"recording": names, "session": [session_of[name] for name in names]})
     sessions = recordings.groupby("session", sort=False)["recording"].agg(tuple)
     groups = [*sessions, *((name,) for name in recordings["recording"])]

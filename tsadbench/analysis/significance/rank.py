@@ -178,7 +178,7 @@ def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int,
     if not n_resamples or not labels:
         return {split: Part(stored, split, by) for split in splits}
     data = stored.load()
-    session_of = data.dataset.sessions
+    session_of = data.dataset.session_of
     n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     scored = {place.recording for episode in rules.episodes(data.dataset) for place in rules.places(episode, n_rows)}
     parts, draws = dict[str, Part](), []
