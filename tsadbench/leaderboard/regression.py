@@ -34,7 +34,7 @@ QUICK_SECONDS = 0.5
 
 
 def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
-    """Return the records of every table below a folder that `tsadbench run --write` has written.
+    """Return the records of every table below a folder that `tsadbench leaderboard RUNS --write` has written.
 
     A UsageError if no table is found. A StoreError if a line is not a record.
     """
@@ -42,7 +42,7 @@ def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
     if not records:
         raise UsageError(
             f"--baseline {folder}: expected a folder with <data set>/<protocol>/{RECORDS} in it, as "
-            f"`tsadbench run --write {folder}` writes it; found none"
+            f"`tsadbench leaderboard RUNS --write {folder}` writes it; found none"
         )
     return list(grouped(records, lambda record: (record.dataset, record.rules)).values())
 
@@ -143,7 +143,7 @@ def _plans(baseline: Sequence[Record], dataset: str, seeds: int | None, director
         if (there := f"{first.rules}, version {first.dataset_version} of the data") != here:
             raise UsageError(
                 f"--baseline: the tables of {first.dataset} are of {there}, and {here} is installed: make them again "
-                "(`tsadbench run --write`), or choose others by --dataset and --protocol"
+                "(`tsadbench leaderboard RUNS --write`), or choose others by --dataset and --protocol"
             )
         yield plan
 
