@@ -149,7 +149,7 @@ def read_records(file: Path | Traversable) -> tuple[Record, ...]:
 
 
 def committed_records(folder: Path | None, dataset: str, protocol: str) -> tuple[Record, ...]:
-    """Return the records of a table below a folder, as `tsadbench leaderboard RUNS --write` wrote them; none if it has none."""
+    """Return the records that `tsadbench leaderboard RUNS --write` wrote for a table below a folder; none if none."""
     file = None if folder is None else folder / dataset / protocol / RECORDS
     return read_records(file) if file is not None and file.is_file() else ()
 
