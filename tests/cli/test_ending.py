@@ -56,13 +56,13 @@ def test_characters_that_a_stream_lacks_are_replaced():
 
 
 def test_ctrl_c_while_the_program_starts_is_one_line():
-    command = [sys.executable, "-m", "tsadbench", "run", *SLEEPS]
+    command = [sys.executable, "-X", "importtime", "-m", "tsadbench", "run", *SLEEPS]
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-    time.sleep(0.3)
+    assert any("typer" in line for line in started.stderr)  # the command line is being imported
     started.send_signal(signal.SIGINT)
     _, told = started.communicate(timeout=60)
     assert started.returncode == 130
-    assert [line.partition(":")[0] for line in told.splitlines()] == ["interrupted"]
+    assert {line.partition(":")[0] for line in told.splitlines()} - {"import time"} == {"interrupted"}
 
 
 def test_ctrl_c_ends_the_run_keeps_what_had_ended_and_leaves_no_process(tmp_path):
