@@ -230,11 +230,6 @@ def data_sets_table() -> list[str]:
     return table_lines(header, lines)
 
 
-def comparison() -> list[str]:
-    """Return the lines that `tsadbench compare` printed."""
-    return (ROOT / "docs/comparisons/skab-strict.md").read_text(encoding="utf-8").splitlines()
-
-
 def command_table() -> list[str]:
     """Return the lines of a table of every command with the first sentence of its help."""
     top, lines = get_command(app), []
@@ -279,7 +274,6 @@ BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "ranking": ranking_table,
     "seeds": seeds_table,
     "audit skab": partial(audited, "skab"),
-    "comparison": comparison,
     "data sets": data_sets_table,
     **{f"contents {name}": partial(contents_table, name) for name in WORDS},
 }
