@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.hostile.preamble import Hostile
 
-SLOW = 0.4
+SLOW = 0.5  # seconds, a little more than `takes_seconds`: the harness's clock starts when all has arrived
 
 
 class StopsTheClock(Hostile):
