@@ -138,7 +138,7 @@ def test_a_stranger_gets_a_first_table_and_a_row_among_those_that_ship(versions,
     # Nothing answers there: no data set can be fetched.
     alone = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
 
-    first = run(program, "run", folder=tmp_path, **alone)
+    first = run(program, "run", "--dataset", "pumploop", folder=tmp_path, **alone)
     assert "SKAB" in first.stderr
     assert [name for name in ("pumploop", "t2-q", "isolation-forest", "ridge") if name not in first.stdout] == []
     assert "dprgm" in first.stderr
