@@ -15,7 +15,7 @@ from pathlib import Path
 from tsadbench.utils.source_digest import LIBRARY_FOLDERS
 
 _OWN = "tsadbench"
-_by_package = cache(packages_distributions)  # reads all that is installed: half a second
+_by_package = cache(packages_distributions)
 
 
 def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec | None:
@@ -42,7 +42,8 @@ def normalised(name: str) -> str:
 def distributions_of(package: str) -> tuple[str, ...]:
     """Return the names of the distributions that hold a top-level package, sorted; several may share a namespace."""
     with suppress(PackageNotFoundError):
-        found = distribution({"sklearn": "scikit-learn"}.get(package, package))  # the usual one, before half a second
+        # By name first: to read what all distributions hold takes half a second.
+        found = distribution({"sklearn": "scikit-learn"}.get(package, package))
         if f"\n{package}/" in f"\n{found.read_text('RECORD')}":
             return (found.metadata["Name"],)
     return tuple(sorted(set(_by_package().get(package, ()))))
