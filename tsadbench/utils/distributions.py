@@ -42,8 +42,7 @@ def normalised(name: str) -> str:
 def distributions_of(package: str) -> tuple[str, ...]:
     """Return the names of the distributions that hold a top-level package, sorted; several may share a namespace."""
     with suppress(PackageNotFoundError):
-        # By name first: to read what all distributions hold takes half a second.
-        found = distribution({"sklearn": "scikit-learn"}.get(package, package))
+        found = distribution({"sklearn": "scikit-learn"}.get(package, package))  # to read all takes half a second
         if f"\n{package}/" in f"\n{found.read_text('RECORD')}":
             return (found.metadata["Name"],)
     return tuple(sorted(set(_by_package().get(package, ()))))
