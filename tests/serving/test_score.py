@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from subprocess import PIPE
 
@@ -265,3 +267,16 @@ def test_an_interrupt_ends_a_stream_quietly(plant, model_file):
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
         assert "Traceback" not in running.stderr.read()
+
+
+def test_an_interrupt_that_no_read_notices_ends_a_stream(t2_model):
+    read, write = os.pipe()
+    late = threading.Timer(20, os.write, [write, b"late"])
+    late.start()
+    threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]).start()  # this other thread receives it
+    with pytest.raises(KeyboardInterrupt):
+        next(score_rows(t2_model, read, t2_model.card.layout))
+    assert late.is_alive(), "it took the next row"
+    late.cancel()
+    os.close(read)
+    os.close(write)

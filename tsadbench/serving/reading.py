@@ -8,6 +8,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from select import select
 
 import numpy as np
 import pandas as pd
@@ -196,9 +197,11 @@ def _lines(source: Path | int, encoding: str) -> Iterator[list[str]]:
     )
     rest = ""
     with open(source, "rb", buffering=0, closefd=isinstance(source, Path)) as file:
-        while data := file.read(_BYTES_AT_ONCE):
-            *lines, rest = (rest + decoder.decode(data)).split("\n")
-            yield lines
+        # An interrupt that comes just before a read would wait with it for the next row.
+        while (data := file.read(_BYTES_AT_ONCE) if select([file], [], [], 1.0)[0] else None) != b"":
+            if data:
+                *lines, rest = (rest + decoder.decode(data)).split("\n")
+                yield lines
     yield (rest + decoder.decode(b"", final=True)).split("\n")
 
 
