@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tsadbench.base import FloatArray
-from tsadbench_detectors.row_floor import ZScoreFloor
+from tsadbench_detectors.averaged_floor import ZScoreFloor
 
 
 class L2Z(ZScoreFloor):
@@ -32,6 +30,3 @@ class L2Z(ZScoreFloor):
 
     def _by_sensor(self, rows: FloatArray) -> FloatArray:
         return super()._by_sensor(rows) ** 2
-
-    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
-        return np.asarray(np.sqrt(by_sensor.sum(axis=1)))

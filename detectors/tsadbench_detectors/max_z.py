@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tsadbench.base import FloatArray
-from tsadbench_detectors.row_floor import ZScoreFloor
+from tsadbench_detectors.averaged_floor import ZScoreFloor
 
 
 class MaxZ(ZScoreFloor):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from tsadbench import DataError
-from tsadbench.base import Cheap, Detector, FloatArray, Ge, Le, Recording, Traits, detector
+from tsadbench.base import Cheap, FloatArray, Ge, Le, Recording, detector, trailing_mean
+from tsadbench_detectors.averaged_floor import AveragedFloor
 from tsadbench_detectors.neighbours import Neighbours
 from tsadbench_detectors.rows import evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser
 
 
 @detector
-class NearestNeighbour(Detector):
+class NearestNeighbour(AveragedFloor):
     """Euclidean distance, in z-scores, of a row to the nearest of the training rows that it remembers.
 
     It remembers all of them, or ``max_rows`` evenly spaced ones. The training score of a row is its distance to the
@@ -23,7 +24,7 @@ class NearestNeighbour(Detector):
     after, and would make the threshold too low. Rows are left out by their number, not by their distance, so that a
     row that occurs again at another time scores 0. A sensor that is constant over the training rows counts in its own
     unit (`Standardiser`). Contributions are the squared differences to the nearest row; the score is the root of their
-    sum.
+    sum. Both are averaged over the last ``mean`` rows.
 
     Parameters
     ----------
@@ -51,8 +52,6 @@ class NearestNeighbour(Detector):
     array([0., 5.])
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
-
     max_rows: Annotated[int, Ge(2), Cheap(200)] = 20_000
     exclude: Annotated[float, Ge(0), Le(0.1)] = 0.05
 
@@ -72,8 +71,9 @@ class NearestNeighbour(Detector):
         super()._restore(learned)
         self.neighbours_ = Neighbours(self.memory_)
 
-    def _score(self, recording: Recording) -> FloatArray:
-        return self.neighbours_.nearest(self.standardiser_.z_scores(recording.values))[0]
+    def _by_sensor(self, rows: FloatArray) -> FloatArray:
+        z = self.standardiser_.z_scores(rows)
+        return np.asarray((z - self.memory_[self.neighbours_.nearest(z)[1]]) ** 2, dtype=np.float64)
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
         borders = np.cumsum([0, *(recording.n_rows for recording in recordings)])
@@ -90,9 +90,6 @@ class NearestNeighbour(Detector):
             start = np.searchsorted(self.remembered_, numbers - reach, "left")
             stop = np.searchsorted(self.remembered_, numbers + reach, "right")
             z = self.standardiser_.z_scores(recording.values)
-            scores.append(self.neighbours_.nearest(z, np.column_stack([start, stop]))[0])
+            distances = self.neighbours_.nearest(z, np.column_stack([start, stop]))[0]
+            scores.append(trailing_mean(distances, self.mean))
         return scores
-
-    def _contributions(self, recording: Recording) -> FloatArray:
-        z = self.standardiser_.z_scores(recording.values)
-        return np.asarray((z - self.memory_[self.neighbours_.nearest(z)[1]]) ** 2, dtype=np.float64)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import solve
 
 from tsadbench import DataError
-from tsadbench.base import Detector, FloatArray, Ge, Gt, Lt, Recording, Traits, detector, trailing_windows
+from tsadbench.base import FloatArray, Ge, Gt, Lt, Recording, Traits, detector, trailing_windows
+from tsadbench_detectors.averaged_floor import AveragedFloor
 from tsadbench_detectors.rows import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
@@ -19,13 +19,14 @@ _WINDOWS_AT_ONCE = 2_048
 
 
 @detector
-class Ridge(Detector):
+class Ridge(AveragedFloor):
     """Euclidean length of the difference between a row, in z-scores, and its forecast from the ``lags`` rows before it.
 
     All sensors of those rows forecast all sensors of the next. It is fitted on the training rows with ``lags`` rows
     before them in their recording. While it scores, rows before a recording's first are taken to be equal to the first.
     Training scores are in-sample. A sensor that is constant over the training rows counts in its own unit
-    (`Standardiser`). Contributions are the squared differences; the score is the root of their sum.
+    (`Standardiser`). Contributions are the squared differences; the score is the root of their sum. Both are averaged
+    over the last ``mean`` rows.
 
     Parameters
     ----------
@@ -62,8 +63,9 @@ class Ridge(Detector):
     lags: Annotated[int, Ge(1)] = 10
     penalty: Annotated[float, Gt(0), Lt(float("inf"))] = 1.0
 
-    def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.lags)
+    @property
+    def _n_past(self) -> int:
+        return self.lags
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         longest = max(recording.n_rows for recording in recordings)
@@ -95,11 +97,8 @@ class Ridge(Detector):
                 windows = trailing_windows(rows, self.lags + 1)[self.lags :]
                 yield windows.reshape(len(windows), -1)
 
-    def _score(self, recording: Recording) -> FloatArray:
-        return np.asarray(np.sqrt(self._contributions(recording).sum(axis=1)))
-
-    def _contributions(self, recording: Recording) -> FloatArray:
-        windows = trailing_windows(self.standardiser_.z_scores(recording.values), self.lags + 1)
+    def _by_sensor(self, rows: FloatArray) -> FloatArray:
+        windows = trailing_windows(self.standardiser_.z_scores(rows), self.lags + 1)
         return by_blocks(self._squares, windows, at_once=_WINDOWS_AT_ONCE)
 
     def _squares(self, windows: FloatArray) -> FloatArray:

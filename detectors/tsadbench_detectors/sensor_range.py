@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tsadbench.base import FloatArray, Recording, trailing_mean
-from tsadbench_detectors.row_floor import RowFloor
+from tsadbench_detectors.averaged_floor import AveragedFloor
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
 _BLOCKS = 10
 
 
-class SensorRange(RowFloor):
+class SensorRange(AveragedFloor):
     """The largest excess of a row beyond a sensor's training minimum or maximum, in training standard deviations.
 
     0 if every sensor is inside its range. All training rows are, so their scores are held out: the pooled training rows

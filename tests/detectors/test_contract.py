@@ -48,7 +48,7 @@ TEST, OTHER = normal(70, 3, "test"), normal(50, 4, "other")
 # A score is the sum of its contributions, but for these; None: of neither rule.
 MADE_OF = {
     **dict.fromkeys(("arima", "gdn", "lstm-ndt", "max-z", "sensor-range"), lambda terms: terms.max(axis=1)),
-    **dict.fromkeys(("l2-z", "mset", "nearest-neighbour", "ridge"), lambda terms: np.sqrt(terms.sum(axis=1))),
+    **dict.fromkeys(("l2-z", "mset", "nearest-neighbour", "own-start", "ridge"), lambda terms: np.sqrt(terms.sum(axis=1))),
     **dict.fromkeys(("dprgm", "untrained", "grelen", "ocsvm", "svdd")),
 }
 # Not published, or not yet.

@@ -14,15 +14,19 @@ from sklearn.preprocessing import StandardScaler
 
 from tsadbench.base.detector import Detector
 from tsadbench.utils.arrays import FloatArray
+from tsadbench_detectors.averaged_floor import AveragedFloor
 from tsadbench_detectors.l1_z import L1Z
 from tsadbench_detectors.l2_z import L2Z
+from tsadbench_detectors.lag import Lag
 from tsadbench_detectors.max_z import MaxZ
+from tsadbench_detectors.moving_spread import MovingSpread
 from tsadbench_detectors.nearest_neighbour import NearestNeighbour
+from tsadbench_detectors.own_start import OwnStart
 from tsadbench_detectors.random import Random
-from tsadbench_detectors.row_floor import RowFloor
+from tsadbench_detectors.ridge import Ridge
 from tsadbench_detectors.sensor_range import SensorRange
 
-AVERAGED: list[type[RowFloor]] = [MaxZ, L1Z, L2Z, SensorRange]
+AVERAGED: list[type[AveragedFloor]] = [MaxZ, L1Z, L2Z, SensorRange, NearestNeighbour, Ridge, Lag, MovingSpread]
 
 # Means 1 and 20, standard deviations 1 and 10; the third sensor is constant.
 TRAIN = np.array([[0.0, 10.0, 7.0], [2.0, 30.0, 7.0]])
@@ -80,7 +84,7 @@ def test_sensor_range_scores_training_rows_by_the_range_of_the_other_blocks(
 
 
 @pytest.mark.parametrize("floor", AVERAGED)
-def test_mean_averages_scores_and_contributions_over_the_rows_up_to_each(floor: type[RowFloor]) -> None:
+def test_mean_averages_scores_and_contributions_over_the_rows_up_to_each(floor: type[AveragedFloor]) -> None:
     train, rows = [_normal(30), _normal(20, seed=2)], _normal(30, seed=1)
     plain, averaged = floor().fit(train), floor(mean=4).fit(train)
 
@@ -92,6 +96,22 @@ def test_mean_averages_scores_and_contributions_over_the_rows_up_to_each(floor: 
     # A mean does not reach from one recording into another.
     for own, of_plain in zip(averaged.training_scores(train), plain.training_scores(train), strict=True):
         np.testing.assert_allclose(own, expected(of_plain), rtol=1e-12)
+
+
+@settings(max_examples=40)
+@given(ROWS, st.integers(1, 12))
+def test_what_floors_see_of_a_recording_is_what_a_loop_sees(rows: tuple[FloatArray, FloatArray], n: int) -> None:
+    train, test = rows
+    z = StandardScaler().fit(train).transform(test)
+    lag, spread, start = [], [], []
+    for row in range(len(z)):
+        before = [z[max(0, row - back)] for back in range(n + 1)]
+        lag.append(((z[row] - before[n]) ** 2).sum())
+        spread.append(np.std(before, axis=0).sum())
+        start.append(np.linalg.norm(z[row] - z[: min(n, row + 1)].mean(axis=0)))
+    np.testing.assert_allclose(Lag(lag=n).fit(train).score(test), lag, atol=1e-9)
+    np.testing.assert_allclose(MovingSpread(rows=n + 1).fit(train).score(test), spread, atol=1e-9)
+    np.testing.assert_allclose(OwnStart(rows=n).fit(train).score(test), start, atol=1e-9)
 
 
 def test_random_follows_from_the_seed_and_the_first_row() -> None:

@@ -49,8 +49,8 @@ def test_stochastic_detectors_run_once_a_seed_the_others_once_and_floors_always(
 
 
 def test_the_floors_are_those_registered_and_the_variants_that_they_declare(small_data):
-    averaged = ("l1-z", "l2-z", "max-z", "sensor-range")
-    shipped = {"all-positive", "random", "nearest-neighbour", "ridge", *averaged}
+    averaged = ("l1-z", "l2-z", "lag", "max-z", "moving-spread", "nearest-neighbour", "ridge", "sensor-range")
+    shipped = {"all-positive", "own-start", "random", *averaged}
     plan = make_plan([], dataset=small_data)
     assert set(floor_labels()) == {*shipped, *(f"{name}[mean=10]" for name in averaged), "largest"}
     assert {label for label, _ in labels(plan)} == set(floor_labels())

@@ -98,7 +98,7 @@ class Leaderboard:
         labels, known = {normal_label(one) for one in detectors}, {*self.frame["detector"]}
         for label in labels - known:
             raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
-        best = self.frame[self.frame["ok"] & self.frame["floor"]].drop_duplicates(TABLE).index
+        best = self.frame[self.frame["sound"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         left = self.trials.merge(frame[ROW], on=ROW)
         hidden = {*notes_on(self.records)} - {*notes_on(tidy.records_of(left))}

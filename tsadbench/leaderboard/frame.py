@@ -177,7 +177,7 @@ def order(frame: pd.DataFrame) -> pd.DataFrame:
     names = [f"{metric}_mean" for metric in FLOOR_METRICS]
     frame = frame.reindex(columns=list(dict.fromkeys([*frame, *names])))
     tables, detectors = pd.MultiIndex.from_frame(frame[TABLE]), frame["ok"] & ~frame["floor"]
-    floors = frame[frame["ok"] & frame["floor"]].groupby(TABLE)[names].max()
+    floors = frame[frame["sound"] & frame["floor"]].groupby(TABLE)[names].max()
     best, has_floors = floors.reindex(tables).set_axis(frame.index), tables.isin(floors.index)
     below = (frame[names].fillna(-math.inf) <= best).mul(detectors, axis=0)
     of_rows = [tuple(compress(FLOOR_METRICS, row)) for row in below.to_numpy()]
@@ -194,7 +194,7 @@ def places(table: pd.DataFrame, metric: str, better: str | None) -> pd.Series:
     """Return 1 for the best and 2 for the second in a metric, of one table's sound detectors that beat every floor."""
     values = table[f"{metric}_mean"] * {"higher": 1.0, "lower": -1.0}.get(better or "", math.nan)
     compared = values.where(table["sound"] & ~table["floor"])
-    floor = values.where(table["ok"] & table["floor"]).max()
+    floor = values.where(table["sound"] & table["floor"]).max()
     above = compared.where(compared > (-math.inf if math.isnan(floor) else floor))
     found = above.rank(method="dense", ascending=False)
     return found.where((found <= 2) & (compared.count() > 1), 0).astype(int)

@@ -1,4 +1,4 @@
-"""The base of the floors that look at one row at a time."""
+"""The base of the floors whose scores may be averaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tsadbench_detectors.standardise import Standardiser
 
 
 @detector
-class RowFloor(Detector):
+class AveragedFloor(Detector):
     """Scores a row by how far each of its sensors is off, and averages the scores of the last ``mean`` rows.
 
     Contributions are averaged like the scores. Runs add the floor as it is and with a mean of 10 rows: methods that
@@ -26,16 +26,21 @@ class RowFloor(Detector):
         Rows of the trailing mean over the scores, at least 1 (= no mean); at a recording's start, of those that exist.
     """
 
-    traits: ClassVar[Traits] = Traits(family="floor", floor=True, memory=0)
+    traits: ClassVar[Traits] = Traits(family="floor", floor=True)
 
     mean: Annotated[int, Ge(1)] = 1
 
     def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.mean - 1)
+        return replace(self.traits, memory=self._n_past + self.mean - 1)
 
     @classmethod
     def floor_variants(cls) -> Sequence[Mapping[str, object]]:  # noqa: D102
         return ({"mean": 10},)
+
+    @property
+    def _n_past(self) -> int:
+        """Number of rows before a row that its score without a mean depends on."""
+        return 0
 
     def _score(self, recording: Recording) -> FloatArray:
         return trailing_mean(self._row_scores(self._by_sensor(recording.values)), self.mean)
@@ -45,14 +50,14 @@ class RowFloor(Detector):
 
     @abstractmethod
     def _by_sensor(self, rows: FloatArray) -> FloatArray:
-        """Return how far each sensor is off in each row, at least 0, [n_rows, n_sensors]."""
+        """Return how far each sensor is off in each row of a recording, at least 0, [n_rows, n_sensors]."""
 
-    @abstractmethod
     def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
-        """Return the score of each row, [n_rows], for what `_by_sensor` returned."""
+        """Return the score of each row, [n_rows], for what `_by_sensor` returned: here the root of the sum."""
+        return np.asarray(np.sqrt(by_sensor.sum(axis=1)))
 
 
-class ZScoreFloor(RowFloor):
+class ZScoreFloor(AveragedFloor):
     """A floor that looks at the absolute z-scores of a row.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`).
