@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
@@ -31,6 +31,17 @@ def test_is_the_squared_mahalanobis_distance() -> None:
     # scikit-learn divides by n, T-squared by n - 1.
     expected = EmpiricalCovariance().fit(TRAIN).mahalanobis(TEST) * (len(TRAIN) - 1) / len(TRAIN)
     np.testing.assert_allclose(T2().fit([TRAIN[:100], TRAIN[100:]]).score(TEST), expected)
+
+
+def test_a_shrunk_covariance_is_ledoit_and_wolfs_and_well_conditioned() -> None:
+    collinear = np.hstack([TRAIN, TRAIN[:, :1] * 3.0])
+    scaler = StandardScaler().fit(collinear)
+    expected = (
+        LedoitWolf().fit(scaler.transform(collinear)).mahalanobis(scaler.transform(np.hstack([TEST, TEST[:, :1]])))
+    )
+    shrunk = T2(shrinkage=True).fit(collinear)
+    np.testing.assert_allclose(shrunk.score(np.hstack([TEST, TEST[:, :1]])), expected, rtol=1e-6)
+    assert shrunk.training_facts()["condition_number"] < 1e6 < T2().fit(collinear).training_facts()["condition_number"]
 
 
 def test_leaves_out_a_constant_sensor() -> None:

@@ -68,8 +68,8 @@ def test_without_a_detector_it_is_multiview_with_its_settings(tsadbench, plant, 
     expected = fit_model("multiview", str(card), tmp_path / "y.model").score(recording)
     pd.testing.assert_frame_equal(default.score(recording), expected)
     assert expected["flagged"][40:50].all()
-    assert tsadbench("fit", "--dataset", card, "--out", out, "--set", "multiview.accumulation=1").code == 0
-    assert load_model(out).card.label == "multiview[accumulation=1]"
+    assert tsadbench("fit", "--dataset", card, "--out", out, "--set", "multiview.mean=1").code == 0
+    assert load_model(out).card.label == "multiview[mean=1]"
     assert load_model(out).card.threshold != default.card.threshold
 
 

@@ -87,6 +87,8 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
         if n_falling := sum(one.get(LEVELLED) is False for one in facts):
             share = "" if n_falling == len(facts) else f" ({n_falling} of {len(facts)} fits)"
             said.append((*table, STILL_FALLING, label + share))
+        if max((one.get("condition_number") or 0.0 for one in facts), default=0.0) > 1e6:
+            said.append((*table, "sensors are nearly collinear, so that rounding decides scores", label))
     for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
         if text:
             yield Note(dataset, f"{first_of(sorted(label for *_, label in alike), _MOST_NAMES)}: {text}", protocol)

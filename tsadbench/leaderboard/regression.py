@@ -27,7 +27,7 @@ ROW = ["dataset", "protocol", "split", "detector"]
 EXACT = 1e-5
 # Of a stochastic one: three standard errors of the difference of two means, and a little for a spread of nearly 0.
 SPREADS, SLACK = 3.0, 1e-3
-# Of one that does not forget: multiview[adaptive=on] moved by .0014 between two processors.
+# Of one that does not forget: a variant of multiview moved by .0014 between two processors.
 UNFORGOTTEN = 5e-3
 # CPU seconds of a trial of the quick set. Few networks are so cheap; their last bits depend on the processor.
 QUICK_SECONDS = 0.5
