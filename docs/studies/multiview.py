@@ -1,0 +1,108 @@
+"""How `multiview` was chosen, and what came of it: ``python docs/studies/multiview.py planted``, then ``labels``.
+
+``planted`` plants faults in held-out training rows of all eight data sets and writes multiview-planted.csv: no label is
+read. ``labels`` runs what was chosen and its parts on the test rows, into runs/multiview, and writes multiview.csv.
+docs/studies/multiview.md has the rule, which was committed before the first run of either.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import average_precision_score
+
+import tsadbench
+from tsadbench.api import load_dataset, load_protocol
+from tsadbench_detectors.multiview import VIEWS, MultiView
+from tsadbench_detectors.t2 import T2
+
+HERE = Path(__file__).parent
+DATASETS = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", "smd")
+WITHOUT = {view: "+".join(one for one in VIEWS if one != view) for view in VIEWS}
+CANDIDATES: dict[str, Callable[[], tsadbench.Detector]] = {
+    "multiview": MultiView,
+    **{f"without {view}": (lambda views=views: MultiView(views=views)) for view, views in WITHOUT.items()},
+    "rows alone": lambda: MultiView(mean=1),
+    "t2[mean=10]": lambda: T2(mean=10),
+}
+LABELLED = [
+    "multiview",
+    *(f"multiview[views={views}]" for views in WITHOUT.values()),
+    *("multiview[mean=1]", "multiview[mean=30]", "t2", "t2[mean=10]", "t2[mean=10,shrinkage=on]", "cva", "mset"),
+]
+# Rows: at most so many to fit and to plant faults in, so that a study takes minutes; between them, and of a fault.
+MOST_FITTED, MOST_PLANTED, GAP = 20_000, 10_000, 100
+N_FAULTS, SHORTEST, LONGEST = 8, 20, 120
+
+
+def shifted(rows: np.ndarray, where: slice, rng: np.random.Generator, deviation: np.ndarray) -> None:
+    """Move three sensors by 1 to 4 of their training deviations."""
+    some = rng.choice(rows.shape[1], min(3, rows.shape[1]), replace=False)
+    rows[where, some] += deviation[some] * rng.uniform(1, 4, len(some)) * rng.choice([-1, 1], len(some))
+
+
+def uncoupled(rows: np.ndarray, where: slice, rng: np.random.Generator, deviation: np.ndarray) -> None:  # noqa: ARG001
+    """Give two sensors the values of another time."""
+    some = rng.choice(rows.shape[1], min(2, rows.shape[1]), replace=False)
+    rows[where, some] = np.roll(rows, len(rows) // 2, axis=0)[where, some]
+
+
+def noisy(rows: np.ndarray, where: slice, rng: np.random.Generator, deviation: np.ndarray) -> None:
+    """Add noise of 1 to 3 training deviations to two sensors."""
+    some = rng.choice(rows.shape[1], min(2, rows.shape[1]), replace=False)
+    noise = rng.normal(size=(where.stop - where.start, len(some)))
+    rows[where, some] += noise * deviation[some] * rng.uniform(1, 3, len(some))
+
+
+FAULTS = {"shift": shifted, "coupling": uncoupled, "noise": noisy}
+
+
+def parts(name: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rows to fit and later rows to plant faults in, of each entity's longest training recording."""
+    dataset = load_dataset(name).dataset
+    for episode in load_protocol("strict").episodes(dataset):
+        values = max((one.values for one in episode.train), key=len)
+        later = min(len(values) // 5, MOST_PLANTED)
+        yield values[: -later - GAP][-MOST_FITTED:], values[-later:]
+
+
+def planted() -> pd.DataFrame:
+    """Return the AUPRC of each candidate on each kind of planted fault, by data set: means over entities."""
+    found = []
+    for name in DATASETS:
+        for number, (fitted, later) in enumerate(parts(name)):
+            detectors = {label: make().fit(fitted) for label, make in CANDIDATES.items()}
+            for kind, plant in FAULTS.items():
+                rng, rows, truth = np.random.default_rng([number, len(kind)]), later.copy(), np.zeros(len(later), bool)
+                for start in rng.choice(len(rows) - LONGEST, N_FAULTS, replace=False):
+                    where = slice(int(start), int(start + rng.integers(SHORTEST, LONGEST)))
+                    plant(rows, where, rng, fitted.std(axis=0))
+                    truth[where] = True
+                for label, one in detectors.items():
+                    found.append((name, label, kind, average_precision_score(truth, one.score(rows))))
+        print(name, file=sys.stderr)
+    frame = pd.DataFrame(found, columns=["dataset", "detector", "fault", "auprc"])
+    return frame.groupby(["detector", "fault", "dataset"], sort=False)["auprc"].mean().unstack("dataset")
+
+
+def labels() -> pd.DataFrame:
+    """Return AUPRC, MCC and false alarms of what was chosen and its parts on the test rows, split overall."""
+    for name in DATASETS:
+        tsadbench.run(LABELLED, dataset=name, seeds=1, floors=False, out="runs/multiview")
+    rows = tsadbench.load_board("runs/multiview").to_frame()
+    rows = rows[rows["split"] == "overall"].set_index(["dataset", "label"])
+    return rows[["auprc_mean", "mcc_mean", "far_mean"]].rename(columns=lambda one: one.removesuffix("_mean"))
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["planted"]:
+            planted().to_csv(HERE / "multiview-planted.csv", float_format="%.4f")
+        case ["labels"]:
+            labels().to_csv(HERE / "multiview.csv", float_format="%.4f")
+        case _:
+            sys.exit(__doc__)
