@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,18 +26,18 @@ DATASETS = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd
 WITHOUT = {view: "+".join(one for one in VIEWS if one != view) for view in VIEWS}
 CANDIDATES: dict[str, Callable[[], tsadbench.Detector]] = {
     "multiview": MultiView,
-    **{f"without {view}": (lambda views=views: MultiView(views=views)) for view, views in WITHOUT.items()},
-    "rows alone": lambda: MultiView(mean=1),
-    "t2[mean=10]": lambda: T2(mean=10),
+    **{f"without {view}": partial(MultiView, views=views) for view, views in WITHOUT.items()},
+    "rows alone": partial(MultiView, mean=1),
+    "t2[mean=10]": partial(T2, mean=10),
 }
 LABELLED = [
     "multiview",
     *(f"multiview[views={views}]" for views in WITHOUT.values()),
     *("multiview[mean=1]", "multiview[mean=30]", "t2", "t2[mean=10]", "t2[mean=10,shrinkage=on]", "cva", "mset"),
 ]
-# Rows: at most so many to fit and to plant faults in, so that a study takes minutes; between them, and of a fault.
-MOST_FITTED, MOST_PLANTED, GAP = 20_000, 10_000, 100
-N_FAULTS, SHORTEST, LONGEST = 8, 20, 120
+# At most so many rows are fitted, and have faults planted in them, so that the study takes minutes.
+MOST_FITTED, MOST_PLANTED = 20_000, 10_000
+N_FAULTS = 8
 
 
 def shifted(rows: np.ndarray, where: slice, rng: np.random.Generator, deviation: np.ndarray) -> None:
@@ -62,12 +63,12 @@ FAULTS = {"shift": shifted, "coupling": uncoupled, "noise": noisy}
 
 
 def parts(name: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows to fit and later rows to plant faults in, of each entity's longest training recording."""
+    """Yield rows to fit and later rows to plant faults in, of each entity's training recordings."""
     dataset = load_dataset(name).dataset
-    for episode in load_protocol("strict").episodes(dataset):
-        values = max((one.values for one in episode.train), key=len)
+    for episode in load_protocol("strict")().episodes(dataset):
+        values = np.concatenate([one.values for one in episode.train])
         later = min(len(values) // 5, MOST_PLANTED)
-        yield values[: -later - GAP][-MOST_FITTED:], values[-later:]
+        yield values[:-later][-MOST_FITTED:], values[-later:]
 
 
 def planted() -> pd.DataFrame:
@@ -78,8 +79,8 @@ def planted() -> pd.DataFrame:
             detectors = {label: make().fit(fitted) for label, make in CANDIDATES.items()}
             for kind, plant in FAULTS.items():
                 rng, rows, truth = np.random.default_rng([number, len(kind)]), later.copy(), np.zeros(len(later), bool)
-                for start in rng.choice(len(rows) - LONGEST, N_FAULTS, replace=False):
-                    where = slice(int(start), int(start + rng.integers(SHORTEST, LONGEST)))
+                for start in rng.choice(len(rows) * 19 // 20, N_FAULTS, replace=False).tolist():
+                    where = slice(start, start + 1 + int(rng.integers(len(rows) // 100, len(rows) // 20)))
                     plant(rows, where, rng, fitted.std(axis=0))
                     truth[where] = True
                 for label, one in detectors.items():
