@@ -1,30 +1,25 @@
 """Point-wise metrics, without point adjustment.
 
 At a threshold: precision, recall, F1 (`prac_f1`), Matthews correlation coefficient, the share of flagged rows. Over all
-thresholds: area under the ROC curve, area under the precision-recall curve, best F1, and which events are found where
-1 % or .1 % of the normal rows are flagged.
+thresholds: area under the ROC curve, average precision, best F1, and the share of events that are found where 1 % or
+.1 % of the normal rows are flagged.
 
-=========== ============================================= ======================= =======================
-metric      nothing flagged                               no row anomalous        all rows anomalous
-=========== ============================================= ======================= =======================
-precision   0, as scikit-learn's ``zero_division=0``      0                       1, or 0 if none flagged
-recall      0                                             undefined (0 / 0)       as usual
-prac_f1     0                                             undefined, as recall is as usual
-mcc         0, as for every constant prediction           undefined               undefined
-auroc       as usual                                      undefined               undefined
-auprc       as usual                                      undefined               undefined
-bf_f1       as usual                                      undefined               undefined
-events_at_* as usual                                      undefined               undefined
-flagged     0                                             as usual                as usual
-=========== ============================================= ======================= =======================
+=========== =========================== ================= =======================
+metric      nothing flagged             no row anomalous  all rows anomalous
+=========== =========================== ================= =======================
+precision   0                           0                 1, or 0 if none flagged
+recall      0                           undefined         as usual
+prac_f1     0                           undefined         as usual
+mcc         0, as for any constant      undefined         undefined
+flagged     0                           as usual          as usual
+all others  as usual                    undefined         undefined
+=========== =========================== ================= =======================
 
-Undefined is None; without any row, all metrics are. With all rows anomalous, every score has an AUPRC and a best F1 of
-1: they are called undefined too, because they say nothing about the detector.
-
+Undefined is None. Without any row, all metrics are undefined.
 A row without a score counts as the worst case. A normal one is flagged at every threshold; an anomalous one is flagged
-at none, so that recall stays below 1 and the row adds nothing to average precision or to the best F1. Hence taking
-away scores improves no metric. (If the lowest threshold flagged the misses, it would improve AUPRC where scores tie:
-the labels 0 1 1 1 with the scores 4 3 2 2 have .667, and .694 with the second row's score below all others.)
+at none, so recall stays below 1. Hence removing scores never improves a metric. (If the lowest threshold flagged the
+misses, it would improve AUPRC where scores tie: the labels 0 1 1 1 with the scores 4 3 2 2 have .667, and .694 with the
+second row's score below all others.)
 """
 
 from __future__ import annotations
@@ -56,16 +51,8 @@ def evaluate(
 ) -> dict[str, float | None]:
     """Return every metric by name, in the order of `METRICS`; None if undefined.
 
-    Parameters
-    ----------
-    scores
-        [n_rows] higher = more anomalous. A row with NaN counts as the worst case.
-    anomalous
-        [n_rows] the truth.
-    threshold
-        A row is flagged if its score is greater.
-    lengths
-        The numbers of rows of the recordings that these are, one after the other; no event crosses their borders.
+    Scores and truth are [n_rows]; NaN counts as the worst case. A row is flagged if its score is above the threshold.
+    ``lengths`` are the rows of each recording, in order: no event crosses their borders.
 
     Examples
     --------
@@ -74,17 +61,16 @@ def evaluate(
     (1.0, 0.5, 0.75, 0.8)
     """
     scores = scores.astype(np.float64, copy=False)  # a float32 array would round the threshold
-    found = rates(*counts(flagged_rows(scores, anomalous, threshold), anomalous)) | ranking(scores, anomalous)
-    found |= events(scores, anomalous, lengths)
+    found = rates(*counts(scores, anomalous, threshold))
+    found |= ranking(scores, anomalous) | events(scores, anomalous, lengths)
     return {metric.name: found[metric.name] for metric in METRICS}
 
 
-def counts(flagged: BoolArray, anomalous: BoolArray) -> tuple[int, int, int, int]:
+def counts(scores: FloatArray, anomalous: BoolArray, threshold: float) -> tuple[int, int, int, int]:
     """Return the numbers of true positives, false positives, false negatives and true negatives."""
-    tp = int(np.count_nonzero(flagged & anomalous))
-    fp = int(np.count_nonzero(flagged)) - tp
-    fn = int(np.count_nonzero(anomalous)) - tp
-    return tp, fp, fn, len(anomalous) - tp - fp - fn
+    flagged = flagged_rows(scores, anomalous, threshold)
+    tn, fn, fp, tp = np.bincount(2 * flagged + anomalous, minlength=4).tolist()
+    return tp, fp, fn, tn
 
 
 def rates(tp: int, fp: int, fn: int, tn: int) -> dict[str, float | None]:
@@ -108,8 +94,7 @@ def ranking(scores: FloatArray, anomalous: BoolArray) -> dict[str, float | None]
     """Return the metrics over all thresholds, by name; None if the rows are of one class.
 
     `auroc` counts a tie half. `auprc` is the average precision, the sum of (R_k - R_{k-1}) P_k over the distinct
-    scores, without interpolation, which would be optimistic if scores tie. `bf_f1` is an oracle: no user knows that
-    threshold. Scores and labels are [n_rows] each; a row with NaN counts as the worst case.
+    scores: interpolation would be optimistic if scores tie. `bf_f1` is an oracle: no user knows its threshold.
     """
     positives = int(np.count_nonzero(anomalous))
     negatives = len(anomalous) - positives
@@ -118,7 +103,7 @@ def ranking(scores: FloatArray, anomalous: BoolArray) -> dict[str, float | None]
     values = worst_case(scores, anomalous)
     order = np.argsort(values)[::-1]
     ranked = values[order]
-    # A threshold lies below the last of equal scores or not at all: rows that tie cannot be told apart.
+    # Thresholds lie between different scores: rows that tie are flagged together.
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
     tp = np.cumsum(anomalous[order], dtype=np.int64)[last]
     taken = last + 1
@@ -135,10 +120,10 @@ def ranking(scores: FloatArray, anomalous: BoolArray) -> dict[str, float | None]
 
 
 def events(scores: FloatArray, anomalous: BoolArray, lengths: Sequence[int] = ()) -> dict[str, float | None]:
-    """Return which share of the events is found where 1 % and .1 % of the normal rows are flagged.
+    """Return the share of the events that is found where 1 % and .1 % of the normal rows are flagged.
 
     An event is a run of anomalous rows of one recording, found if one of them lies above the threshold. The threshold
-    is an oracle: the lowest one that flags at most this share of the normal rows. Arguments as for `evaluate`.
+    is an oracle: the lowest one that flags at most this share of the normal rows.
     """
     if anomalous.all() or not anomalous.any():
         return dict.fromkeys(_ONE_IN)

@@ -1,7 +1,7 @@
 """Peaks-over-Threshold (PoT): a threshold that normal scores exceed with a given, small probability.
 
-The scores above a high quantile follow, in the limit, a generalised Pareto distribution (GPD). It is fitted to them,
-and its quantile is the threshold [1]_. Scores are only ever those of normal training rows.
+Scores above a high quantile follow, in the limit, a generalised Pareto distribution (GPD). It is fitted to the scores
+of normal training rows, and its quantile is the threshold [1]_.
 
 References
 ----------
@@ -17,10 +17,10 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
+from scipy.special import boxcox
 
 from tsadbench import DataError, UsageError
 from tsadbench.base import FloatArray, Threshold
@@ -33,40 +33,30 @@ FEWEST_DISTINCT = 10
 GAMMA_MIN, GAMMA_MAX = -0.5, 1.0
 
 _GRID = 70  # points on either side of gamma = 0: neighbours differ by at most 0.4 in gamma on ordinary tails
-_NEARLY_ZERO = 1e-8  # (exp(gamma * x) - 1) / gamma = x to double precision there
 
 
 def fit(scores: FloatArray, level: float = 0.98, q: float = 1e-3) -> Threshold:
     """Return the score that a normal row exceeds with probability ``q``.
 
-    The initial threshold ``t`` is the empirical quantile at ``level``. While fewer than 30 scores lie above it and
-    the level is above .90, the level falls by .01. Then, in this order:
+    The initial threshold ``t`` is the quantile of the scores at ``level``, which falls by .01 at a time, to .90 at
+    least, while fewer than 30 scores lie above ``t``. The value is
 
-    - no score above ``t``: the largest score, status "degenerate";
-    - fewer than 10 distinct scores above ``t``: the empirical (1 - q) quantile, status "quantile";
-    - ties at ``t`` leave at most the share ``q`` of the scores above it: ``t``, status "quantile". It already is
-      an empirical (1 - q) quantile, and the GPD's would lie below it;
-    - else the quantile of the GPD fitted by maximum likelihood, gamma in [-0.5, 1]: status "ok", or "clamped"
-      if gamma lies at a bound.
+    - the largest score if none lies above ``t``: status "degenerate";
+    - the empirical (1 - q) quantile if fewer than 10 distinct scores lie above ``t``: status "quantile";
+    - ``t`` if ties leave at most the share ``q`` of the scores above it: status "quantile", because ``t`` already is an
+      empirical (1 - q) quantile;
+    - else the quantile of the fitted GPD, gamma in [-0.5, 1]: status "ok", or "clamped" if gamma lies at a bound.
 
-    The value is never below ``t``, never rises with ``q``, does not depend on the order of the scores, and follows
-    their scale and origin.
+    It is never below ``t``, never rises with ``q``, and follows the scale and origin of the scores.
 
     Parameters
     ----------
     scores
-        [n] scores of normal rows, finite, higher = more anomalous.
+        [n] scores of normal rows, finite, in any order; higher is more anomalous.
     level
-        Quantile level of the initial threshold, in (0, 1).
+        Quantile level of the initial threshold, in (0, 1); else a UsageError.
     q
-        Risk: the probability that a normal row is flagged, in (0, 1 - level).
-
-    Raises
-    ------
-    UsageError
-        If ``level`` or ``q`` is out of range.
-    DataError
-        If there is no score, or one is not finite.
+        Probability that a normal row is flagged, in (0, 1 - level); else a UsageError.
 
     Examples
     --------
@@ -77,23 +67,29 @@ def fit(scores: FloatArray, level: float = 0.98, q: float = 1e-3) -> Threshold:
     """
     check_options(level, q)
     ordered = _checked(scores)
-    level, t = _initial_threshold(ordered, level)
-    tail = ordered[np.searchsorted(ordered, t, side="right") :]
-    n, excesses = len(ordered), len(tail)
-    found = partial(Threshold, method="pot", t=t, level=level, q=q, n=n, excesses=excesses)
-    if excesses == 0:
+    n = len(ordered)
+    for step in count():
+        lowered = round(level - step / 100, 12)  # subtracting .01 repeatedly would miss .90
+        t = float(np.quantile(ordered, lowered))
+        tail = ordered[ordered > t]
+        if len(tail) >= ENOUGH_EXCESSES or lowered <= LOWEST_LEVEL:
+            break
+    found = partial(Threshold, method="pot", t=t, level=lowered, q=q, n=n, excesses=len(tail))
+    if len(tail) == 0:
         return found(value=float(ordered[-1]), status="degenerate")
-    if np.count_nonzero(np.diff(tail)) + 1 < FEWEST_DISTINCT:
+    if len(np.unique(tail)) < FEWEST_DISTINCT:
         return found(value=float(np.quantile(ordered, 1 - q)), status="quantile")
-    if excesses <= q * n:
+    if len(tail) <= q * n:
         return found(value=t, status="quantile")
-    pareto = fit_excesses(tail - t)
-    reach = pareto.sigma / -pareto.gamma if pareto.gamma < 0 else math.inf
+    gamma, sigma, log_likelihood = fit_excesses(tail - t)
+    endpoint = t - sigma / gamma if gamma < 0 else math.inf
     return found(
-        value=tail_quantile(t, pareto.gamma, pareto.sigma, q * n / excesses),
-        status="clamped" if pareto.gamma in (GAMMA_MIN, GAMMA_MAX) else "ok",
-        **pareto._asdict(),
-        endpoint=t + reach if math.isfinite(reach) else None,
+        value=t - sigma * float(boxcox(q * n / len(tail), -gamma)),  # [1]_, equation 1, exact for gamma near 0
+        status="clamped" if gamma in (GAMMA_MIN, GAMMA_MAX) else "ok",
+        gamma=gamma,
+        sigma=sigma,
+        log_likelihood=log_likelihood,
+        endpoint=endpoint if math.isfinite(endpoint) else None,
     )
 
 
@@ -109,66 +105,36 @@ def check_options(level: float, q: float) -> None:
         )
 
 
-def tail_quantile(t: float, gamma: float, sigma: float, ratio: float) -> float:
-    """Return the score above which the share ``ratio`` of the tail beyond ``t`` lies ([1]_, equation 1).
-
-    Parameters
-    ----------
-    t
-        Initial threshold.
-    gamma, sigma
-        Shape and scale of the generalised Pareto distribution.
-    ratio
-        q * n / excesses, in (0, 1]; 1 gives ``t`` itself.
-    """
-    steps = -math.log(ratio)
-    # The textbook form (ratio ** -gamma - 1) / gamma loses all its digits as gamma goes to 0.
-    reach = steps if abs(gamma) < _NEARLY_ZERO else math.expm1(gamma * steps) / gamma
-    return t + sigma * reach
-
-
-class Pareto(NamedTuple):
-    """A generalised Pareto distribution: shape, scale in units of the score, log-likelihood of the excesses."""
-
-    gamma: float
-    sigma: float
-    log_likelihood: float
-
-
-def fit_excesses(excesses: FloatArray) -> Pareto:
-    """Return the generalised Pareto distribution that makes these excesses most likely, gamma in [-0.5, 1].
+def fit_excesses(excesses: FloatArray) -> tuple[float, float, float]:
+    """Return gamma, sigma and log-likelihood of the likeliest GPD of excesses [n], positive and not all equal.
 
     With x = gamma / sigma, the best gamma for a given x is mean(log(1 + x y)), so the likelihood is searched in x
-    alone ([2]_): on a grid, then around its best point. If that leads to a bound of gamma, gamma is exactly this bound
-    and only sigma is fitted. Excesses are divided by their mean first, so that no constant in here has a unit.
-
-    Parameters
-    ----------
-    excesses
-        [n] positive, not all equal.
+    alone ([2]_): on a grid, then around its best point. At a bound of gamma only sigma is fitted.
     """
     largest = float(excesses.max())
     scale = largest * float(np.mean(excesses / largest))  # the plain sum could overflow
-    y = excesses / scale
-    first, last = _solve(_gamma, GAMMA_MIN, y), _solve(_gamma, GAMMA_MAX, y)
-    grid = _grid(first, last, float(y.max()))
+    y = excesses / scale  # has mean 1, so that no constant below has a unit
+    largest = float(y.max())
+    lowest, highest = _solve(_gamma, GAMMA_MIN, y), _solve(_gamma, GAMMA_MAX, y)
+    # Gamma changes with log(1 + x max(y)) below 0, with log(x) above.
+    below = (np.geomspace(1 + lowest * largest, 1, _GRID)[1:] - 1) / largest
+    grid = [lowest, *below.tolist(), *np.geomspace(1e-3, highest, _GRID).tolist()]
     costs = [_cost(x, _gamma(x, y), y) for x in grid]
     best = int(np.argmin(costs))
     around = (grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
-    # A bounded search: the grid spans the allowed range of gamma, and the search must not leave it.
     search = minimize_scalar(
         lambda x: _cost(x, _gamma(x, y), y),
         bounds=around,
-        method="bounded",
+        method="bounded",  # never leaves the allowed range of gamma
         options={"xatol": 1e-10 * (around[1] - around[0])},
     )
     cost, x = min((costs[best], grid[best]), (float(search.fun), float(search.x)))
     gamma = _gamma(x, y)
-    if x in (first, last):
-        gamma = GAMMA_MIN if x == first else GAMMA_MAX
+    if x in (lowest, highest):
+        gamma = GAMMA_MIN if x == lowest else GAMMA_MAX
         x = _solve(_slope, gamma / (1 + gamma), y)
         cost = _cost(x, gamma, y)
-    return Pareto(gamma, scale * gamma / x if x else scale, -len(y) * (cost + math.log(scale)))
+    return gamma, scale * gamma / x if x else scale, -len(y) * (cost + math.log(scale))
 
 
 def _gamma(x: float, y: FloatArray) -> float:
@@ -182,49 +148,26 @@ def _slope(x: float, y: FloatArray) -> float:
 
 
 def _cost(x: float, gamma: float, y: FloatArray) -> float:
-    """Return the negative log-likelihood an excess; y has mean 1."""
+    """Return the mean negative log-likelihood of excesses with mean 1."""
     return math.log(gamma / x) + (1 + 1 / gamma) * _gamma(x, y) if x else 1.0
 
 
 def _solve(grows: Callable[[float, FloatArray], float], target: float, y: FloatArray) -> float:
-    """Return the x at which a function that grows from 0 at x = 0 reaches the target, or the last x on the way."""
-    low, high = 0.0, 10.0
-    if target < 0:
-        low, high = -(1 - 1e-12) / float(y.max()), 0.0  # 1 + x y must stay positive
-        if grows(low, y) >= target:
-            return low
-    while grows(high, y) < target:  # one decade at a time: x has no natural upper bound
+    """Return the x at which a function that grows from 0 at x = 0 reaches the target, or the end of its range."""
+    low, high = (-(1 - 1e-12) / float(y.max()), 0.0) if target < 0 else (0.0, 10.0)  # 1 + x y must stay positive
+    while grows(high, y) < target and high <= 1e300:
         high *= 10
-        if high > 1e300:
-            return high
-    # An absolute tolerance would stop too early for a small x, so only the relative one counts.
+    if grows(low, y) >= target or grows(high, y) < target:
+        return low if target < 0 else high
+    # An absolute tolerance would stop too early for a small x.
     return float(brentq(lambda x: grows(x, y) - target, low, high, xtol=1e-300, rtol=1e-14, maxiter=1000))
 
 
-def _grid(first: float, last: float, largest: float) -> list[float]:
-    """Return x from first to last. Gamma changes with log(1 + x max(y)) below 0, with log(x) above."""
-    below = (np.geomspace(1 + first * largest, 1, _GRID)[1:-1] - 1) / largest
-    above = np.geomspace(1e-3, last, _GRID)[:-1]
-    return [first, *below.tolist(), 0.0, *above.tolist(), last]
-
-
-def _initial_threshold(ordered: FloatArray, level: float) -> tuple[float, float]:
-    """Return the first level, in steps of .01 downwards, that leaves enough excesses, and its quantile."""
-    for steps in count():
-        lowered = round(level - steps / 100, 12)  # .01 subtracted again and again would miss .90
-        t = float(np.quantile(ordered, lowered))
-        excesses = len(ordered) - int(np.searchsorted(ordered, t, side="right"))
-        if excesses >= ENOUGH_EXCESSES or lowered <= LOWEST_LEVEL:
-            break
-    return lowered, t
-
-
 def _checked(scores: FloatArray) -> FloatArray:
-    """Return the scores in ascending order."""
+    """Return the scores in ascending order; a DataError unless there is one and all are finite."""
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Sorting puts NaN last: one look is enough.
-        if len(ordered) == 0 or not np.isfinite(ordered[-1] - ordered[0]):
+        if len(ordered) == 0 or not np.isfinite(ordered[-1] - ordered[0]):  # NaN is sorted to the end
             wrong = int(np.count_nonzero(~np.isfinite(ordered)))
             raise DataError(
                 f"Peaks-over-Threshold: expected at least one score, finite and of finite spread; {wrong} of "

@@ -1,23 +1,22 @@
-"""Which training rows train: none that also occurs in the test, and on request none that is held out."""
+"""Remove training rows that also occur in the test, and hold out rows for the threshold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tsadbench.base import BoolArray, Recording, mask_runs, shared_rows
 
-# A row's score sees the rows before it, and neighbours resemble each other: between the two parts lie rows of neither.
-GAP = 100
+GAP = 100  # rows between the two parts, because neighbouring rows resemble each other
 ONE_PART_IN = 5
 
 
 def without_shared_rows(train: Sequence[Recording], test: Sequence[Recording]) -> tuple[Recording, ...]:
     """Return the training recordings without the rows that a test recording also has, cut at the gaps.
 
-    Rows are equal if their time and all their values are equal. A row without time equals no other: a system at rest
-    repeats its values, and would lose all its rows.
+    Rows are equal if their time and all their values are. A row without time equals no other: a system at rest repeats
+    its values, and would lose all its rows.
     """
     numbers = shared_rows([*train, *test], untimed="distinct")
     # Rows that only training recordings share have numbers as well: the test's decide.
@@ -40,11 +39,9 @@ def held_out(recordings: Sequence[Recording]) -> tuple[tuple[Recording, ...], tu
 
 
 def _kept(recordings: Sequence[Recording], keep: Sequence[BoolArray]) -> tuple[Recording, ...]:
-    """Return the stretches of rows to keep; one that is no whole recording is named after its rows, "plant[0:120]"."""
-    return tuple(piece for one, rows in zip(recordings, keep, strict=True) for piece in _pieces(one, rows))
-
-
-def _pieces(recording: Recording, keep: BoolArray) -> Iterator[Recording]:
-    for start, stop in mask_runs(keep):
-        whole = stop - start == recording.n_rows
-        yield recording if whole else recording.rows(start, stop, id=f"{recording.id}[{start}:{stop}]")
+    """Return the runs of rows to keep. A part of a recording is named after its rows, "plant[0:120]"."""
+    return tuple(
+        one if stop - start == one.n_rows else one.rows(start, stop, id=f"{one.id}[{start}:{stop}]")
+        for one, rows in zip(recordings, keep, strict=True)
+        for start, stop in mask_runs(rows)
+    )

@@ -36,11 +36,11 @@ def no_fit(threshold: object) -> bool:
 @pytest.mark.parametrize(("gamma", "scale"), [(-0.42, 1.0), (0.0, 1e-6), (0.4, 1e6), (0.95, 1.0)])
 def test_fit_agrees_with_scipy(gamma: float, scale: float) -> None:
     excesses = pareto(gamma, 3000, seed=7, scale=scale)
-    found = pot.fit_excesses(excesses)
+    found, sigma, _ = pot.fit_excesses(excesses)
     expected_gamma, expected_sigma = scipy_fit(excesses)
-    assert found.gamma == pytest.approx(expected_gamma, abs=2e-4)
-    assert found.sigma == pytest.approx(expected_sigma, rel=2e-4)
-    assert -0.5 < found.gamma < 1
+    assert found == pytest.approx(expected_gamma, abs=2e-4)
+    assert sigma == pytest.approx(expected_sigma, rel=2e-4)
+    assert -0.5 < found < 1
 
 
 @pytest.mark.parametrize("gamma", [-0.3, 0.2, 0.4])
@@ -61,17 +61,6 @@ def test_about_the_share_q_of_new_normal_scores_is_flagged() -> None:
     threshold = pot.fit(rng.gamma(2.0, size=50_000), q=1e-3)
     flagged = np.mean(rng.gamma(2.0, size=1_000_000) > threshold.value)
     assert 0.7e-3 < flagged < 1.4e-3
-
-
-@pytest.mark.parametrize("gamma", [0.0, 1e-16, -1e-12, 9e-9, -2e-8])
-def test_tail_quantile_keeps_its_digits_near_gamma_zero(gamma: float) -> None:
-    assert pot.tail_quantile(0.0, gamma, 1.0, 0.005) == pytest.approx(-math.log(0.005), rel=1e-6)
-
-
-@pytest.mark.parametrize("gamma", [-0.5, -1e-7, 1e-3, 1.0])
-def test_tail_quantile_is_the_distributions_quantile(gamma: float) -> None:
-    expected = 2.0 + genpareto.isf(0.05, gamma, scale=3.0)
-    assert pot.tail_quantile(2.0, gamma, 3.0, 0.05) == pytest.approx(expected, rel=1e-12)
 
 
 def test_constant_scores_give_the_largest_one_and_no_fit() -> None:
@@ -155,22 +144,21 @@ def test_a_very_heavy_tail_is_clamped_at_the_upper_bound() -> None:
 @pytest.mark.parametrize(("true", "bound"), [(-1.0, -0.5), (3.0, 1.0)])
 def test_a_clamped_fit_is_the_likeliest_with_gamma_at_the_bound(true: float, bound: float) -> None:
     excesses = pareto(true, 2000, scale=0.01)
-    found = pot.fit_excesses(excesses)
+    found, sigma, highest = pot.fit_excesses(excesses)
 
     def log_likelihood(gamma: float, sigma: float) -> float:
         return float(genpareto.logpdf(excesses, gamma, scale=sigma).sum())
 
-    assert found.gamma == bound
-    assert found.log_likelihood == pytest.approx(log_likelihood(bound, found.sigma))
+    assert found == bound
+    assert highest == pytest.approx(log_likelihood(bound, sigma))
     for gamma in (bound, bound * 0.99):
         for factor in (0.9, 0.999, 1.001, 1.1):
-            assert found.log_likelihood > log_likelihood(gamma, found.sigma * factor)
+            assert highest > log_likelihood(gamma, sigma * factor)
 
 
 @pytest.mark.parametrize("data", [[0.3] * 49 + [0.31], [0.1] * 40 + [0.2] * 10])
 def test_the_unbounded_likelihood_below_minus_one_is_not_entered(data: list[float]) -> None:
-    found = pot.fit_excesses(np.array(data))
-    assert found.gamma == -0.5
+    assert pot.fit_excesses(np.array(data))[0] == -0.5
 
 
 @pytest.mark.parametrize("q", [0.02, 0.5, 0.0, math.nan])
@@ -268,8 +256,8 @@ def test_the_threshold_follows_scale_and_origin(scores: FloatArray, scale: float
     st.floats(-3, 3).map(math.exp),
 )
 def test_no_distribution_within_the_bounds_is_likelier(excesses: FloatArray, gamma: float, factor: float) -> None:
-    found = pot.fit_excesses(excesses)
-    own = genpareto.logpdf(excesses, found.gamma, scale=found.sigma).sum()
-    other = genpareto.logpdf(excesses, gamma, scale=found.sigma * factor).sum()
-    assert found.log_likelihood == pytest.approx(own, rel=1e-9, abs=1e-9)
-    assert found.log_likelihood >= other - 1e-6 * abs(other)
+    found, sigma, highest = pot.fit_excesses(excesses)
+    own = genpareto.logpdf(excesses, found, scale=sigma).sum()
+    other = genpareto.logpdf(excesses, gamma, scale=sigma * factor).sum()
+    assert highest == pytest.approx(own, rel=1e-9, abs=1e-9)
+    assert highest >= other - 1e-6 * abs(other)
