@@ -95,8 +95,8 @@ def labels() -> pd.DataFrame:
     for name in DATASETS:
         tsadbench.run(LABELLED, dataset=name, seeds=1, floors=False, out="runs/multiview")
     rows = tsadbench.load_board("runs/multiview").to_frame()
-    rows = rows[rows["split"] == "overall"].set_index(["dataset", "label"])
-    return rows[["auprc_mean", "mcc_mean", "far_mean"]].rename(columns=lambda one: one.removesuffix("_mean"))
+    rows = rows[rows["split"] == "overall"].set_index(["dataset", "detector"])
+    return rows[["auprc_mean", "mcc_mean", "far"]].rename(columns=lambda one: one.removesuffix("_mean"))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -24,7 +24,7 @@ from tsadbench.base import (
     SplitJudgement,
     Threshold,
 )
-from tsadbench_protocols import pot
+from tsadbench_protocols import dspot, pot
 from tsadbench_protocols.metrics import METRICS, evaluate
 
 # Share of the calibration rows that need a score: a detector must not choose the rows that set its threshold.
@@ -32,9 +32,10 @@ _LEAST_PERCENT = 95
 
 
 class Rows(NamedTuple):
-    """Evaluated rows: their scores [n_rows], NaN where the detector gave none, and the truth [n_rows]."""
+    """Evaluated rows, [n_rows] each: scores, NaN where the detector gave none; what they must exceed; the truth."""
 
     scores: FloatArray
+    limits: FloatArray
     anomalous: BoolArray
 
 
@@ -48,11 +49,15 @@ class PotProtocol(Protocol):
         Quantile level of the initial threshold.
     q
         Risk: the share of normal rows that the threshold lets be flagged.
+    threshold
+        "pot"; or "dspot": Peaks-over-Threshold on log scores less their mean over the last rows that were not flagged,
+        which takes the first 60 rows of each recording for normal (`tsadbench_protocols.dspot`).
     """
 
     metrics = METRICS
     level: float = 0.98
     q: float = 1e-3
+    threshold: Literal["pot", "dspot"] = "pot"
 
     def check(self) -> None:
         """Raise a UsageError if a parameter is out of range."""
@@ -65,7 +70,7 @@ class PotProtocol(Protocol):
             raise UsageError(f"{name} must be {expected}, found {wrong['input']!r}") from error
         pot.check_options(self.level, self.q)
 
-    def threshold(self, scored: Scored) -> Threshold:
+    def find_threshold(self, scored: Scored) -> Threshold:
         """Return a floor's own threshold, or that of the pooled `calibration_scores`.
 
         A ContractError if fewer than 95 % of these rows have a score.
@@ -80,7 +85,23 @@ class PotProtocol(Protocol):
                 f"{'calibration' if scored.calibration else 'training'} rows that set the threshold, found "
                 f"{len(present):,}: score every row of a recording, its first ones included"
             )
-        return pot.fit(present, level=self.level, q=self.q)
+        return replace(pot.fit(present, level=self.level, q=self.q), method=self.threshold)
+
+    def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
+        """Return the scores that set the threshold of one fit, an array a recording; for DSPOT its excesses."""
+        if self.threshold == "pot":
+            return super().calibration_scores(scored)
+        found = []
+        for scores in scored.calibration or scored.train:
+            rows = self.calibration_rows(len(scores))
+            found.append(dspot.excesses(scores)[max(rows.start, dspot.BEGINNING) : rows.stop])
+        return tuple(found)
+
+    def limits(self, scored: Scored, threshold: Threshold) -> tuple[FloatArray, ...]:
+        """Return which value each score must exceed for its row to be flagged, [n_rows] a test recording."""
+        if threshold.method != "dspot":
+            return super().limits(scored, threshold)
+        return tuple(dspot.limits(scores, threshold.value) for scores in scored.test)
 
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
         """Return the threshold of each fit, and the metrics of every split.
@@ -88,30 +109,32 @@ class PotProtocol(Protocol):
         A ContractError if no evaluated row of a fit has a score, or too few of the rows that set its threshold. A
         DataError if the labels are not those of the scored rows, or a split names a recording that was not scored.
         """
-        thresholds = {fit.episode.id: self.threshold(fit) for fit in scored}
-        rows = {fit.episode.id: self._evaluated(fit, labels) for fit in scored}
+        thresholds = {fit.episode.id: self.find_threshold(fit) for fit in scored}
+        rows = {fit.episode.id: self._evaluated(fit, thresholds[fit.episode.id], labels) for fit in scored}
         of_all = {name: one for found in rows.values() for name, one in found.items()}
         if unknown := sorted(set(labels.rows).union(*labels.splits.values()) - of_all.keys()):
             raise DataError(f"expected scores of every labelled recording, found none of {', '.join(unknown)}")
         splits = {}
         for split, ids in labels.splits.items():
             members = {fit: [found[name] for name in ids if name in found] for fit, found in rows.items()}
-            splits[split] = self._judge_split({fit: some for fit, some in members.items() if some}, thresholds)
-        notes = (
+            splits[split] = self._judge_split({fit: some for fit, some in members.items() if some}, [*thresholds])
+        notes = [
             f"no row of recording {name!r} ({len(labels.rows[name])} rows) is evaluated: it is too short"
             for name, one in of_all.items()
             if len(one.scores) == 0
-        )
+        ]
+        if self.threshold == "dspot":
+            notes.append(f"thresholds take the first {dspot.BEGINNING} rows of each recording for normal")
         entries = tuple(EpisodeThreshold(*one) for one in thresholds.items())
         return Judgement(entries, splits, (*notes, *_notes_on_means(splits)))
 
-    def _evaluated(self, fit: Scored, labels: Labels) -> dict[str, Rows]:
+    def _evaluated(self, fit: Scored, threshold: Threshold, labels: Labels) -> dict[str, Rows]:
         """Return the evaluated rows of every test recording, by its id."""
-        rows, n_labels = {}, Counter[int]()
+        rows, n_labels, limits = {}, Counter[int](), self.limits(fit, threshold)
         for place in self.places(fit.episode, {name: len(anomalous) for name, anomalous in labels.rows.items()}):
             anomalous = labels.rows.get(place.recording, np.empty(0, dtype=np.bool_))
-            scores = fit.test[place.scored][place.start : place.start + len(anomalous)]
-            rows[place.recording] = Rows(scores[place.evaluated], anomalous[place.evaluated])
+            scores, most = (one[place.scored][place.start : place.start + len(anomalous)] for one in (fit.test, limits))
+            rows[place.recording] = Rows(scores[place.evaluated], most[place.evaluated], anomalous[place.evaluated])
             n_labels[place.scored] += len(anomalous)
         for number, (one, scores) in enumerate(zip(fit.episode.test, fit.test, strict=True)):
             if n_labels[number] != len(scores):
@@ -123,19 +146,16 @@ class PotProtocol(Protocol):
             raise ContractError(f"not one of the {len(scores)} evaluated test rows of {fit.episode.id!r} has a score")
         return rows
 
-    def _judge_split(
-        self, members: Mapping[str, Sequence[Rows]], thresholds: Mapping[str, Threshold]
-    ) -> SplitJudgement:
+    def _judge_split(self, members: Mapping[str, Sequence[Rows]], fits: Sequence[str]) -> SplitJudgement:
         """Judge the recordings of each fit by themselves, because scores of two fits share no scale."""
         entities = {}
         for fit, recordings in members.items():
-            scores, anomalous = map(np.concatenate, zip(*recordings, strict=True))
-            lengths = [len(one.scores) for one in recordings]
-            entities[fit] = evaluate(scores, anomalous, thresholds[fit].value, lengths)
+            scores, limits, anomalous = map(np.concatenate, zip(*recordings, strict=True))
+            entities[fit] = evaluate(scores, anomalous, limits, [len(one.scores) for one in recordings])
         n_anomalous = sum(int(np.count_nonzero(one.anomalous)) for some in members.values() for one in some)
         scores = _pooled(one.scores for some in members.values() for one in some)
         coverage = float(np.mean(~np.isnan(scores))) if len(scores) else 0.0
-        if [*entities] == [*thresholds] == [ALL]:
+        if [*entities] == [*fits] == [ALL]:
             return SplitJudgement(entities[ALL], len(scores), n_anomalous, coverage)
         means = {metric.name: _mean(one[metric.name] for one in entities.values()) for metric in METRICS}
         return SplitJudgement(means, len(scores), n_anomalous, coverage, entities)

@@ -47,28 +47,28 @@ _ONE_IN = {"events_at_1": 100, "events_at_01": 1000}
 
 
 def evaluate(
-    scores: FloatArray, anomalous: BoolArray, threshold: float, lengths: Sequence[int] = ()
+    scores: FloatArray, anomalous: BoolArray, limits: FloatArray | float, lengths: Sequence[int] = ()
 ) -> dict[str, float | None]:
     """Return every metric by name, in the order of `METRICS`; None if undefined.
 
-    Scores and truth are [n_rows]; NaN counts as the worst case. A row is flagged if its score is above the threshold.
+    Scores and truth are [n_rows]; NaN counts as the worst case. A row is flagged if its score is above its limit.
     ``lengths`` are the rows of each recording, in order: no event crosses their borders.
 
     Examples
     --------
-    >>> found = evaluate(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]), threshold=0.5)
+    >>> found = evaluate(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]), 0.5)
     >>> found["precision"], found["recall"], found["auroc"], found["bf_f1"]
     (1.0, 0.5, 0.75, 0.8)
     """
-    scores = scores.astype(np.float64, copy=False)  # a float32 array would round the threshold
-    found = rates(*counts(scores, anomalous, threshold))
+    scores = scores.astype(np.float64, copy=False)  # a float32 array would round the limits
+    found = rates(*counts(scores, anomalous, limits))
     found |= ranking(scores, anomalous) | events(scores, anomalous, lengths)
     return {metric.name: found[metric.name] for metric in METRICS}
 
 
-def counts(scores: FloatArray, anomalous: BoolArray, threshold: float) -> tuple[int, int, int, int]:
+def counts(scores: FloatArray, anomalous: BoolArray, limits: FloatArray | float) -> tuple[int, int, int, int]:
     """Return the numbers of true positives, false positives, false negatives and true negatives."""
-    flagged = flagged_rows(scores, anomalous, threshold)
+    flagged = flagged_rows(scores, anomalous, limits)
     tn, fn, fp, tp = np.bincount(2 * flagged + anomalous, minlength=4).tolist()
     return tp, fp, fn, tn
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from tsadbench import DataError
-from tsadbench.base import Dataset, Episode, Ge, Judgement, Labels, Metric, Place, Scored, SplitJudgement, Threshold
+from tsadbench.base import Dataset, Episode, Ge, Judgement, Labels, Metric, Place, Scored, SplitJudgement
 from tsadbench_protocols.judging import PotProtocol, Rows
 from tsadbench_protocols.metrics import METRICS, counts, rates
 
@@ -80,12 +80,10 @@ class Skab(PotProtocol):
         """Return all rows but the first 100, or the first quarter if that is less."""
         return slice(min(100, n_rows // 4), n_rows)
 
-    def _judge_split(
-        self, members: Mapping[str, Sequence[Rows]], thresholds: Mapping[str, Threshold]
-    ) -> SplitJudgement:
+    def _judge_split(self, members: Mapping[str, Sequence[Rows]], fits: Sequence[str]) -> SplitJudgement:
         """Average what a ranking gives over the recordings, and count all else over their rows."""
-        means = super()._judge_split(members, thresholds)
-        counted = [counts(*rows, thresholds[fit].value) for fit, some in members.items() for rows in some]
+        means = super()._judge_split(members, fits)
+        counted = [counts(rows.scores, rows.anomalous, rows.limits) for some in members.values() for rows in some]
         found = {**means.metrics, **rates(*np.sum([(0, 0, 0, 0), *counted], axis=0).tolist())}
         # The repository's F1 is the one that other protocols call prac_f1.
         metrics = {one.name: found["prac_f1" if one.name == "f1" else one.name] for one in self.metrics}

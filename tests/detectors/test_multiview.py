@@ -67,7 +67,7 @@ def test_a_threshold_from_training_scores_holds_on_fresh_rows(adaptive: bool) ->
         train = Recording("train", process(12_000, seed), tuple(f"x{number}" for number in range(4)))
         detector = MultiView(adaptive=adaptive).fit(train)
         episode = Episode("all", (train,), ())
-        threshold = strict.threshold(Scored(episode, tuple(detector.training_scores(train)), ())).value
+        threshold = strict.find_threshold(Scored(episode, tuple(detector.training_scores(train)), ())).value
         flagged += [np.mean(detector.score(process(5_000, 100 * seed + n)) > threshold) for n in (11, 12, 13)]
     assert 1e-3 / 3 < np.mean(flagged) < 3e-3
 

@@ -77,7 +77,7 @@ def test_ranking_metrics_of_many_rows_are_scikit_learns() -> None:
 def test_a_table_worked_by_hand() -> None:
     # Ranked: 1 1 0 (1 0 tied) 0 0 0; flagged are the first three.
     scores = np.array([0.9, 0.8, 0.7, 0.4, 0.4, 0.3, 0.2, 0.1])
-    found = evaluate(scores, labels(1, 1, 0, 1, 0, 0, 0, 0), threshold=0.5)
+    found = evaluate(scores, labels(1, 1, 0, 1, 0, 0, 0, 0), 0.5)
     assert found == pytest.approx(
         {
             "precision": 2 / 3,
@@ -140,7 +140,7 @@ def test_no_anomalous_row_leaves_only_false_alarms_to_tell(threshold: float) -> 
 def test_a_row_without_a_score_is_the_worst_case_by_hand() -> None:
     # Ranked: the normal row without a score, 1 0 0, and below them the anomalous row without a score.
     scores = np.array([math.nan, -5.0, 3.0, math.nan, -6.0])
-    found = evaluate(scores, labels(0, 0, 1, 1, 0), threshold=-4.0)
+    found = evaluate(scores, labels(0, 0, 1, 1, 0), -4.0)
     assert found == pytest.approx(
         {
             "precision": 1 / 2,
@@ -174,7 +174,7 @@ def test_with_missing_scores_the_ranking_is_scikit_learns_on_the_worst_scores(ro
 
 
 def test_no_row_with_a_score_is_worse_than_anything() -> None:
-    found = evaluate(np.full(4, math.nan), labels(0, 0, 0, 1), threshold=0.0)
+    found = evaluate(np.full(4, math.nan), labels(0, 0, 0, 1), 0.0)
     assert (found["auroc"], found["auprc"], found["bf_f1"], found["flagged"]) == (0.0, 0.0, 0.0, 0.75)
 
 

@@ -30,7 +30,7 @@ class FitRows(NamedTuple):
     """The evaluated rows of a split that one fit, ``episode``, has scored; arrays are [n_rows].
 
     ``scores`` are NaN where the detector gave none. ``flagged`` are scores above the threshold, and normal rows without
-    a score.
+    a score. ``threshold`` is NaN if it moves from row to row.
     """
 
     episode: str
@@ -102,10 +102,11 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     recordings = [result.recordings[name] for name in splits[split] if name in result.recordings]
     found = []
     for episode, of_fit in grouped(recordings, lambda scored: scored.episode).items():
-        threshold = of_fit[0].threshold
+        limits = np.concatenate([scored.limits[scored.evaluated] for scored in of_fit])
         scores = np.concatenate([scored.scores[scored.evaluated] for scored in of_fit])
         anomalous = np.concatenate([scored.anomalous[scored.evaluated] for scored in of_fit])
-        found.append(FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, threshold)))
+        threshold = float(limits[0]) if len(set(limits.tolist())) == 1 else np.nan
+        found.append(FitRows(episode, threshold, scores, anomalous, flagged_rows(scores, anomalous, limits)))
     return found
 
 
@@ -168,12 +169,12 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     """Return a trial's scores by group; None if several fits' scores share no scale.
 
     Scores of several fits are divided by their thresholds, which must all be positive, unless all thresholds are equal.
-    A UsageError if the data set has no such split.
+    None also if a threshold moves from row to row. A UsageError if the data set has no such split.
     """
     fits = fits_of(result, split)
     thresholds = [fit.threshold for fit in fits]
     relative = len(fits) > 1 and min(thresholds) > 0
-    if not fits or (not relative and len(set(thresholds)) > 1):
+    if not fits or np.isnan(thresholds).any() or (not relative and len(set(thresholds)) > 1):
         return None
     units = thresholds if relative else [1.0] * len(fits)
 

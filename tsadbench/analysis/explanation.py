@@ -115,8 +115,8 @@ def _events(scored: ScoredRecording, look_ahead: int, causes: Sequence[Cause]) -
 
 
 def _moment(scored: ScoredRecording, row: int) -> dict[str, Any]:
-    score = float(scored.scores[row])
-    ratio = score / scored.threshold if scored.threshold > 0 else None
+    score, limit = float(scored.scores[row]), float(scored.limits[row])
+    ratio = score / limit if limit > 0 else None
     sensors = _shares(scored, slice(row, row + 1))
     return {"row": row, "seconds": _seconds(scored, row), "score": score, "ratio": ratio, "sensors": sensors}
 

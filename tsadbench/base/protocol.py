@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+import numpy as np
 from annotated_types import Interval
 
 from tsadbench.base.dataset import Dataset, Labels
@@ -73,7 +74,7 @@ class Threshold:
     value
         The threshold, in units of the score.
     method
-        "pot" (Peaks-over-Threshold) or "fixed" (a floor's own).
+        "pot" (Peaks-over-Threshold), "dspot" (of scores less their recent mean) or "fixed" (a floor's own).
     status
         "ok"; "clamped": the shape parameter lies at a bound; "quantile": too few distinct excesses, so the empirical
         quantile was used; "degenerate": no excess, so the largest score was used; "fixed".
@@ -90,7 +91,7 @@ class Threshold:
     """
 
     value: float
-    method: Literal["pot", "fixed"]
+    method: Literal["pot", "dspot", "fixed"]
     status: ThresholdStatus
     t: float | None = None
     level: float | None = None
@@ -189,8 +190,12 @@ class Protocol(ABC):
         """Return which rows' scores set the threshold, of a normal recording with ``n_rows`` rows."""
 
     @abstractmethod
-    def threshold(self, scored: Scored) -> Threshold:
+    def find_threshold(self, scored: Scored) -> Threshold:
         """Return the threshold of one fit, from its `calibration_scores`; a ContractError if too few rows have one."""
+
+    def limits(self, scored: Scored, threshold: Threshold) -> tuple[FloatArray, ...]:
+        """Return which value each score must exceed for its row to be flagged, [n_rows] a test recording."""
+        return tuple(np.full(len(scores), threshold.value) for scores in scored.test)
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
         """Return the scores that set the threshold of one fit, an array a recording, NaN where a row has none."""

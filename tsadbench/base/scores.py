@@ -64,17 +64,17 @@ def worst_case(scores: FloatArray, anomalous: BoolArray) -> FloatArray:
     return np.where(missing, worst, scores)
 
 
-def flagged_rows(scores: FloatArray, anomalous: BoolArray, threshold: float) -> BoolArray:
-    """Return which rows count as flagged, [n_rows]: scores above the threshold, and normal rows without a score.
+def flagged_rows(scores: FloatArray, anomalous: BoolArray, limits: FloatArray | float) -> BoolArray:
+    """Return which rows count as flagged, [n_rows]: scores above their limit, and normal rows without a score.
 
     Anomalous rows without a score are not flagged at any threshold. Parameters as for `worst_case`.
 
     Examples
     --------
-    >>> flagged_rows(np.array([2.0, np.nan, np.nan]), np.array([True, True, False]), threshold=1.0).tolist()
+    >>> flagged_rows(np.array([2.0, np.nan, np.nan]), np.array([True, True, False]), 1.0).tolist()
     [True, False, True]
     """
-    flagged: BoolArray = (scores > threshold) | (np.isnan(scores) & ~anomalous)
+    flagged: BoolArray = (scores > limits) | (np.isnan(scores) & ~anomalous)
     return flagged
 
 

@@ -34,8 +34,8 @@ class ScoredRecording:
     """One test recording as a trial's detector saw it, with the truth; arrays are [n_rows].
 
     ``scores`` are NaN for rows that the detector could not score, ``evaluated`` marks the rows that count under the
-    protocol, ``episode`` is the fit that scored it, ``threshold`` that fit's. ``contributions`` [n_rows, n_sensors] are
-    None if they were not kept.
+    protocol, ``episode`` is the fit that scored it; ``limits`` are what scores must exceed for rows to be flagged, the
+    fit's threshold unless this moves. ``contributions`` [n_rows, n_sensors] are None if they were not kept.
     """
 
     recording: Recording
@@ -43,13 +43,13 @@ class ScoredRecording:
     scores: FloatArray
     evaluated: BoolArray
     episode: str
-    threshold: float
+    limits: FloatArray
     contributions: Float32Array | None
 
     @property
     def flagged(self) -> BoolArray:
-        """[n_rows], whether a row's score lies above the threshold, evaluated or not."""
-        flagged: BoolArray = self.scores > self.threshold
+        """[n_rows], whether a row's score lies above its limit, evaluated or not."""
+        flagged: BoolArray = self.scores > self.limits
         return flagged
 
 
@@ -94,9 +94,10 @@ class TrialResult:
         """The test recordings by id, in the data set's order; those that the protocol scores."""
         by_id = {recording.id: recording for recording in self.data.dataset.test}
         n_rows = {name: len(rows) for name, rows in self.data.labels.rows.items()}
-        thresholds = {fit.episode: fit.threshold.value for fit in self.record.thresholds}
+        thresholds = {fit.episode: fit.threshold for fit in self.record.thresholds}
         scored_recordings = {}
         for scored in self.scored:
+            limits = self.protocol.limits(scored, thresholds[scored.episode.id])
             for place in self.protocol.places(scored.episode, n_rows):
                 rows = slice(place.start, place.start + n_rows[place.recording])
                 evaluated = np.zeros(n_rows[place.recording], dtype=np.bool_)
@@ -108,7 +109,7 @@ class TrialResult:
                     scores=scored.test[place.scored][rows],
                     evaluated=evaluated,
                     episode=scored.episode.id,
-                    threshold=thresholds[scored.episode.id],
+                    limits=limits[place.scored][rows],
                     contributions=None if kept is None else kept[rows],
                 )
         return {name: scored_recordings[name] for name in n_rows if name in scored_recordings}

@@ -90,7 +90,7 @@ def fit_model(
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
         scored = Scored(episode, train, (), trial.contender.traits.fixed_threshold, calibration)
-        threshold, parts, expected = plan.protocol.threshold(scored), box.learned(), box.score(compared)
+        threshold, parts, expected = plan.protocol.find_threshold(scored), box.learned(), box.score(compared)
     made = manifest(trial, plan, started) | ({} if entity is None else {"entity": entity})
     card = ModelCard(
         detector=trial.contender.name,

@@ -65,7 +65,7 @@ def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray)
     counts = np.zeros((4, len(scored)))
     for i, one in enumerate(scored):
         anomalous = one.anomalous[one.evaluated]
-        flagged = flagged_rows(one.scores[one.evaluated], anomalous, one.threshold)
+        flagged = flagged_rows(one.scores[one.evaluated], anomalous, one.limits[one.evaluated])
         counts[:, i] = np.bincount(2 * anomalous + flagged, minlength=4)
     tn, fp, fn, tp = counts @ weights
     margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)

@@ -73,7 +73,7 @@ def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
     groups = score_groups(result, split)
     ax.set_title(_flagged(result, split), fontsize=7.2)
     if groups is None:
-        blank(ax, "scores of several fits share no scale,\nas a threshold is not positive")
+        blank(ax, "scores share no scale: a threshold\nmoves, or is not positive")
         return ax
     if not len(groups.normal) + len(groups.anomalous):
         raise UsageError(f"none of the evaluated rows of split {split!r} has a score: there is nothing to draw")
