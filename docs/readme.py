@@ -43,7 +43,7 @@ WORDS = {
 }
 PAGES = (
     "README.md", "leaderboards/README.md", "docs/comparing.md",
-    "docs/reading-a-table.md", "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
+    "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
     *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
 TABLES = (

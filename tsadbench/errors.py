@@ -1,4 +1,4 @@
-"""Every error that tsadbench raises on purpose. A message says what was expected, what was found, what to do."""
+"""Every error that tsadbench raises on purpose. Messages say what was expected, what was found, and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class TsadbenchError(Exception):
-    """The base of all errors that tsadbench raises on purpose."""
+    """Base class of all errors that tsadbench raises on purpose."""
 
 
 class UsageError(TsadbenchError, ValueError):
@@ -21,7 +21,7 @@ class UsageError(TsadbenchError, ValueError):
         The argument that is wrong, as Python calls it; the command line names its option instead.
     """
 
-    field: str | None = None  # of an error that a box reports, which is made without the constructor
+    field: str | None = None  # for errors from a box, which are made without the constructor
 
     def __init__(self, message: str = "", *, field: str | None = None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class UsageError(TsadbenchError, ValueError):
 
 @contextmanager
 def about(field: str) -> Iterator[None]:
-    """Note on a UsageError from inside the block which argument is wrong; an inner block wins."""
+    """Set ``field`` on a UsageError raised in the block; an inner block wins."""
     try:
         yield
     except UsageError as error:
@@ -43,7 +43,7 @@ def about(field: str) -> Iterator[None]:
 
 
 class DataError(TsadbenchError, ValueError):
-    """A file or an array that is not what it has to be."""
+    """A file or an array is invalid."""
 
 
 class DataNotFoundError(DataError):
@@ -70,7 +70,7 @@ class PluginError(TsadbenchError, ImportError):
 
 
 class ClusterError(TsadbenchError, RuntimeError):
-    """A cluster is gone, or a worker of it cannot do what it is asked for."""
+    """A cluster is lost, or one of its workers cannot run a task."""
 
 
 class StoreError(TsadbenchError, ValueError):
@@ -78,12 +78,12 @@ class StoreError(TsadbenchError, ValueError):
 
 
 class BrokenTrialError(StoreError):
-    """A trial of a run store is damaged, or not what `tsadbench run` writes: its record or its arrays."""
+    """The record or the arrays of a stored trial are damaged or malformed."""
 
 
 class BrokenTrialWarning(UserWarning):
-    """A trial of a run store is broken and was passed over."""
+    """A broken trial of a run store was skipped."""
 
 
 class ModelFileError(TsadbenchError, ValueError):
-    """A file with a fitted detector is not what it has to be, or a detector cannot be kept in one."""
+    """A model file is invalid, or a detector cannot be stored in one."""

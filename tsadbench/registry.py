@@ -1,4 +1,4 @@
-"""From names to detectors, protocols and data sets by entry points; nothing is imported before it is used."""
+"""Find detectors, protocols and data sets by name through entry points; import them on first use."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ _FLOORS = "tsadbench.floors"
 # Tuples of names: the detectors that a command takes by default.
 _DEFAULTS = "tsadbench.defaults"
 _OWN_DISTRIBUTION = "tsadbench"
-# Classes of this program by their pickles: reading such a pickle here would overwrite the methods of the user's class.
+# Pickle -> class of this program: unpickling here would overwrite the methods of the user's class.
 _PICKLED_HERE: WeakValueDictionary[bytes, type] = WeakValueDictionary()
-# Protocols that the user of this program has named by file or module, by their names in records.
+# Name in records -> protocol that the user of this program has named by file or module.
 _OWN_PROTOCOLS: dict[str, type[Protocol]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where another process finds a plugin; `locate` returns it without importing anything."""
+    """Describes a plugin so that another process can import it; `locate` makes one without importing anything."""
 
     target: str  # a name, LIBRARY:CLASS, package.module:Class or file.py:Class, as messages call it
     reference: str  # package.module:Class, or /path/file.py:Class
-    owner: str  # a distribution, a library, a package or a file: code of one owner is trusted by no other
+    owner: str  # a distribution, a library, a package or a file: owners do not trust each other's code
     library: str = ""  # package.module:attribute of the detector library that has the class
     text: bytes | None = field(default=None, repr=False)  # the contents of the file
     pickled: bytes | None = field(default=None, repr=False)  # a class of the calling program
-    modules: tuple[str, ...] = ()  # of the class and its bases, as far as they are known and not given as text
+    modules: tuple[str, ...] = ()  # of the class and its bases, where known and not given as text
 
     @property
     def class_name(self) -> str:
-        """The class's name, without those of classes around it."""
+        """The class's name, without the names of enclosing classes."""
         return self.reference.rpartition(":")[2].rpartition(".")[2]
 
     @property
     def imported(self) -> bool:
-        """Whether the calling program has made the class, or imported its file, outside of any box."""
+        """Whether the calling program defined the class, or imported its file, outside a box."""
         place = self.reference.rpartition(":")[0]
         files = [] if self.text is None else [getattr(one, "__file__", None) for one in tuple(sys.modules.values())]
         return self.pickled is not None or place in files
 
     @property
     def runs_here(self) -> bool:
-        """Whether code of its owner runs in this process: imported by the calling program, or as a protocol is."""
+        """Whether its owner's code runs in this process: imported by the calling program, or a protocol."""
         package = self.reference.partition(":")[0].partition(".")[0]
         own = self.owner.partition(",")[0] == _OWN_DISTRIBUTION
         return self.imported or (package in sys.modules and self.text is None and not own)
@@ -71,7 +71,7 @@ class Source:
         what = f"{singular(kind)} {self.target!r}"
         library, colon, name = self.target.partition(":")
         error = UsageError if colon else PluginError
-        if (pickled := self.pickled) is not None:  # written by this program for its own boxes
+        if (pickled := self.pickled) is not None:  # pickled by this program for its own boxes
             loaded: object = _PICKLED_HERE.get(pickled) or _guarded(lambda: pickle.loads(pickled), what)
         elif self.library:
             family = replace(self, target=library, reference=self.library, library="")
@@ -114,7 +114,7 @@ def defaults(command: Literal["run", "fit"]) -> tuple[str, ...]:
 
 
 def is_registered(target: str) -> bool:
-    """Whether a detector's name, or the library before its colon, is registered; nothing is imported."""
+    """Whether a detector's name, or the library before its colon, is registered. Imports nothing."""
     prefix, colon, _ = target.partition(":")
     return any(point.name == prefix for point in _points("families" if colon else "detectors"))
 
@@ -154,7 +154,7 @@ def locate_entry(kind: Kind, name: str) -> Source:
         packages = " and ".join(sorted(map(package_of, points)))
         raise PluginError(f"{singular(kind)} {name!r} is registered by {packages}: uninstall one of them")
     point = points[0]
-    # A library brings the code of others: it is kept apart from its package's own.
+    # A library's code comes from others, so its owner differs from the package's.
     owner = f"{package_of(point)}, {name}" if kind == "families" else package_of(point)
     modules = () if point.module.startswith(".") else (point.module,)  # a module that cannot be imported
     return Source(name, f"{point.module}:{point.attr}", owner, modules=modules)
@@ -177,9 +177,9 @@ def load_protocol(name: str) -> type[Protocol]:
 
 
 def know_protocol(target: str) -> str:
-    """Return the name under which `load_protocol` then knows a protocol that the user gives by file or module.
+    """Register a protocol that the user names by file or module; return its name for `load_protocol`.
 
-    A protocol's code runs here, so this is for what the user has typed, never for a name that a record holds.
+    This runs the protocol's code here: pass only what the user typed, never a name from a record.
     """
     if ":" not in target and not target.endswith(".py"):
         return target
@@ -205,7 +205,7 @@ def registered_name(cls: type) -> str:
 
 
 def remember_pickled(cls: type, pickled: bytes) -> None:
-    """Have `Source.load` return this class, not a copy, for its pickle as long as this program holds it."""
+    """Make `Source.load` return this class, not a copy, for its pickle while this program holds it."""
     _PICKLED_HERE[pickled] = cls
 
 
@@ -234,16 +234,16 @@ def _member(library: DetectorLibrary, prefix: str, name: str) -> type[Detector]:
 
 
 def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError]) -> object:
-    """Return the object that a plugin registered, if its kind is right."""
+    """Return the object that a plugin registered, after checking its kind."""
     if kind in ("datasets", "commands"):
         return loaded
-    from tsadbench import base  # late: `tsadbench list` reads metadata alone, and the contracts import numpy
+    from tsadbench import base  # late, because the contracts import numpy, which `tsadbench list` does not need
 
     contract: type = {"detectors": base.Detector, "protocols": base.Protocol}.get(kind, base.DetectorLibrary)
     wanted = type(loaded) if kind == "families" else loaded  # a family is an instance
     if not (isinstance(wanted, type) and issubclass(wanted, contract)):
         found = getattr(loaded, "__qualname__", repr(loaded))
-        how = "; docs/wrapping-a-library.md wraps another class" if kind == "detectors" else ""
+        how = "; to wrap another class, see docs/wrapping-a-library.md" if kind == "detectors" else ""
         raise error(f"{what}: expected a subclass of {contract.__name__} (tsadbench.base), found {found}{how}")
     return loaded
 
@@ -253,7 +253,7 @@ def _guarded(load: Callable[[], _Loaded], what: str) -> _Loaded:
         return load()
     except TsadbenchError:
         raise
-    except (Exception, SystemExit) as error:  # a plugin may raise anything while it is imported
+    except (Exception, SystemExit) as error:  # importing a plugin may raise anything
         place = "" if isinstance(error, SyntaxError) else Path(own_place(error)).name  # its text has the place
         where = f" ({place})" if place else ""
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}{where}") from error

@@ -2,7 +2,7 @@
 
 BEFORE and NOW are run stores of the same trials of SKAB under `strict`, one made by each version; run both at the same
 time, a core each, so that the same load is on both. One table has their CPU seconds, the other one compares NOW's
-metrics with those of the committed leaderboard. ``--write`` puts both into docs/performance.md.
+metrics with those of the committed leaderboard. ``--write`` puts the first into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path)
     parser.add_argument("now", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the seconds into docs/performance.md")
     given = parser.parse_args(arguments)
     before, now = of_store(given.before), of_store(given.now)
     committed = trials(COMMITTED.read_text(encoding="utf-8").splitlines())

@@ -1,4 +1,4 @@
-"""Installed packages: where they are, which distributions hold them, what these require, and their versions."""
+"""Installed packages: their locations, distributions, requirements and versions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def normalised(name: str) -> str:
 def distributions_of(package: str) -> tuple[str, ...]:
     """Return the names of the distributions that hold a top-level package, sorted; several may share a namespace."""
     with suppress(PackageNotFoundError):
-        found = distribution({"sklearn": "scikit-learn"}.get(package, package))  # to read all takes half a second
+        found = distribution({"sklearn": "scikit-learn"}.get(package, package))  # reading all takes half a second
         if f"\n{package}/" in f"\n{found.read_text('RECORD')}":
             return (found.metadata["Name"],)
     return tuple(sorted(set(_by_package().get(package, ()))))
@@ -51,8 +51,8 @@ def distributions_of(package: str) -> tuple[str, ...]:
 def versions_of(packages: Iterable[str]) -> dict[str, str | None]:
     """Return the versions of the distributions that hold packages, by their names.
 
-    A package outside the folders of libraries, such as one that is installed from its source folder, changes while its
-    version stays: it counts by a hash of its code. So does one that belongs to no distribution.
+    A package outside the library folders, such as an editable install, can change while its version stays. It is
+    identified by a hash of its code. So is a package without a distribution.
     """
     versions: dict[str, str | None] = {}
     for package in sorted(packages):
@@ -64,9 +64,9 @@ def versions_of(packages: Iterable[str]) -> dict[str, str | None]:
 
 
 def requirements(names: Iterable[str]) -> frozenset[str]:
-    """Return the normalised names of distributions and the benchmark, and of all that these require.
+    """Return the normalised names of the given distributions, of tsadbench, and of all their requirements.
 
-    What the given ones require for their extras counts too, but not the benchmark's extras.
+    The requirements of extras are included for the given distributions, but not for tsadbench.
     """
     given = {normalised(name) for name in names} - {_OWN}
     known = [_OWN, *given]

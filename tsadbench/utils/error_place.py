@@ -1,4 +1,4 @@
-"""The line of an author's own files in which an error arose, not that of tsadbench or of a library that they call."""
+"""Find the line of a detector author's own code that caused an error, skipping tsadbench and libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STANDARD_LIBRARY = tuple({sysconfig.get_path(name) for name in ("stdlib", "plat
 def own_place(error: BaseException, module: str = "") -> str:
     """Return ``/path/file.py:12``, the innermost line of the author's code in an error's traceback, or "".
 
-    The package of ``module``, in which the author's class is defined, is the author's wherever it lies.
+    All code in the package of ``module``, which defines the author's class, counts as the author's.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
@@ -31,7 +31,7 @@ def own_place(error: BaseException, module: str = "") -> str:
 
 
 def place_of(item: Callable[..., object]) -> str:
-    """Return ``/path/file.py:12``, where a function or a class is defined; empty if that is not known."""
+    """Return ``/path/file.py:12``, where a function or a class is defined, or "" if unknown."""
     if (code := getattr(item, "__code__", None)) is not None:
         return f"{code.co_filename}:{code.co_firstlineno}"
     with suppress(OSError, TypeError):

@@ -17,7 +17,7 @@ import platformdirs
 
 from tsadbench.errors import UsageError
 
-# Begins the names of files that are being written.
+# Prefix of the names of files that are being written.
 UNFINISHED = ".unfinished-"
 _AT_ONCE = 2**20
 _PACKAGE = Path(__file__).parents[1]
@@ -32,10 +32,10 @@ def cache_folder() -> Path:
 
 
 def write_file(file: Path, content: str | bytes) -> Path:
-    """Write a file (text as UTF-8) and return it. The former content stays until the new one is on the disk.
+    """Write a file (text as UTF-8) and return it. The old content stays until the new content is on the disk.
 
-    Its folder is created and a link is followed. A pipe or a device such as ``/dev/stdout`` is written to. Raises a
-    UsageError if it cannot be written.
+    Creates the folder, follows links, and writes to pipes and devices such as ``/dev/stdout`` directly. Raises a
+    UsageError if the file cannot be written.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     with _reported(file):
@@ -59,14 +59,14 @@ def write_file(file: Path, content: str | bytes) -> Path:
 
 
 def open_text(file: Path, mode: str = "w") -> TextIO:
-    """Open a file to write it line by line, as UTF-8 with its line ends unchanged; errors as for `write_file`."""
+    """Open a file to write it line by line, as UTF-8 with unchanged line ends; errors as for `write_file`."""
     with _reported(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         return cast("TextIO", file.open(mode, encoding="utf-8", newline=""))
 
 
 def require_writable(file: Path) -> None:
-    """Raise a UsageError before long work if its result could not be written; the file's folder is created."""
+    """Raise a UsageError if a file cannot be written; called before long work. Creates the file's folder."""
     with _reported(file):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.is_dir():
@@ -76,12 +76,12 @@ def require_writable(file: Path) -> None:
 
 
 def require_own_folder(folder: Path, marker: str, kind: str) -> None:
-    """Raise a UsageError if a folder to write into is neither missing nor empty nor contains the file ``marker``.
+    """Raise a UsageError unless an output folder is missing, is empty, or contains the file ``marker``.
 
-    ``kind`` is what the message calls the folders in which the same command has written that file.
+    ``kind`` is what the message calls folders that contain it.
     """
     with _reported(folder):
-        # Listed before the marker is looked for: another process may be about to write it.
+        # List before looking for the marker: another process may be about to write it.
         own = folder.is_dir() and all(one.name.startswith(UNFINISHED) for one in folder.iterdir())
         if folder.exists() and not own and not (folder / marker).is_file():
             found = "a folder of other files" if folder.is_dir() else "a file"
@@ -99,16 +99,16 @@ def _reported(file: Path) -> Iterator[None]:
 def read_bytes(file: Path, most: int) -> bytes:
     """Return the content of a file, a pipe or a device. Raises an OSError if it holds more than ``most`` bytes."""
     with file.open("rb") as stream:
-        fits = os.fstat(stream.fileno()).st_size <= most  # 0 if it is not a regular file
+        fits = os.fstat(stream.fileno()).st_size <= most  # 0 unless it is a regular file
         parts = iter(partial(stream.read, _AT_ONCE), b"")
         content = b"".join(islice(parts, most // _AT_ONCE + 1 if fits else 0))
     if not fits or len(content) > most:
-        raise OSError(f"it is too large: expected at most {most:,} bytes")
+        raise OSError(f"the file is too large: expected at most {most:,} bytes")
     return content
 
 
 def read_text(file: Path, most: int, encoding: str = "utf-8") -> str:
-    """Return a text file's content with line ends as Python has them; errors as for `read_bytes`."""
+    """Return a text file's content with universal newlines; errors as for `read_bytes`."""
     return read_bytes(file, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -9,9 +9,9 @@ from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 
-# By the file's absolute path: code that reads a module's source looks here first.
+# Absolute path -> content: code that reads a module's source looks here first.
 imported_texts: dict[str, bytes] = {}
-# Begins the names of these modules.
+# Prefix of the names of these modules.
 FILE_PREFIX = "_tsadbench_file_"
 
 
@@ -27,7 +27,7 @@ def import_text(path: str, text: bytes) -> ModuleType:
     module.__file__ = path
     sys.modules[name], imported_texts[path] = module, text
     try:
-        # Without a time of change, so that linecache never compares it with the file.
+        # No mtime, so linecache never checks the file again.
         linecache.cache[path] = (len(text), None, decode_source(text).splitlines(keepends=True), path)
         exec(compile(text, path, "exec", dont_inherit=True), vars(module))
     except BaseException:

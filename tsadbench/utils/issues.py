@@ -9,7 +9,7 @@ from tsadbench.errors import DataError
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.text import counted
 
-# Issues of one kind in one file, and issues in all, that are listed; the others are counted.
+# How many issues are listed per kind and file, and in total. The others are only counted.
 SHOWN, _LISTED = 3, 1000
 
 

@@ -1,4 +1,4 @@
-"""Processor cores, and of this process the threads of numeric libraries and the global random generators."""
+"""Processor cores, the threads of numeric libraries, and the global random generators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import numpy as np
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-# What a trial may need: a network's box and its copy for the replay audit.
+# Memory for one trial: a network's box and its copy for the replay audit.
 _MEMORY_OF_A_JOB = 2 * 2**30
-# The libraries found last, and how many modules there were: a library comes with one. A box inherits its server's.
+# A cache: the number of modules and the libraries found then. New libraries come with new modules. Boxes inherit it.
 _found: list[tuple[int, ThreadpoolController]] = []
 
 
@@ -39,7 +39,7 @@ def limit_threads(threads: int) -> None:
 
 @cache
 def loaded_blas() -> tuple[str, ...]:
-    """Return the linear algebra libraries that are loaded, with the kernels they chose for this processor."""
+    """Return the loaded linear algebra libraries with the kernels they chose for this processor."""
     loaded = [library for library in _libraries().info() if library.get("user_api") == "blas"]
     keys = ("internal_api", "version", "architecture")
     return tuple(sorted({" ".join(str(library.get(key)) for key in keys) for library in loaded}))
@@ -48,7 +48,7 @@ def loaded_blas() -> tuple[str, ...]:
 def _libraries() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
-    if not _found or _found[0][0] != len(sys.modules):  # a search takes 3 ms, and a box asks at each recording
+    if not _found or _found[0][0] != len(sys.modules):  # a search takes 3 ms, and boxes ask once per recording
         with suppress(PermissionError):  # a sealed box sees no /proc: variables limit what it loads itself
             _found[:] = [(len(sys.modules), ThreadpoolController())]
     return _found[0][1]

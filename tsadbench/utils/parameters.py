@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 from tsadbench.errors import UsageError
 from tsadbench.utils.docstrings import definitions, sections
 
-# A TypeAliasType, not a TypeAlias: pydantic follows no other recursion when it reads records.
+# A TypeAliasType, because pydantic cannot resolve a recursive TypeAlias.
 JsonValue = TypeAliasType("JsonValue", "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None")
 
 
@@ -63,7 +63,7 @@ def parse_label(text: str) -> Label:
 
 
 def normal_label(text: str, known: Collection[str] = ()) -> str:
-    """Return a known label (a stored row's need not be parsable) as it is, any other with sorted keys, no spaces."""
+    """Normalise a label: sorted keys, no spaces. Labels of stored rows are known and need not be parsable."""
     if text in known:
         return text
     label = parse_label(text)
@@ -71,7 +71,7 @@ def normal_label(text: str, known: Collection[str] = ()) -> str:
 
 
 def parameters_of(cls: type) -> tuple[Parameter, ...]:
-    """Return the constructor's parameters in order; their meaning is from the docstrings of the class and its bases.
+    """Return the constructor's parameters in order, described by the docstrings of the class and its bases.
 
     Raises a UsageError if a parameter has no default: a name alone must be enough to construct it.
     """
@@ -90,7 +90,7 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
 
 
 def parameter_rules(cls: type) -> dict[str, tuple[object, ...]]:
-    """Return what follows each parameter's type in ``Annotated``: in the constructor, else where a base declares it."""
+    """Return each parameter's ``Annotated`` metadata, from the constructor or else from a base class."""
     declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
     own = get_type_hints(inspect.getattr_static(cls, "__init__"), include_extras=True)
     declared |= {name: hint for name, hint in own.items() if hasattr(hint, "__metadata__")}
@@ -120,7 +120,7 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
     from pydantic import TypeAdapter, ValidationError
 
     adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
-    # Numbers and lists are read as JSON, in which 1 and 1.0 differ: if both types are allowed, they mean two things.
+    # Numbers and lists are read as JSON, which keeps 1 and 1.0 apart if a parameter allows both types.
     with contextlib.suppress(ValidationError):
         return adapter.validate_json("null" if text.lower() == "none" else text, strict=True)
     try:
@@ -131,13 +131,13 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
 
 
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return the arguments that differ from their defaults, sorted by name, as one writes them."""
+    """Return the arguments that differ from their defaults, sorted by name, in command-line form."""
     defaults = parameter_defaults(cls)
     return {key: format_value(arguments[key]) for key in sorted(arguments) if arguments[key] != defaults[key]}
 
 
 def format_value(value: object) -> str:
-    """Return a parameter's value as one writes it on the command line."""
+    """Return a parameter's value in command-line form."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -160,4 +160,4 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"; did you mean {' or '.join(map(repr, close))}?"
-    return f"; there are: {', '.join(known) or 'none'}"
+    return f"; known: {', '.join(known) or 'none'}"

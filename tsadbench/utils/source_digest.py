@@ -1,9 +1,9 @@
-"""The source that a class is made of, as one digest a module: what a trial's identity knows of a detector's code.
+"""Digests of the source code behind a class, one per module, for the identity of trials.
 
-The class's own module counts, and the modules of its package (of a lone file: those in its folder) and of
-`tsadbench.base` that it imports, at any depth; each by its name and its syntax without comments, formatting and
-docstrings. A class of a notebook, or of a script's ``__main__``, counts by its definition. If that names functions,
-classes or values of the session, the source is not known: they may change while the definition stays.
+They cover the class's own module and the modules that it imports, at any depth, from its package (for a single file:
+from its folder) and from `tsadbench.base`. A digest covers a module's name and its syntax without comments, formatting
+and docstrings. A class in a notebook or a script's ``__main__`` is covered by its definition. If the definition uses
+other names of the session, the source counts as unknown, because they can change independently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from tsadbench.utils.import_text import FILE_PREFIX, imported_texts
 
-# A lone module in one of these folders has no neighbours of its own.
+# Modules beside a single file in one of these folders do not belong to it.
 LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _CORE = "tsadbench"
 _BASE = "tsadbench.base"
@@ -36,10 +36,10 @@ _IGNORED_FIELDS = frozenset({"ctx", "kind", "type_comment", "type_params"})
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The source that a class is made of. If the source is not known, its digest differs each time."""
+    """The source code behind a class. If it is unknown, its digest differs each time."""
 
-    modules: dict[str, str]  # their digests by their names; a module that was given by its path has the file's name
-    imports: tuple[str, ...]  # of other packages by those outside `tsadbench.base`, without the standard library's
+    modules: dict[str, str]  # name -> digest; a module given by its path has the file's name
+    imports: tuple[str, ...]  # of other packages, except by `tsadbench.base`; without the standard library
     files: tuple[str, ...]  # of all these modules, and of the class's bases
     known: bool = True
 
@@ -55,10 +55,10 @@ class Sources:
 
 
 def source_of(cls: type) -> Sources:
-    """Return the source that a class is made of; it is not known if Python does not keep it (``python -``, ``exec``).
+    """Return the source code behind a class; it is unknown if Python does not keep it (``python -``, ``exec``).
 
-    A class that a function makes counts by its attribute ``content`` as well, a hash of what it captures; without that
-    attribute its source is not known.
+    For a class created by a function, the attribute ``content``, a hash of what it captures, is covered too; without
+    it, the source is unknown.
     """
     unknown = Sources({cls.__qualname__: uuid4().hex}, (), (), known=False)
     digests: dict[str, str] = {}
@@ -89,7 +89,7 @@ def source_of(cls: type) -> Sources:
         package = name if file.name == "__init__.py" else above
         imports[name] = {one for statement in statements for one in _imported(*statement, package, own)}
         waiting |= imports[name] | ({above} - {_BASE})
-    # The libraries of tsadbench.base do its input and output; with numpy it computes.
+    # tsadbench.base computes with numpy alone; its other libraries do input and output.
     others = {one for name, names in imports.items() if not _is_in(name, _BASE) for one in names}
     known = imports.keys() | sys.stdlib_module_names | {own[0], _CORE, "__main__", ""}
     foreign = {"numpy", *(one for one in others - imports.keys() if one.partition(".")[0] not in known)}
@@ -102,7 +102,7 @@ def digest_of(modules: Mapping[str, str]) -> str:
 
 
 def _own_package(module: str, file: Path | None) -> tuple[str, list[Path]]:
-    """Return the package of a module and its folders; "" is that of a lone file or a notebook and of its neighbours."""
+    """Return a module's package and its folders; "" for a single file or a notebook and its neighbours."""
     top = module.partition(".")[0]
     if (places := getattr(sys.modules.get(top), "__path__", None)) is not None:
         return top, [] if top == _CORE else [Path(place) for place in places]
@@ -111,7 +111,7 @@ def _own_package(module: str, file: Path | None) -> tuple[str, list[Path]]:
 
 
 def _own_file(name: str, package: str, folders: list[Path]) -> Path | None:
-    """Return the file of a module that counts: one of `tsadbench.base` or of the class's own package."""
+    """Return a module's file if it belongs to `tsadbench.base` or to the class's own package."""
     if _is_in(name, _BASE):
         package, folders = _BASE, [_BASE_FILE.parent]
     elif not _is_in(name, package) or _is_in(name, _CORE):
@@ -130,14 +130,14 @@ def _imported(level: int, origin: str, attribute: str, package: str, own: tuple[
     if level:
         parts = package.split(".")
         origin = ".".join([*parts[: len(parts) - level + 1], *([origin] if origin else [])])
-    if origin == _BASE and attribute:  # it imports all of its modules, and is asked for those that define the names
+    if origin == _BASE and attribute:  # count only the modules that define the imported names
         return {{name: module for _, module, name in _read(_BASE_FILE.read_bytes())[1]}.get(attribute, _BASE)}
     below = f"{origin}.{attribute}"
     return {origin, below} if attribute and _own_file(below, *own) else {origin}
 
 
 def _definition(cls: type) -> tuple[str, set[str]] | None:
-    """Return the digest of a notebook's class and the modules that it names; None if it uses more of the session."""
+    """Return the digest of a notebook's class and the modules it uses; None if it uses anything else of the session."""
     node, module = _class_node(cls), sys.modules.get(cls.__module__)
     if node is None or module is None:
         return None
@@ -157,7 +157,7 @@ def _definition(cls: type) -> tuple[str, set[str]] | None:
 
 
 def _class_node(cls: type) -> ast.ClassDef | None:
-    """Return the definition of a class from the cell that was run; None if Python does not keep it."""
+    """Return the definition of a class from the cell that ran; None if Python does not keep it."""
     for function in vars(cls).values():
         if (code := getattr(getattr(function, "__func__", function), "__code__", None)) is not None:
             for node in ast.walk(ast.parse("".join(linecache.getlines(code.co_filename)))):
@@ -170,10 +170,10 @@ def _class_node(cls: type) -> ast.ClassDef | None:
 
 @lru_cache(maxsize=500)
 def _read(text: bytes) -> tuple[str, tuple[tuple[int, str, str], ...]]:
-    """Return the digest of a module's syntax and what it imports; what is not Python counts by its bytes."""
+    """Return the digest of a module's syntax and its imports. Of other files, the bytes are hashed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about invalid escapes
+            warnings.simplefilter("ignore")  # warnings about invalid escapes
             tree = ast.parse(text)
         return _hash(_syntax(tree)), tuple(_imports(tree))
     except (SyntaxError, ValueError, RecursionError):
@@ -181,7 +181,7 @@ def _read(text: bytes) -> tuple[str, tuple[tuple[int, str, str], ...]]:
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[int, str, str]]:
-    """Yield the level, module and name of all that code imports at run time; of a module, the name is ""."""
+    """Yield (level, module, name) for each run-time import; the name of `import module` is ""."""
     if isinstance(node, ast.Import):
         yield from ((0, alias.name, "") for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -211,7 +211,7 @@ def _does_nothing(node: object) -> bool:
 
 
 def _joined(parts: list[Any]) -> list[object]:
-    """Return the parts of an f-string with its texts in one piece: versions of Python cut them differently."""
+    """Return the parts of an f-string with adjacent texts joined: Python versions split them differently."""
     joined: list[Any] = []
     for part in parts:
         one = part.value if isinstance(part, ast.Constant) else part
@@ -222,7 +222,7 @@ def _joined(parts: list[Any]) -> list[object]:
 
 
 def _text(file: Path) -> bytes | None:
-    """Return a file's contents, or those that a box was given; None if there is no such file."""
+    """Return a file's contents, or the contents passed to this box; None if there is no such file."""
     try:
         return imported_texts.get(str(file)) or file.read_bytes()
     except OSError:

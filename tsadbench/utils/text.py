@@ -1,4 +1,4 @@
-"""Texts made fit to be shown, and names from files: what they may consist of, and where they may lead."""
+"""Make text printable, and check names and paths that come from files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from annotated_types import Len, Predicate
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Return the text with every character that is not shown as itself written as an escape.
+    r"""Escape every character of a text that is not shown as itself.
 
-    These are control characters (a terminal obeys them), changes of the writing direction, characters of no width,
-    line separators, and lone surrogates, which no file can hold. ``lines`` keeps line feeds and tabs.
+    These are control characters, bidirectional overrides, zero-width characters, line separators and lone surrogates.
+    ``lines`` keeps line feeds and tabs.
 
     >>> print(printable("a\x1b[2Jb\nc \u202e \ud800"))
     a\x1b[2Jb\nc \u202e \ud800
@@ -26,7 +26,7 @@ def printable(text: str, *, lines: bool = False) -> str:
         return text
     kept = "\n\t" if lines else ""
     text = text.replace("\r\n", "\n") if lines else text
-    # Python does not call spaces of other widths (Zs) printable, but they are shown as what they are.
+    # `isprintable` rejects spaces of other widths (Zs), which are harmless.
     shown = (one in kept or one.isprintable() or unicodedata.category(one) == "Zs" for one in text)
     return "".join(one if is_shown else ascii(one)[1:-1] for one, is_shown in zip(text, shown, strict=True))
 
@@ -41,12 +41,12 @@ def first_of(names: Sequence[str], most: int = 5) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things in words: "1 trial", "1,200 trials"."""
+    """Return a count with its noun: "1 trial", "1,200 trials"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def printable_values(content: object) -> object:
-    """Return what JSON holds, every text in it printable, with the lines that it has."""
+    """Make every text in JSON data printable, keeping its lines."""
     if isinstance(content, str):
         return printable(content, lines=True)
     if isinstance(content, dict):
@@ -55,12 +55,12 @@ def printable_values(content: object) -> object:
 
 
 def one_line(text: str, limit: int = 2000) -> str:
-    r"""Return the text as one printable line of at most ``limit`` characters, an ellipsis for what is left out.
+    r"""Return the text as one printable line of at most ``limit`` characters, shortened with an ellipsis.
 
     >>> one_line("two\n  lines, of which much is left out", 16)
     'two lines, of w…'
     """
-    # Much longer than what is kept: no text that somebody sends costs more time than that.
+    # Cut first, so that a huge text from a stranger costs no time.
     line = printable(" ".join(text[: 16 * limit].split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -77,7 +77,7 @@ Corpora: TypeAlias = Annotated[tuple[Annotated[str, Len(1, 100), Predicate(str.i
 def name_fault(name: str) -> str:
     """Return why a text cannot be the name of a file or a folder, or ""."""
     valid = name.isprintable() and re.fullmatch(r"[^./\\][^/\\]{0,199}", name)
-    return "" if valid else "expected 1 to 200 printable characters, the first no dot, without / and \\"
+    return "" if valid else "expected 1 to 200 printable characters without / and \\, and no dot at the start"
 
 
 def label_fault(label: str) -> str:

@@ -21,13 +21,13 @@ from tsadbench.utils.issues import Issue
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import one_line
 
-# For the model of a table: no key but its fields, no value but of their types.
+# For models of tables: unknown keys and values of other types are errors.
 TABLE = ConfigDict(extra="forbid", strict=True, frozen=True)
 # The key in pydantic's context for the folder that paths in a file are relative to.
 FOLDER = "folder"
 
 _MOST_BYTES = 2**22
-# Faults that are listed, and characters of a value that a message shows.
+# How many faults a message lists, and how many characters of a value it shows.
 _MOST_FAULTS, _LONGEST = 100, 200
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -38,7 +38,7 @@ def read_toml(
 ) -> tuple[_Model | None, str, list[Issue]]:
     """Return a TOML file's content (None if it cannot be read or a value is wrong), its text and the issues.
 
-    Unknown keys are issues, but the others are read. Messages call the file ``whole`` ("the card"); ``advice`` says
+    Unknown keys are issues; all other keys are read. Messages call the file ``whole`` ("the card"); ``advice`` says
     what to do if there is no such file; ``more`` joins pydantic's context.
     """
     text = ""
@@ -51,7 +51,7 @@ def read_toml(
         return None, text, [Issue(str(path), f"cannot be read ({error.strerror or error})")]
     except UnicodeDecodeError:
         return None, text, [Issue(path.name, "expected UTF-8; save the file in that encoding")]
-    except (ValueError, RecursionError) as error:  # of a number's digits and of nesting, too
+    except (ValueError, RecursionError) as error:  # also for too many digits or levels
         at = re.search(r"at line (\d+)", str(error))
         return None, text, [Issue(path.name, f"not TOML: {error}", int(at[1]) if at else None)]
     context, issues = {FOLDER: path.parent, **more}, list[Issue]()
@@ -93,7 +93,7 @@ def line_of(text: str, keys: tuple[str, ...]) -> int | None:
 
 
 def _keys(location: tuple[int | str, ...], content: Any) -> tuple[str, ...]:
-    """Return a location without what pydantic adds to it: the names of the types that a value might have had."""
+    """Return a location without the names of types that pydantic adds for unions."""
     keys, value = list[str](), content
     for number, part in enumerate(location, start=1):
         if not (isinstance(part, str) and isinstance(value, dict)):
@@ -122,7 +122,7 @@ def fault_text(fault: ErrorDetails) -> str:
 
 
 def found_text(value: object) -> str:
-    """Return the beginning of a value, or its type if it is a frame or the like."""
+    """Return the beginning of a value, or the type of a frame or another object."""
     whole = repr(str(value) if isinstance(value, Path) else value)
     return type(value).__name__ if "\n" in whole else one_line(whole, _LONGEST)
 
