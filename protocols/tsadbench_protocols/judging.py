@@ -23,18 +23,20 @@ from tsadbench.base import (
     Scored,
     SplitJudgement,
     Threshold,
+    trailing_mean,
 )
 from tsadbench_protocols import dspot, pot
-from tsadbench_protocols.metrics import METRICS, evaluate
+from tsadbench_protocols.metrics import AVERAGED_ROWS, METRICS, evaluate
 
 # Share of the calibration rows that need a score: a detector must not choose the rows that set its threshold.
 _LEAST_PERCENT = 95
 
 
 class Rows(NamedTuple):
-    """Evaluated rows, [n_rows] each: scores, NaN where the detector gave none; what they must exceed; the truth."""
+    """Evaluated rows, [n_rows] each: scores, NaN if none; their means; what scores must exceed; the truth."""
 
     scores: FloatArray
+    averaged: FloatArray
     limits: FloatArray
     anomalous: BoolArray
 
@@ -131,10 +133,14 @@ class PotProtocol(Protocol):
     def _evaluated(self, fit: Scored, threshold: Threshold, labels: Labels) -> dict[str, Rows]:
         """Return the evaluated rows of every test recording, by its id."""
         rows, n_labels, limits = {}, Counter[int](), self.limits(fit, threshold)
+        # A mean could gain from rows that are left out: undefined if a recording has such.
+        whole = [np.where(np.isnan(one).any(), np.nan, one) for one in fit.test]
+        averaged = [trailing_mean(one, AVERAGED_ROWS) for one in whole]
         for place in self.places(fit.episode, {name: len(anomalous) for name, anomalous in labels.rows.items()}):
             anomalous = labels.rows.get(place.recording, np.empty(0, dtype=np.bool_))
-            scores, most = (one[place.scored][place.start : place.start + len(anomalous)] for one in (fit.test, limits))
-            rows[place.recording] = Rows(scores[place.evaluated], most[place.evaluated], anomalous[place.evaluated])
+            part = slice(place.start, place.start + len(anomalous))
+            scores, mean, most = (one[place.scored][part][place.evaluated] for one in (fit.test, averaged, limits))
+            rows[place.recording] = Rows(scores, mean, most, anomalous[place.evaluated])
             n_labels[place.scored] += len(anomalous)
         for number, (one, scores) in enumerate(zip(fit.episode.test, fit.test, strict=True)):
             if n_labels[number] != len(scores):
@@ -150,8 +156,9 @@ class PotProtocol(Protocol):
         """Judge the recordings of each fit by themselves, because scores of two fits share no scale."""
         entities = {}
         for fit, recordings in members.items():
-            scores, limits, anomalous = map(np.concatenate, zip(*recordings, strict=True))
-            entities[fit] = evaluate(scores, anomalous, limits, [len(one.scores) for one in recordings])
+            scores, averaged, limits, anomalous = map(np.concatenate, zip(*recordings, strict=True))
+            lengths = [len(one.scores) for one in recordings]
+            entities[fit] = evaluate(scores, anomalous, limits, lengths, averaged)
         n_anomalous = sum(int(np.count_nonzero(one.anomalous)) for some in members.values() for one in some)
         scores = _pooled(one.scores for some in members.values() for one in some)
         coverage = float(np.mean(~np.isnan(scores))) if len(scores) else 0.0

@@ -1,8 +1,8 @@
 """Point-wise metrics, without point adjustment.
 
 At a threshold: precision, recall, F1 (`prac_f1`), Matthews correlation coefficient, the share of flagged rows. Over all
-thresholds: area under the ROC curve, average precision, best F1, and the share of events that are found where 1 % or
-.1 % of the normal rows are flagged.
+thresholds: area under the ROC curve, average precision (also after a trailing mean of ten scores), best F1, and the
+share of events that are found where 1 % or .1 % of the normal rows are flagged.
 
 =========== =========================== ================= =======================
 metric      nothing flagged             no row anomalous  all rows anomalous
@@ -42,17 +42,25 @@ METRICS: tuple[Metric, ...] = (
     Metric("flagged", "Flagged", better=None),
     Metric("events_at_1", "Events at 1 %", oracle=True),
     Metric("events_at_01", "Events at .1 %", oracle=True),
+    Metric("auprc_mean10", "AUPRC, mean of 10"),
 )
+# Rows of the trailing mean after which `auprc_mean10` ranks: is it the detector, or the average?
+AVERAGED_ROWS = 10
 _ONE_IN = {"events_at_1": 100, "events_at_01": 1000}
 
 
 def evaluate(
-    scores: FloatArray, anomalous: BoolArray, limits: FloatArray | float, lengths: Sequence[int] = ()
+    scores: FloatArray,
+    anomalous: BoolArray,
+    limits: FloatArray | float,
+    lengths: Sequence[int] = (),
+    averaged: FloatArray | None = None,
 ) -> dict[str, float | None]:
     """Return every metric by name, in the order of `METRICS`; None if undefined.
 
     Scores and truth are [n_rows]; NaN counts as the worst case. A row is flagged if its score is above its limit.
-    ``lengths`` are the rows of each recording, in order: no event crosses their borders.
+    ``lengths`` are the rows of each recording, in order: no event crosses their borders. ``averaged`` [n_rows] are the
+    scores' means; without one of them, `auprc_mean10` is undefined.
 
     Examples
     --------
@@ -63,6 +71,8 @@ def evaluate(
     scores = scores.astype(np.float64, copy=False)  # a float32 array would round the limits
     found = rates(*counts(scores, anomalous, limits))
     found |= ranking(scores, anomalous) | events(scores, anomalous, lengths)
+    averaged = np.full(1, np.nan) if averaged is None else averaged
+    found["auprc_mean10"] = None if np.isnan(averaged).any() else ranking(averaged, anomalous)["auprc"]
     return {metric.name: found[metric.name] for metric in METRICS}
 
 

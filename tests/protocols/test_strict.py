@@ -64,6 +64,8 @@ def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
             "bf_f1": 3 / 4,  # the first five: 7 6 5 3 2
             "flagged": 1 / 2,
             **dict.fromkeys(("events_at_1", "events_at_01"), 1 / 2),  # 7, but not 5 2: 6 is normal
+            # The means over a's rows are 19/3 24/4 26/5 32/6, over b's 25/3 28/4: 7 6.3 6 5.3 5.2 beside 8.3.
+            "auprc_mean10": (1 + 2 / 4 + 3 / 6) / 3,
         }
     )
     assert (b.n_rows, b.n_anomalous, b.metrics["auroc"], b.metrics["prac_f1"]) == (2, 1, 1.0, 1.0)
