@@ -13,6 +13,7 @@ _MODULES = {  # loaded on first use (PEP 562): `tsadbench --help` must not wait 
     "tsadbench.api.board": ("Board", "load_board"),
     "tsadbench.api.checking": ("check",),
     "tsadbench.api.frames": ("dataset_from_frames",),
+    "tsadbench.api.plotting": ("plot_scores",),
     "tsadbench.api.running": ("run",),
     "tsadbench.base": (
         "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
@@ -34,7 +35,7 @@ __all__ = [
     "Labels", "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
     "Protocol", "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError",
     "WrappedDetector", "__version__", "check", "compare", "dataset_from_frames", "detector", "fit_model", "load_board",
-    "load_model", "progress", "rank", "run",
+    "load_model", "plot_scores", "progress", "rank", "run",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tsadbench.api.board import Board, load_board
     from tsadbench.api.checking import check
     from tsadbench.api.frames import dataset_from_frames
+    from tsadbench.api.plotting import plot_scores
     from tsadbench.api.running import run
     from tsadbench.base import (
         Dataset,

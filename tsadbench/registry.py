@@ -238,10 +238,14 @@ def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError])
     if kind in ("datasets", "commands"):
         return loaded
     from tsadbench import base  # late, because the contracts import numpy, which `tsadbench list` does not need
+    from tsadbench.base import wrapping
 
     contract: type = {"detectors": base.Detector, "protocols": base.Protocol}.get(kind, base.DetectorLibrary)
     wanted = type(loaded) if kind == "families" else loaded  # a family is an instance
     if not (isinstance(wanted, type) and issubclass(wanted, contract)):
+        scores = hasattr(wanted, "score_samples") or hasattr(wanted, "decision_function")
+        if kind == "detectors" and isinstance(wanted, type) and hasattr(wanted, "fit") and scores:
+            return wrapping.wrapped_class(wanted)
         found = getattr(loaded, "__qualname__", repr(loaded))
         how = "; to wrap another class, see docs/wrapping-a-library.md" if kind == "detectors" else ""
         raise error(f"{what}: expected a subclass of {contract.__name__} (tsadbench.base), found {found}{how}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tsadbench.api.checking import check
     from tsadbench.api.live import progress_bar
     from tsadbench.api.loading import fetch, load_dataset, load_prior
-    from tsadbench.api.plotting import plot, require_figure
+    from tsadbench.api.plotting import plot, plot_scores, require_figure
     from tsadbench.api.running import completed, run_plans, run_request
     from tsadbench.base import DataOptions, LabelledDataset, LibraryDetector, extra
     from tsadbench.base.file_format import FileFormat

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.analysis.stored import Stored, select
+from tsadbench.base.recording import Series, as_recording
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.reporting import figures
-from tsadbench.reporting.figures.style import check_ending, save
+from tsadbench.reporting.figures.style import check_ending, page
+from tsadbench.results.trial_result import ScoredRecording
+from tsadbench.serving.model import Model
 from tsadbench.utils.files import require_writable
 
 if TYPE_CHECKING:
@@ -40,45 +47,62 @@ def plot(
     for what, field, given in (("recording", "recording", recording), ("graph", "detectors", choice.get("detectors"))):
         if kind == what and not given:
             raise UsageError(f"a figure of the kind {kind} draws one: name it", field=field)
-    if out is not None:
-        require_figure(Path(out))
+    file = require_figure(out)
     chosen = select(runs, everything=kind in ("seeds", "speed", "graph"), **choice)
     for row, reason in chosen.left_out.items():
         warnings.warn(f"left out: {row}: {reason}", stacklevel=2)
-    from matplotlib.figure import Figure
-
-    with figures.style():
-        page = Figure(figsize=(6.0, 6.0), layout="constrained")
-        _draw(kind, chosen, recording, metrics, page)
-        if out is not None:
-            save(page, Path(out))
-    return page
+    with figures.style(), page(file) as figure:
+        _draw(kind, chosen, recording, metrics, figure)
+    return figure
 
 
-def _draw(kind: str, chosen: Stored, recording: str | None, metrics: Sequence[str], page: Figure) -> None:
-    """Draw one kind of figure on an empty page."""
+def plot_scores(
+    model: Model, rows: Series, out: str | Path | None = None, *, answers: pd.DataFrame | None = None, name: str = ""
+) -> Figure:
+    """Draw rows that a model scores: the sensors that contributed most, the score, its threshold, flagged stretches.
+
+    ``rows`` are a data frame whose index may be times, a recording or an array; ``out`` is the file to write, if any:
+    .svg, .png or .pdf; ``name`` is shown above. ``answers`` are the model's on these rows, if they are known already:
+    then values may be missing.
+    """
+    file = require_figure(out)
+    if answers is None:
+        answers = model.score(rows, contributions=model.detector.offers_contributions())
+    one = replace(as_recording(rows.ffill().bfill() if isinstance(rows, pd.DataFrame) else rows), id=name or "rows")
+    scores, parts = answers["score"].to_numpy(np.float64), answers.filter(regex="^contribution_").to_numpy(np.float32)
+    known, kept, threshold = ~np.isnan(scores), parts if parts.size else None, model.card.threshold.value
+    with figures.style(), page(file) as figure:
+        figures.alarms(ScoredRecording(one, ~known, scores, known, "", threshold, kept), model.card.label, figure)
+    return figure
+
+
+def _draw(kind: str, chosen: Stored, recording: str | None, metrics: Sequence[str], figure: Figure) -> None:
+    """Draw one kind of figure on an empty figure."""
     match kind:
         case "roc" | "precision-recall":
-            page.set_size_inches(6.2, 3.9)
+            figure.set_size_inches(6.2, 3.9)
             curves = figures.roc if kind == "roc" else figures.precision_recall
-            curves(chosen.results(), page.add_subplot(), chosen.split)
+            curves(chosen.results(), figure.add_subplot(), chosen.split)
         case "recording":
-            figures.recording(chosen.results(one_each=True), recording or "", page)
+            figures.recording(chosen.results(one_each=True), recording or "", figure)
         case "threshold":
-            figures.threshold(chosen.results(one_each=True), page, chosen.split, recording)
+            figures.threshold(chosen.results(one_each=True), figure, chosen.split, recording)
         case "graph":
-            figures.graph(sensor_graph(chosen.results(one_each=True)[0]), page)
+            figures.graph(sensor_graph(chosen.results(one_each=True)[0]), figure)
         case "seeds" | "speed":
             records = [record for of_row in chosen.rows["records"] for record in of_row]
             trials = figures.trial_frame(Leaderboard.from_records(records, [chosen.split]))
-            figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, page)
+            figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, figure)
             title = f"{records[0].dataset} · {chosen.split} · protocol {records[0].rules}"
-            page.suptitle(title, x=0.01, ha="left", parse_math=False)
+            figure.suptitle(title, x=0.01, ha="left", parse_math=False)
         case _:
             raise UsageError(f"there is no figure {kind!r}", field="kind")
 
 
-def require_figure(file: Path) -> None:
-    """Raise a UsageError before long work if a figure cannot be written to a file."""
-    check_ending(file)
-    require_writable(file)
+def require_figure(out: str | Path | None) -> Path | None:
+    """Return the file of a figure, if any. A UsageError, before long work, if it cannot be written."""
+    file = None if out is None else Path(out)
+    if file is not None:
+        check_ending(file)
+        require_writable(file)
+    return file

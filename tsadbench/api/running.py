@@ -15,7 +15,8 @@ from tsadbench.api.live import RunProgress, progress_bar, watched
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
-from tsadbench.errors import MissingExtraError, UsageError, about
+from tsadbench.datasets.shipped import find
+from tsadbench.errors import DataNotFoundError, MissingExtraError, UsageError, about
 from tsadbench.execution.plan import Plan, make_plans
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorSpec, RunRequest
@@ -159,7 +160,10 @@ def run_request(
 
 
 def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
-    """Return a request without a detector with the defaults, and what is said of those that cannot be run here."""
+    """Return a request without a detector with the defaults, and what is said of those that cannot be run here.
+
+    If it names no data set either and SKAB's files cannot be had, it is for pumploop, which needs none.
+    """
     found, said = [], list[str]()
     with asking():
         for name in defaults("run"):
@@ -171,6 +175,13 @@ def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
                 found.append(name)
     instead: dict[str, Any] = {"detectors": found, "seeds": 1, "splits": ["overall"], "contributions": False}
     own = request.model_fields_set - {"detectors"}
+    try:
+        with progress_bar(f"Reading {_DEFAULT_DATASET}"):
+            if "datasets" not in own:
+                find(_DEFAULT_DATASET, request.data)
+    except DataNotFoundError:
+        instead["datasets"] = ["pumploop"]
+        said.append("skab is not here and cannot be fetched: pumploop, which is simulated, is used instead")
     return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), said
 
 

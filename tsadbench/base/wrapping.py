@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -186,6 +188,45 @@ def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> 
 
     Wrapped.estimator, Wrapped.content, Wrapped.libraries = estimator, content, libraries
     return Wrapped
+
+
+@functools.cache
+def wrapped_class(cls: type) -> type[EstimatorDetector]:
+    """Return a class in scikit-learn's manner as a detector with the same parameters, ``random_state`` as ``seed``."""
+    own = inspect.signature(cls, eval_str=True).parameters
+    chance = next((name for name in ("random_state", "seed") if name in own), None)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    taken = [
+        one.replace(kind=keyword, annotation=type(one.default) if one.annotation is one.empty else one.annotation)
+        for name, one in own.items()
+        if name != chance and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    taken += [inspect.Parameter("seed", keyword, default=0, annotation=int)] if chance else []
+
+    class Wrapped(EstimatorDetector):
+        __doc__, __module__, __qualname__ = cls.__doc__, cls.__module__, cls.__qualname__
+        traits = replace(EstimatorDetector.traits, stochastic=chance is not None)
+        note = "scores are the class's with the sign turned: in scikit-learn's manner, lower is more anomalous"
+        _length = 1
+
+        def __init__(self, **given: object) -> None:
+            vars(self).update({one.name: one.default for one in taken} | given)
+
+        def __reduce__(self) -> Any:  # pickle would look for this class where the wrapped one is
+            return _empty, (cls,), vars(self)
+
+        def _build(self, n_sensors: int) -> Any:  # noqa: ARG002
+            return cls(**{str(chance) if name == "seed" else name: value for name, value in self.get_params().items()})
+
+    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    Wrapped.__init__.__dict__["__signature__"] = inspect.Signature([itself, *taken])
+    Wrapped.__init__.__annotations__ = {one.name: one.annotation for one in taken}
+    Wrapped.__name__ = cls.__name__
+    return Wrapped
+
+
+def _empty(cls: type) -> EstimatorDetector:
+    return object.__new__(wrapped_class(cls))
 
 
 @dataclass(frozen=True, slots=True)

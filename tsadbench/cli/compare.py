@@ -32,8 +32,7 @@ def compare(
     effect sizes, bootstrap intervals, wins and losses. Below six it describes each session and tests nothing. In both
     cases it says how many sessions a difference of .05 would need.
     """
-    if figure is not None:
-        api.require_figure(figure)
+    api.require_figure(figure)
     comparison = api.compare(
         runs,
         detectors,

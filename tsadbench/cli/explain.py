@@ -28,8 +28,7 @@ def explain(
 
     Which sensors raised an alarm is known only if the trial kept contributions.
     """
-    if figure is not None:
-        api.require_figure(figure)
+    api.require_figure(figure)
     edges = None if prior is None else api.load_prior(prior)
     chosen = api.select(runs, dataset=dataset, protocol=protocol, detectors=[label], seed=seed, data=data)
     (result,) = chosen.results(one_each=True)

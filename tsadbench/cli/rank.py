@@ -42,8 +42,7 @@ def rank(
     Several data sets are ranked together too, each on its split overall or the first of --split that it has: mean
     ranks, on how many the best floor is beaten, win rates, with intervals over resamples of the data sets.
     """
-    if figure is not None:
-        api.require_figure(figure)
+    api.require_figure(figure)
     with api.progress_bar("Resampling") if stability else nullcontext():
         found = api.rank(
             api.shown_against(runs),

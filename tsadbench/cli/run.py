@@ -93,14 +93,14 @@ def run(
         given["seeds"] = _seeds(seeds)
     names = {"detector": "detectors", "dataset": "datasets", "protocol": "protocols", "split": "splits"}
     request = api.requested(config, {names.get(name, name): value for name, value in given.items()})
-    said: list[str] = []
     if not request.detectors:
         request, said = api.completed(request)
+        output.say(said)
     if form == "table" and not request.splits:
         request = request.model_copy(update={"splits": ["overall"]})
     board = api.run_request(request, rerun=frozenset(rerun or ()) or api.ALL_BUT_OK)
     output.show_board(board, form, own=board.own)
-    output.say([*said, *board.said])
+    output.say(board.said)
     if any(record.status != "ok" for record in board.ran):
         raise typer.Exit(1)
 

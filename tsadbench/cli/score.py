@@ -20,7 +20,7 @@ from tsadbench.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-_CONTRIBUTION = "contribution_"
+_CONTRIBUTION, _VALUE = "contribution_", "value_"
 
 
 def score(
@@ -34,6 +34,9 @@ def score(
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="File to write instead of standard output: Parquet if it ends in .parquet.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FIGURE", help="Also draw the scored file: .svg, .png or .pdf.")
     ] = None,
     fail_on_alarm: Annotated[
         bool, typer.Option("--fail-on-alarm", help="Exit code 1 if a row is flagged, as in a scheduled job.")
@@ -59,6 +62,8 @@ def score(
     The detector runs in a box; name it if it is not registered. Exit code 1 if it fails. To watch a file:
     tail -n +1 -F FILE | tsadbench score MODEL -
     """
+    if api.require_figure(plot) and (len(files) > 1 or files == ["-"]):
+        raise UsageError(f"it draws one file, found {' '.join(files)}", field="plot")
     sources = [0 if file == "-" else Path(file) for file in files]
     _require_not_read(1 if out is None else out, [model, *sources])
     layout = {
@@ -78,41 +83,55 @@ def score(
         own: Any = {name: value for name, value in layout.items() if value is not None}
         form = replace(loaded.card.layout, **own)
 
+        asked = contributions or (loaded.detector.offers_contributions() if plot else None)
+        hidden = f"^{_VALUE}" if contributions else f"^({_VALUE}|{_CONTRIBUTION})"
+        drawn: list[pd.DataFrame] = []
+
         def answers() -> Iterator[pd.DataFrame]:
             nonlocal n_flagged
             for source in sources:
-                for one in _answers(loaded, source, form, contributions=contributions, several=len(files) > 1):
+                for one in _answers(loaded, source, form, asked, values=plot is not None):
                     n_flagged += int(one["flagged"].sum())
-                    yield one
+                    drawn.extend([one] if plot else [])
+                    shown = one.drop(columns=one.filter(regex=hidden).columns)
+                    if len(files) > 1:
+                        shown.insert(0, "file", _name(source))
+                    yield shown
 
         # Only rows that arrive are written before all are scored: an error leaves no partial table.
         _write(answers() if files == ["-"] else list(answers()), out)
+        if plot is not None:
+            _draw(loaded, drawn, files[0], plot)
+            output.say([plot])
     if fail_on_alarm and n_flagged:
         raise typer.Exit(1)
 
 
+def _name(source: Path | int) -> str:
+    return str(source) if isinstance(source, Path) else "standard input"
+
+
 def _answers(
-    model: api.Model, source: Path | int, form: api.FileFormat, *, contributions: bool, several: bool
+    model: api.Model, source: Path | int, form: api.FileFormat, contributions: bool | None, *, values: bool
 ) -> Iterator[pd.DataFrame]:
     """Yield the answers to one input; then say what was flagged and what has no score."""
-    whole, name = isinstance(source, Path), "standard input" if source == 0 else str(source)
-    boxed = model.detector
-    asked = contributions or (whole and isinstance(boxed, api.BoxedDetector) and boxed.box.offers_contributions)
+    whole, name = isinstance(source, Path), _name(source)
     n_rows = n_flagged = n_unscored = 0
     reason, alarms = "", list[str]()
     try:
         for answers in api.score_rows(
-            model, source, form, contributions=asked, note=lambda text: output.say([f"note: {name}: {text}"])
+            model,
+            source,
+            form,
+            contributions=contributions if whole else bool(contributions),
+            values=values,
+            note=lambda text: output.say([f"note: {name}: {text}"]),
         ):
             n_rows += len(answers)
             n_flagged += int(answers["flagged"].sum())
             n_unscored += int((answers["reason"] != "").sum())
             reason = reason or next(filter(None, answers["reason"]), "")
-            alarms = _alarms(answers) if whole else []
-            if not contributions:
-                answers = answers.drop(columns=answers.filter(regex=f"^{_CONTRIBUTION}").columns)
-            if several:
-                answers.insert(0, "file", name)
+            alarms += _alarms(answers) if whole else []
             yield answers
     finally:
         found = f", {api.counted(len(alarms), 'alarm')}" if whole else ""
@@ -120,6 +139,17 @@ def _answers(
         if n_rows:
             output.say([f"{name}: {n_rows:,} rows, {n_flagged:,} flagged{found}{unscored}"])
         output.say(f"  {line}" for line in output.first(alarms))
+
+
+def _draw(model: api.Model, tables: list[pd.DataFrame], name: str, file: Path) -> None:
+    """Draw the answers to a file, whose values are among them."""
+    import pandas as pd
+
+    answers = pd.concat(tables, ignore_index=True)
+    values = answers.filter(regex=f"^{_VALUE}").rename(columns=lambda column: column.removeprefix(_VALUE))
+    if "time" in answers:
+        values.index = pd.DatetimeIndex(answers["time"].ffill().bfill())
+    api.plot_scores(model, values, file, answers=answers, name=name)
 
 
 def _alarms(answers: pd.DataFrame) -> list[str]:

@@ -86,6 +86,10 @@ class BoxedDetector:
         with _refused("UsageError", UsageError), _refused("DataError", DataError):
             return self.box.contributions(as_recording(rows))
 
+    def offers_contributions(self) -> bool:
+        """Whether `contributions` is available."""
+        return self.box.offers_contributions
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
@@ -95,17 +99,20 @@ class Model:
     card: ModelCard  # what its file says about it
     notes: tuple[str, ...] = ()  # what is different on this machine from where it was fitted
 
-    def score(self, rows: Series, *, contributions: bool = False) -> pd.DataFrame:
+    def score(self, rows: Series, *, contributions: bool | None = False) -> pd.DataFrame:
         """Score one series: a recording, a data frame or an array [n_rows, n_sensors].
 
         Returns
         -------
         pandas.DataFrame
             For each row its ``score`` (NaN if it cannot be scored) and whether it is ``flagged``: the score exceeds the
-            threshold. With contributions, a column ``contribution_SENSOR`` for each sensor.
+            threshold. With contributions, a column ``contribution_SENSOR`` for each sensor; with None, only if a row is
+            flagged and the detector offers them.
         """
-        split = self.detector.contributions(rows) if contributions else None
-        return self.answers(self.detector.score(rows), split)
+        scores = self.detector.score(rows)
+        if contributions is None:
+            contributions = bool((scores > self.card.threshold.value).any()) and self.detector.offers_contributions()
+        return self.answers(scores, self.detector.contributions(rows) if contributions else None)
 
     def answers(self, scores: FloatArray, contributions: FloatArray | None) -> pd.DataFrame:
         """Return scores [n_rows], with contributions [n_rows, n_sensors] if there are any, as `score` does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ class Stream:
     depends on rows that are still to come, however many.
     """
 
-    def __init__(self, model: Model, *, contributions: bool = False, whole: bool = False) -> None:
+    def __init__(self, model: Model, *, contributions: bool | None = False, whole: bool = False) -> None:
         traits = model.detector.declared_traits()
         if not whole and (traits.leaky or traits.adaptive):
             raise UsageError(
@@ -78,7 +79,8 @@ def score_rows(
     source: Path | int,
     form: FileFormat,
     *,
-    contributions: bool = False,
+    contributions: bool | None = False,
+    values: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pd.DataFrame]:
     """Yield answers to all rows of a file in one frame, or to those of an open descriptor as they arrive.
@@ -89,6 +91,8 @@ def score_rows(
         As for `Model.score`.
     source, form
         The file (CSV, Parquet, or one with an array) or descriptor; how it is written: ``card.layout``, or a variant.
+    values
+        Whether to add a column ``value_SENSOR`` for each sensor.
     note
         Receives what a user should know of the input.
 
@@ -112,6 +116,9 @@ def score_rows(
     for rows in pieces:
         n_scorable += int((rows.places["reason"] == "").sum())
         first = rows.places["reason"].iloc[0] or first
+        if values:
+            read = pd.DataFrame(rows.values, columns=[f"value_{name}" for name in model.card.sensors])
+            rows = replace(rows, places=rows.places.join(read))
         yield from filter(len, recordings.take(rows))
     yield from filter(len, [recordings.finish()])
     if not n_scorable:
@@ -121,7 +128,7 @@ def score_rows(
 class _Recordings:
     """The recordings of one input: a new one begins after `BREAK` rows in a row that cannot be scored."""
 
-    def __init__(self, model: Model, *, contributions: bool, whole: bool) -> None:
+    def __init__(self, model: Model, *, contributions: bool | None, whole: bool) -> None:
         self._model, self._contributions, self._whole = model, contributions, whole
         self.stream = Stream(model, contributions=contributions, whole=whole)
         self._waiting: pd.DataFrame | None = None  # the places of rows without an answer

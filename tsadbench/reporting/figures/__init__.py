@@ -22,14 +22,14 @@ with extra("figures", "report"):  # for all modules of this package, which impor
 
 from tsadbench.reporting.figures.curves import precision_recall, roc
 from tsadbench.reporting.figures.graph import adjacency, graph, node_weights, prior
-from tsadbench.reporting.figures.recording import contributions, explanation, recording, score, sensors
+from tsadbench.reporting.figures.recording import alarms, contributions, explanation, recording, score, sensors
 from tsadbench.reporting.figures.significance import critical_differences, differences, mean_ranks, sessions
 from tsadbench.reporting.figures.style import save, style
 from tsadbench.reporting.figures.threshold import density, return_levels, threshold
 from tsadbench.reporting.figures.trials import draw_trials, metrics_of, seeds, speed, trial_frame
 
 __all__ = [
-    "adjacency", "contributions", "critical_differences", "density", "differences", "draw_trials", "explanation",
+    "adjacency", "alarms", "contributions", "critical_differences", "density", "differences", "draw_trials", "explanation",
     "graph", "mean_ranks", "metrics_of", "node_weights", "precision_recall", "prior", "recording",
     "return_levels", "roc", "save", "score", "seeds", "sensors", "sessions", "speed", "style", "threshold",
     "trial_frame",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
@@ -29,6 +31,10 @@ _COLUMNS = 1200
 _SATURATED = 5.0
 # Width of a letter above the axes, as a share of theirs.
 _LETTER = 0.01
+# Seconds since 1970 that are dates; smaller times are counted from a start.
+_DATES_FROM = 1e8
+# Sensors in a figure of alarms.
+_MOST = 8
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
 
 
@@ -43,28 +49,68 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     result or no recording of this name.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
-    scored = [result.recording(name) for result in shown]
-    one = scored[0].recording
-    many = one.n_sensors > MOST_LINES
-    heights = [0.075 * one.n_sensors if many else 0.4 + 0.22 * one.n_sensors]
-    heat = 0.075 * one.n_sensors if many else 0.2 + 0.12 * one.n_sensors
-    for of_detector in scored:
-        heights += [1.0] if of_detector.contributions is None else [1.0, heat]
+    panels = {f"{plain(one.record.label)}, seed {one.record.seed}": one.recording(name) for one in shown}
+    first, (scored, *_) = shown[0].record, panels.values()
+    title = f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}"
+    handles = [
+        Patch(color=ORANGE, alpha=0.28, linewidth=0, label="labelled anomalous"),
+        Patch(color=BLUE, linewidth=0, label="flagged rightly"),
+        Patch(color=VERMILLION, linewidth=0, label="flagged wrongly"),
+    ]
+    training = _training(shown[0], scored.episode)
+    return _stacked(title, panels, handles, "not evaluated", figure, training)
+
+
+def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None) -> list[Axes]:
+    """Draw rows without a label: the sensors that contributed most, a detector's score, and where it flags rows.
+
+    The sensors are at most eight, those that contributed most to the flagged rows, or to all if none is flagged;
+    without contributions all of them. Rows without a score are grey. Axes as for `recording`.
+    """
+    one, parts = scored.recording, scored.contributions
+    if parts is not None:
+        rows = scored.flagged if scored.flagged.any() else ~scored.flagged
+        most = np.argsort(-np.abs(np.nan_to_num(parts[rows])).sum(axis=0), kind="stable")[:_MOST]
+        one = Recording(one.id, one.values[:, most], tuple(one.sensors[i] for i in most), one.time)
+        parts = parts[:, most]
+    scored = replace(scored, recording=one, contributions=parts, anomalous=scored.flagged)
+    handles = [Patch(color=ORANGE, alpha=0.28, linewidth=0, label="flagged")]
+    return _stacked(plain(one.id, 80), {plain(label): scored}, handles, "no score", figure)
+
+
+def _stacked(
+    title: str,
+    panels: Mapping[str, ScoredRecording],
+    handles: Sequence[Patch],
+    left_out: str,
+    figure: FigureBase | None,
+    training: FloatArray | None = None,
+) -> list[Axes]:
+    """Draw the sensors of a recording, and below them what each detector made of it, by its title."""
+    (first, *_) = panels.values()
+    one = first.recording
+    heights = [0.075 * one.n_sensors if one.n_sensors > MOST_LINES else 0.4 + 0.22 * one.n_sensors]
+    heat = 0.075 * one.n_sensors if one.n_sensors > MOST_LINES else 0.2 + 0.12 * one.n_sensors
+    for scored in panels.values():
+        heights += [1.0] if scored.contributions is None else [1.0, heat]
     figure = own_figure(figure, 7.2, 1.1 + sum(heights))
     every: list[Axes] = figure.subplots(
         len(heights), 1, sharex=True, squeeze=False, height_ratios=heights
     ).ravel().tolist()  # fmt: skip
-    first = shown[0].record
-    sensors(scored[0], every[0], _training(shown[0], scored[0].episode))
-    every[0].set_title(f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}")
+    sensors(first, every[0], training).set_title(title)
     rest = iter(every[1:])
-    for result, of_detector in zip(shown, scored, strict=True):
-        score(of_detector, next(rest)).set_title(f"{plain(result.record.label)}, seed {result.record.seed}")
-        if of_detector.contributions is not None:
-            contributions(of_detector, next(rest))
-    unit = time_axis(one)[1]
-    every[-1].set_xlabel(unit if unit == "row" else f"{unit} since the first row")
-    figure.legend(handles=_legend(scored), loc="outside lower center", ncols=6, handlelength=1.6)
+    for name, scored in panels.items():
+        score(scored, next(rest)).set_title(name)
+        if scored.contributions is not None:
+            contributions(scored, next(rest))
+    _label_time(every[-1], one)
+    more: list[Patch | Line2D] = [
+        Line2D([], [], color=BLUE, linewidth=0.8, label="score"),
+        Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="threshold"),
+    ]
+    if not all(scored.evaluated.all() for scored in panels.values()):
+        more.append(Patch(color=GRID, linewidth=0, label=left_out))
+    figure.legend(handles=[*handles, *more], loc="outside lower center", ncols=6, handlelength=1.6)
     return every
 
 
@@ -186,6 +232,21 @@ def time_axis(one: Recording) -> tuple[FloatArray, str]:
     return since / seconds, unit
 
 
+def _label_time(ax: Axes, one: Recording) -> None:
+    """Label the time axis: clock times if the recording has dates, else the time since the first row."""
+    unit = time_axis(one)[1]
+    if unit == "row" or one.time is None or one.time[0] < _DATES_FROM:
+        ax.set_xlabel(unit if unit == "row" else f"{unit} since the first row")
+        return
+    first, last = one.time[[0, -1]] / 86_400.0  # matplotlib counts days since 1970
+    locator = AutoDateLocator(maxticks=9)
+    days = np.asarray(locator.tick_values(num2date(first), num2date(last)))
+    days = days[(days >= first) & (days <= last)]
+    form = ConciseDateFormatter(locator)
+    ax.set_xticks((days - first) * 86_400.0 / dict(_UNITS).get(unit, 1.0), form.format_ticks(days.tolist()))
+    ax.set_xlabel(form.get_offset())
+
+
 def edges_of(one: Recording) -> FloatArray:
     """Return the edges of the rows on the time axis, [n_rows + 1]: a row lasts until the next one."""
     time, _ = time_axis(one)
@@ -213,16 +274,3 @@ def _training(result: TrialResult, episode: str) -> FloatArray:
     """Return the rows that one fit was trained on, [n_rows, n_sensors]: other machines have other ranges."""
     (trained_on,) = (scored.episode.train for scored in result.scored if scored.episode.id == episode)
     return np.concatenate([one.values for one in trained_on])
-
-
-def _legend(scored: Sequence[ScoredRecording]) -> list[Patch | Line2D]:
-    handles: list[Patch | Line2D] = [
-        Patch(color=ORANGE, alpha=0.28, linewidth=0, label="labelled anomalous"),
-        Line2D([], [], color=BLUE, linewidth=0.8, label="score"),
-        Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="threshold"),
-        Patch(color=BLUE, linewidth=0, label="flagged rightly"),
-        Patch(color=VERMILLION, linewidth=0, label="flagged wrongly"),
-    ]
-    if not all(one.evaluated.all() for one in scored):
-        handles.append(Patch(color=GRID, linewidth=0, label="not evaluated"))
-    return handles

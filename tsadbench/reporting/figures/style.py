@@ -93,12 +93,12 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 @contextmanager
-def page(file: Path, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
-    """Give an empty figure, which no window or notebook shows, and write it to a file when the block ends."""
-    check_ending(file)
+def page(file: Path | None, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
+    """Give an empty figure, which no window or notebook shows, and write it to a file, if any, when the block ends."""
     figure = Figure(figsize=(width, height), layout="constrained")
     yield figure
-    save(figure, file, salt)
+    if file is not None:
+        save(figure, file, salt)
 
 
 def blank(ax: Axes, reason: str) -> None:
