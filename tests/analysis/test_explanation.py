@@ -65,7 +65,7 @@ def result(
         scores=np.array(scores),
         evaluated=np.arange(12) >= evaluated_from,
         episode="all",
-        threshold=threshold.value,
+        limits=np.full(12, threshold.value),
         contributions=contributions if kept else None,
     )
     return Written(

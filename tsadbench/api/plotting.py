@@ -70,9 +70,10 @@ def plot_scores(
         answers = model.score(rows, contributions=model.detector.offers_contributions())
     one = replace(as_recording(rows.ffill().bfill() if isinstance(rows, pd.DataFrame) else rows), id=name or "rows")
     scores, parts = answers["score"].to_numpy(np.float64), answers.filter(regex="^contribution_").to_numpy(np.float32)
-    known, kept, threshold = ~np.isnan(scores), parts if parts.size else None, model.card.threshold.value
+    known, kept = ~np.isnan(scores), parts if parts.size else None
+    limits = np.full(len(scores), model.card.threshold.value)
     with figures.style(), page(file) as figure:
-        figures.alarms(ScoredRecording(one, ~known, scores, known, "", threshold, kept), model.card.label, figure)
+        figures.alarms(ScoredRecording(one, ~known, scores, known, "", limits, kept), model.card.label, figure)
     return figure
 
 

@@ -91,6 +91,8 @@ def fit_model(
         calibration = tuple(box.score(recording) for recording in episode.calibration)
         scored = Scored(episode, train, (), trial.contender.traits.fixed_threshold, calibration)
         threshold, parts, expected = plan.protocol.find_threshold(scored), box.learned(), box.score(compared)
+    if threshold.method == "dspot":
+        raise UsageError("a model flags rows by a threshold that stays; fit with threshold=pot", field="settings")
     made = manifest(trial, plan, started) | ({} if entity is None else {"entity": entity})
     card = ModelCard(
         detector=trial.contender.name,

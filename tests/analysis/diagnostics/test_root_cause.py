@@ -77,7 +77,7 @@ class TestEvents:
             scores=np.ones(n_rows),
             evaluated=np.array([row == "x" for row in evaluated]),
             episode="all",
-            threshold=0.0,
+            limits=np.zeros(n_rows),
             contributions=None if contributions is None else contributions.astype(np.float32),
         )
 

@@ -40,7 +40,7 @@ def scored(values, *, time=None, anomalous=None, scores=None, kept=None, thresho
         scores=np.zeros(n_rows) if scores is None else np.asarray(scores, dtype=float),
         evaluated=np.ones(n_rows, dtype=bool),
         episode="all",
-        threshold=threshold,
+        limits=np.full(n_rows, threshold),
         contributions=None if kept is None else np.asarray(kept, dtype=np.float32),
     )
 

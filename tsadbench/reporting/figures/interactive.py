@@ -63,7 +63,7 @@ def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) 
     figure.update_layout(template="none", showlegend=False, hovermode="x", margin={"l": 110, "r": 12, "t": 10, "b": 44})
     # The axis of scores is logarithmic for these.
     logarithmic = [
-        spans_orders(scored.scores[~np.isnan(scored.scores)], scored.threshold) for scored in detectors.values()
+        spans_orders(scored.scores[~np.isnan(scored.scores)], scored.limits.min()) for scored in detectors.values()
     ]
     figure.update_layout(meta={"logarithmic": logarithmic}, height=430, autosize=True, dragmode="zoom")
     return figure
@@ -95,13 +95,14 @@ def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Ar
 
 def _of_detector(scored: ScoredRecording, x: Float32Array, n_points: int) -> Sequence[graph_objects.Scatter]:
     """Return the traces of the score, the threshold, the rows flagged rightly and those flagged wrongly."""
-    ends = [float(x[0]), float(x[-1])]
     counted = scored.flagged & scored.evaluated
     values = envelope(scored.scores, n_points).astype(np.float32)
+    limits = envelope(np.where(np.isfinite(scored.limits), scored.limits, np.nan), n_points)
+    ends = [0, -1] if (limits == limits[0]).all() else slice(None)  # a line needs no more
     return (
         graph_objects.Scatter(x=x, y=values, line={"color": BLUE, "width": 1.2}, name="score"),
         graph_objects.Scatter(
-            x=ends, y=[scored.threshold] * 2, line={"color": VERMILLION, "width": 1, "dash": "dash"}, name="threshold",
+            x=x[ends], y=limits[ends], line={"color": VERMILLION, "width": 1, "dash": "dash"}, name="threshold",
             mode="lines",
         ),
         _flags(x, counted & scored.anomalous, n_points, BLUE, "flagged rightly"),

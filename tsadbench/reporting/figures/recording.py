@@ -177,12 +177,13 @@ def score(scored: ScoredRecording, ax: Axes) -> Axes:
     shade(scored, ax)
     values = scored.scores
     ax.plot(time_axis(scored.recording)[0], values, color=BLUE, linewidth=0.8, label="score", zorder=3)
-    ax.axhline(scored.threshold, color=INK, linestyle="--", linewidth=0.9, label="threshold", zorder=4)
-    present = values[~np.isnan(values)]
-    if spans_orders(present, scored.threshold):
+    limits = np.where(np.isfinite(scored.limits), scored.limits, np.nan)
+    ax.plot(time_axis(scored.recording)[0], limits, "--", color=INK, linewidth=0.9, label="threshold", zorder=4)
+    present, lowest, highest = values[~np.isnan(values)], np.nanmin(limits), np.nanmax(limits)
+    if spans_orders(present, lowest):
         ax.set_yscale("log", nonpositive="mask")
-        lowest = float(np.quantile(present[present > 0], 0.002))
-        ax.set_ylim(min(lowest, scored.threshold) / 1.5, float(max(present.max(), scored.threshold)) * 1.5)
+        bottom = min(float(np.quantile(present[present > 0], 0.002)), lowest)
+        ax.set_ylim(bottom / 1.5, float(max(present.max(), highest)) * 1.5)
     else:
         ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         ax.margins(y=0.08)
