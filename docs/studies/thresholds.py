@@ -23,7 +23,7 @@ DATASETS = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd
 DETECTORS = ["multiview", "t2", "t2[mean=10]", "t2[mean=10,shrinkage=on]", "t2-q", "pca", "cva", "dynamic-pca", "mset",
              "isolation-forest", "ocsvm"]  # fmt: skip
 N_BEST = 10
-RULES = {"PoT": load_protocol("strict")(), "DSPOT": load_protocol("strict")(threshold="dspot")}
+RULES = {"PoT": load_protocol("strict")(), "DSPOT": load_protocol("strict")(**{"threshold": "dspot"})}
 HEAD = """\
 # What a threshold from training costs
 
@@ -76,12 +76,8 @@ def _normal_flags(result: Any, fit: tsadbench.Scored, protocol: tsadbench.Protoc
 
 def table(dataset: str) -> pd.DataFrame:
     """Return the ten best rows of a data set."""
-    rows = (
-        tsadbench.load_board(STORE, dataset=dataset)
-        .to_frame()
-        .query("status == 'ok' and split == 'overall'")
-        .nlargest(N_BEST, "auprc_mean")
-    )
+    rows = tsadbench.load_board(STORE, dataset=dataset, splits="overall").to_frame()
+    rows = rows[rows["status"] == "ok"].nlargest(N_BEST, "auprc_mean")
     found = []
     for label, auprc in zip(rows["detector"], rows["auprc_mean"], strict=True):
         (result,) = select(STORE, dataset=dataset, detectors=[label]).results(one_each=True)
