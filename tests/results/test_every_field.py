@@ -19,11 +19,20 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.verification import verify
 
-# What nothing else follows from: remarks, costs, circumstances, and the hash of the rules that judged (any other one
+# What nothing else follows from: remarks, facts of the fit, costs, circumstances, and the hash of the rules that judged (any other one
 # stands for older rules, and the trial is judged again).
 NEVER = {
     "judging",
-    *("notes", "note", "fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib"),
+    *(
+        "notes",
+        "note",
+        "training",
+        "fit_seconds",
+        "score_seconds",
+        "fit_cpu_seconds",
+        "score_cpu_seconds",
+        "peak_memory_mib",
+    ),
     *("seal_reason", "manifest.device", "manifest.command", "manifest.started", "manifest.ended", "manifest.platform"),
     *("manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.fit_shared_with"),
     *("manifest.crossing", "manifest.versions.python", "manifest.versions.tsadbench", "manifest.rules"),

@@ -53,7 +53,8 @@ def test_a_sound_plant_gets_no_fault():
     found = audit(sound())
     assert "fault" not in grades(found).values(), found.findings
     assert set(found["position"].tables[0].frame["predictor"]) == {
-        "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour",
+        "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour", "lag",
+        "moving-spread", "own-start",
     }  # fmt: skip
 
 
