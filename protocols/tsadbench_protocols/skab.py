@@ -82,7 +82,9 @@ class Skab(PotProtocol):
 
     def _judge_split(self, members: Mapping[str, Sequence[Rows]], fits: Sequence[str]) -> SplitJudgement:
         """Average what a ranking gives over the recordings, and count all else over their rows."""
-        means = super()._judge_split(members, fits)
+        # A recording that is listed twice, as in a resample, counts twice.
+        each = {f"{number} {fit}": [rows] for fit, some in members.items() for number, rows in enumerate(some)}
+        means = super()._judge_split(each, fits)
         counted = [counts(rows.scores, rows.anomalous, rows.limits) for some in members.values() for rows in some]
         found = {**means.metrics, **rates(*np.sum([(0, 0, 0, 0), *counted], axis=0).tolist())}
         # The repository's F1 is the one that other protocols call prac_f1.

@@ -19,8 +19,8 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.verification import verify
 
-# What nothing else follows from: remarks, facts of the fit, costs, circumstances, and the hash of the rules that judged (any other one
-# stands for older rules, and the trial is judged again).
+# What nothing else follows from: remarks, facts of the fit, costs, circumstances, and the hash of the rules that judged
+# (any other one stands for older rules, and the trial is judged again).
 NEVER = {
     "judging",
     *(
