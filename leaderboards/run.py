@@ -20,7 +20,8 @@ PROGRAM = [sys.executable, "-m", "tsadbench"]
 FITS = ["--threads", "1", "--require-seal"]
 
 CLASSICS = ["pca", "dynamic-pca", "cva", "arima", "ocsvm", "lof"]
-STATISTICS = ["multiview", "multiview[adaptive=on]", "t2", "t2[mean=10]", "t2-q", "mset", "isolation-forest", *CLASSICS]
+STATISTICS = ["multiview", "multiview[adaptive=on]", "t2", "t2[mean=10]", "t2[mean=10,shrinkage=on]", "t2-q", "mset",
+              "isolation-forest", *CLASSICS]  # fmt: skip
 # `untrained` is a floor that `run` does not add by itself: it needs the extra deep.
 NETWORKS = ["untrained", "dprgm", "dprgm[node_weights=off]", "gdn", "conv-ae", "vanilla-ae", "vanilla-lstm", "lstm-ae",
             "lstm-vae"]  # fmt: skip
