@@ -103,14 +103,7 @@ class AnomalyTransformer(NetworkDetector):
     association: bool = True
     temperature: Annotated[float, Ge(0), Lt(math.inf), Tune(0.3, 50.0, log=True)] = 1.0
     epochs: Annotated[int, Cheap(2)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128))] = 32
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     @property
     def _window(self) -> int:

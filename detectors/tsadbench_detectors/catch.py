@@ -144,14 +144,7 @@ class CATCH(NetworkDetector):
     score_weight: Annotated[float, Ge(0), Lt(math.inf)] = 0.05
     score_rows: Annotated[int, Ge(1), Cheap(8)] = 32
     epochs: Annotated[int, Cheap(2)] = 8
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128))] = 32
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), window_normalised=self.normalised)

@@ -55,18 +55,11 @@ class ConvAE(Reconstructor):
     )
 
     window: Annotated[int, Tune(16, 60, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     shared_output: bool = False
     dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.2
     epochs: Annotated[int, Cheap(2)] = 100
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

@@ -97,7 +97,6 @@ class DeepSVDD(NetworkDetector):
 
     # The distance from the centre says nothing of the quality: it is smallest if everything collapses.
     window: Annotated[int, Tune(5, 60, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 32, 128), alters_loss=True), Cheap(16)] = None
     representation_size: Annotated[int | None, Ge(1), Choice((None, 4, 8, 32), alters_loss=True), Cheap(8)] = None
     objective: Annotated[Objective, Choice(("one-class", "soft-boundary"), alters_loss=True)] = "one-class"
@@ -106,14 +105,9 @@ class DeepSVDD(NetworkDetector):
     weight_decay: Annotated[float, Ge(0), Lt(math.inf)] = 1e-6
     pretraining_epochs: Annotated[int, Ge(0), Choice((0, 5, 10, 20), alters_loss=True), Cheap(2)] = 10
     epochs: Annotated[int, Cheap(2)] = 10
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: int = 200
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True, alters_loss=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

@@ -7,7 +7,7 @@ The score is how far the forecasts miss, above all on the sensors that run stead
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 
@@ -103,18 +103,14 @@ class DPRGM(Forecaster):
     prior: Prior | None = None
     window: Annotated[int, Tune(10, 60, log=True)] = 30
     horizon: Annotated[int, Tune(1, 20, log=True, alters_loss=True)] = 10
-    stride: int = 1
     hidden_size: Annotated[int, Ge(1), Tune(16, 64, log=True), Cheap(4)] = 32
     layers: Annotated[int, Ge(1), Tune(1, 3)] = 2
     embedding_size: Annotated[int, Ge(1), Tune(2, 16, log=True), Cheap(2)] = 8
     alpha: Annotated[float, Ge(0), Le(1), Tune(0.0, 1.0)] = 0.2
     epochs: Annotated[int, Tune(5, 40, log=True)] = 20
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 256
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    seed: int = 0
-    device: str = "cpu"
+    held_out: float = field(default=0.0, init=False)
+    patience: int = field(default=1, init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), needs_prior=self._uses_prior)

@@ -90,7 +90,6 @@ class DVGCRN(NetworkDetector):
     paper: ClassVar[Mapping[str, int]] = {"latent_size": 15, "hidden_size": 20, "embedding_size": 256}
 
     window: Annotated[int, Ge(2), Tune(5, 60, log=True, alters_loss=True), Cheap(6)] = 20
-    stride: int = 1
     size: Size = "default"
     layers: Annotated[int, Ge(1), Tune(1, 4), Cheap(2)] = 3
     latent_size: Annotated[int | None, Ge(1), Choice((None, 4, 12, 20))] = None
@@ -99,14 +98,7 @@ class DVGCRN(NetworkDetector):
     forecast_weight: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 10.0, log=True, alters_loss=True)] = 1.0
     warm_up: Annotated[int, Ge(1), Tune(1, 10)] = 2
     epochs: Annotated[int, Cheap(2)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102

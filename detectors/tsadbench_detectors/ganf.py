@@ -86,14 +86,8 @@ class GANF(NetworkDetector):
     hidden_size: Annotated[int, Ge(1), Choice((8, 16, 32, 64)), Cheap(8)] = 32
     blocks: Annotated[int, Ge(1)] = 1
     epochs: Annotated[int, Cheap(4)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 32
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 2e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102

@@ -113,7 +113,6 @@ class GCAD(Forecaster):
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 2048, "blocks": 6}
 
     window: Annotated[int, Tune(5, 30, log=True), Cheap(6)] = 30
-    stride: int = 1
     size: Size = "default"
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
     blocks: Annotated[int | None, Ge(1), Choice((None, 1, 3))] = None
@@ -123,14 +122,7 @@ class GCAD(Forecaster):
     beta: Annotated[float, Ge(0), Lt(math.inf)] = 0.5
     smoothing: Annotated[int, Ge(1)] = 3
     epochs: Annotated[int, Cheap(2)] = 10
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
     network_: Mixer = field(init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102

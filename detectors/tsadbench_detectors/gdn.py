@@ -82,21 +82,15 @@ class GDN(Forecaster):
     )
 
     window: Annotated[int, Tune(5, 60, log=True), Cheap(8)] = 30
-    stride: int = 1
     embedding_size: Annotated[int, Ge(1), Tune(16, 128, log=True), Cheap(8)] = 64
     top_k: Annotated[int, Ge(1), Tune(2, 20, log=True)] = 5
     smoothing: Annotated[int, Ge(1), Tune(1, 30, log=True)] = 4
     quirks: bool = False
     dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.2
     epochs: Annotated[int, Cheap(2)] = 30
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
     held_out: float = 0.2
     patience: int = 15
-    seed: int = 0
-    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         leaky = "median and inter-quartile range of the errors on the rows that it scores" if self.quirks else ""

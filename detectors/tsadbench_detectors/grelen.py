@@ -108,14 +108,7 @@ class GReLeN(NetworkDetector):
     temperature: Annotated[float, Gt(0), Lt(math.inf), Tune(0.1, 1.0, log=True)] = 0.5
     statistic: Annotated[Statistic, Choice(get_args(Statistic))] = "reference"
     epochs: Annotated[int, Cheap(6)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256)), Cheap(32)] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102

@@ -100,14 +100,9 @@ class LSTMNDT(Forecaster):
     severity: Annotated[bool, Choice((False, True))] = False
     separate_networks: bool = False
     epochs: Annotated[int, Cheap(2)] = 10
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
     held_out: float = 0.2
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), memory=self.window + len(falling_weights(self.span)) - 1)

@@ -67,20 +67,13 @@ class LSTMVAE(NetworkDetector):
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 32, "latent_size": 100}
 
     window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     size: Size = "default"
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
     latent_size: Annotated[int | None, Ge(1), Choice((None, 2, 8, 16))] = None
     warm_up: Annotated[int, Ge(1), Tune(1, 10)] = 5
     epochs: Annotated[int, Cheap(2)] = 30
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     network_: Network = field(init=False)
 

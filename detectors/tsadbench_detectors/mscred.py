@@ -85,14 +85,8 @@ class MSCRED(NetworkDetector):
     channels: Annotated[int | None, Ge(1), Choice((None, 4, 16)), Cheap(2)] = None
     stride: int = 4
     epochs: Annotated[int, Cheap(2)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128))] = 32
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 3e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     @property
     def _scales(self) -> tuple[int, int, int]:

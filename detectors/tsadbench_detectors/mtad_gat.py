@@ -87,14 +87,8 @@ class MTADGAT(NetworkDetector):
     gamma: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 10.0, log=True)] = 1.0
     dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.3
     epochs: Annotated[int, Cheap(2)] = 20
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
 
     def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:

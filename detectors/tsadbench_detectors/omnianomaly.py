@@ -86,21 +86,13 @@ class OmniAnomaly(NetworkDetector):
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 500, "latent_size": 3, "flows": 20}
 
     window: Annotated[int, Tune(10, 100, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     size: Size = "default"
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64, 128)), Cheap(8)] = None
     latent_size: Annotated[int | None, Ge(1), Choice((None, 2, 3, 8))] = None
     flows: Annotated[int | None, Ge(1), Choice((None, 2, 10, 20)), Cheap(2)] = None
     samples: Annotated[int, Ge(0)] = 0
     epochs: Annotated[int, Cheap(2)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 50, 128, 256))] = 50
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     network_: Network = field(init=False)
 

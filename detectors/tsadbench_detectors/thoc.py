@@ -114,14 +114,9 @@ class THOC(NetworkDetector):
     weight_decay: Annotated[float, Ge(0), Lt(math.inf)] = 1e-6
     warm_up: Annotated[int, Ge(0), Cheap(1)] = 3
     epochs: Annotated[int, Cheap(10)] = 10
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128))] = 64
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True), Cheap(5e-3)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)

@@ -97,14 +97,7 @@ class TimesNet(NetworkDetector):
     normalised: bool = True
     dropout: Annotated[float, Ge(0), Lt(1)] = 0.1
     epochs: Annotated[int, Cheap(2)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((16, 32, 64, 128))] = 16
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), window_normalised=self.normalised)

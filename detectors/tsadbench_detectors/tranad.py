@@ -97,7 +97,6 @@ class TranAD(NetworkDetector):
     network_: Network = field(init=False)
 
     window: Annotated[int, Ge(2), Tune(5, 60, log=True), Cheap(6)] = 10
-    stride: int = 1
     size: Size = "default"
     heads: Annotated[int | None, Ge(1), Choice((None, 1, 2))] = None
     hidden_size: Annotated[int, Ge(1), Choice((16, 64, 128)), Cheap(8)] = 64
@@ -105,14 +104,9 @@ class TranAD(NetworkDetector):
     epsilon: Annotated[float, Ge(1), Lt(math.inf)] = 1.01
     least_weight: Annotated[float, Ge(0), Le(1)] = 0.9
     epochs: Annotated[int, Cheap(2)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
     learning_rate: Annotated[float, Tune(3e-4, 1e-2, log=True)] = 3e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)

@@ -88,7 +88,6 @@ class USAD(NetworkDetector):
     network_: Network = field(init=False)
 
     window: Annotated[int, Tune(5, 30, log=True, alters_loss=True), Cheap(6)] = 12
-    stride: int = 1
     size: Size = "default"
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
     latent_size: Annotated[int | None, Ge(1), Choice((None, 4, 16, 40)), Cheap(4)] = None
@@ -96,14 +95,8 @@ class USAD(NetworkDetector):
     # More than 0.9 and less adversary would always lower the loss on held-out rows.
     least_weight: Annotated[float, Ge(0), Le(1), Choice((0.0, 0.5, 0.8, 0.9), alters_loss=True)] = 0.9
     epochs: Annotated[int, Cheap(2)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

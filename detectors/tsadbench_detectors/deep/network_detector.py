@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT
 
 from tsadbench import DataError
-from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, detector
+from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, Tune, detector
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.training import Loss, Losses, Training, TrainingPlan, joined_facts, mean_loss
 from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
@@ -40,10 +40,9 @@ _LARGEST_SCALED = 1e15
 class NetworkDetector(Detector):
     """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
 
-    A subclass declares the parameters below with its defaults, and its own. Without ``stride``, ``min_steps``,
-    ``max_steps``, or ``held_out`` and ``patience`` of its own, it trains on all windows, as often as ``epochs`` says.
-    By default, a sensor's contribution is its `_row_terms`, and a row's score the sum of its sensors' contributions.
-    Its class declares ``network_: Network = field(init=False)``, so that types are known.
+    A subclass declares its own parameters, and those below whose default differs. By default, a sensor's contribution
+    is its `_row_terms`, and a row's score the sum of its sensors' contributions. A subclass declares
+    ``network_: Network = field(init=False)`` for the type checker.
 
     Parameters
     ----------
@@ -81,17 +80,17 @@ class NetworkDetector(Detector):
 
     window: Annotated[int, Ge(1)]
     horizon: int = field(default=0, init=False)
-    stride: Annotated[int, Ge(1)] = field(default=1, init=False)
+    stride: Annotated[int, Ge(1)] = 1
     epochs: Annotated[int, Ge(1), Cheap(1)]
-    min_steps: Annotated[int, Ge(1), Cheap(1)] = field(default=1, init=False)
-    max_steps: Annotated[int | None, Ge(1)] = field(default=None, init=False)
+    min_steps: Annotated[int, Ge(1), Cheap(1)] = 500
+    max_steps: Annotated[int | None, Ge(1)] = None
     batch_size: Annotated[int, Ge(1)]
-    learning_rate: Annotated[float, Gt(0), Lt(math.inf)]
-    held_out: Annotated[float, Ge(0), Lt(0.5)] = field(default=0.0, init=False)
-    patience: Annotated[int, Ge(1)] = field(default=1, init=False)
+    learning_rate: Annotated[float, Gt(0), Lt(math.inf), Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: Annotated[float, Ge(0), Lt(0.5)] = 0.1
+    patience: Annotated[int, Ge(1)] = 3
     size: Size = field(default="default", init=False)
-    seed: Annotated[int, Ge(0)]
-    device: str
+    seed: Annotated[int, Ge(0)] = 0
+    device: str = "cpu"
 
     # Of parameters that are None: the published values.
     paper: ClassVar[Mapping[str, int]] = {}
