@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tsadbench.base import Cheap, Choice, FloatArray, Ge, Lt, Recording, Traits, Tune, detector, extra, trailing_mean
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("gdn", "deep"):
     import torch
@@ -80,6 +80,7 @@ class GDN(Forecaster):
         extra="deep",
         paper="Deng and Hooi, AAAI 2021",
     )
+    _scaling = UnitRange
 
     window: Annotated[int, Tune(5, 60, log=True), Cheap(8)] = 30
     embedding_size: Annotated[int, Ge(1), Tune(16, 128, log=True), Cheap(8)] = 64
@@ -95,9 +96,6 @@ class GDN(Forecaster):
     def declared_traits(self) -> Traits:  # noqa: D102
         leaky = "median and inter-quartile range of the errors on the rows that it scores" if self.quirks else ""
         return replace(self.traits, memory=self.window + self.smoothing - 1, leaky=leaky)
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(recordings[0].n_sensors, self.window, self.embedding_size, self.top_k, self.dropout)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from tsadbench.base import Cheap, Choice, FloatArray, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("grelen", "deep"):
     import torch
@@ -97,6 +97,7 @@ class GReLeN(NetworkDetector):
         extra="deep",
         paper="Zhang, Zhang, Tsung, IJCAI 2022 (GReLeN)",
     )
+    _scaling = UnitRange
 
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 64}
 
@@ -128,9 +129,6 @@ class GReLeN(NetworkDetector):
             "begins and when it ends, not while it lasts (statistic=deviation does)"
         )
         return {"contributions": contributions, "fault": fault}
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - for any number of sensors
         return Network(self.window, self._given_or("hidden_size", 16), self.diffusion_steps)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tsadbench.base import Cheap, Choice, FloatArray, Ge, Lt, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("mtad-gat", "deep"):
     import torch
@@ -78,6 +78,7 @@ class MTADGAT(NetworkDetector):
         family="graph", stochastic=True, scoring_parameters=("gamma",), extra="deep", paper="Zhao et al., ICDM 2020"
     )
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 300}
+    _scaling = UnitRange
 
     window: Annotated[int, Tune(20, 100, log=True, alters_loss=True), Cheap(10)] = 100
     horizon: int = field(default=1, init=False)
@@ -90,9 +91,6 @@ class MTADGAT(NetworkDetector):
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
     patience: int = 5
     network_: Network = field(init=False)
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

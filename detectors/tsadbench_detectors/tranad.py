@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Annotated, ClassVar
 
 from tsadbench.base import Cheap, Choice, Ge, Le, Lt, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("tranad", "deep"):
     import torch
@@ -95,6 +95,7 @@ class TranAD(NetworkDetector):
         family="reconstruction", stochastic=True, extra="deep", paper="Tuli et al., PVLDB 2022"
     )
     network_: Network = field(init=False)
+    _scaling = UnitRange
 
     window: Annotated[int, Ge(2), Tune(5, 60, log=True), Cheap(6)] = 10
     size: Size = "default"
@@ -123,9 +124,6 @@ class TranAD(NetworkDetector):
         if self.size == "paper":
             return 2 * n_sensors, self.heads or n_sensors
         return 2 * max(n_sensors, _FEWEST_VALUES), self.heads or 2
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _optimisers(self) -> Sequence[Optimizer]:
         decoders = [list(decoder.parameters()) for decoder in (self.network_.first, self.network_.second)]

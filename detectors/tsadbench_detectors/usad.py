@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Annotated, ClassVar
 
 from tsadbench.base import Cheap, Choice, Ge, Le, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("usad", "deep"):
     import torch
@@ -86,6 +86,7 @@ class USAD(NetworkDetector):
     )
     paper: ClassVar[dict[str, int]] = {"latent_size": 40}
     network_: Network = field(init=False)
+    _scaling = UnitRange
 
     window: Annotated[int, Tune(5, 30, log=True, alters_loss=True), Cheap(6)] = 12
     size: Size = "default"
@@ -103,9 +104,6 @@ class USAD(NetworkDetector):
         n_values = self.window * n_sensors
         outer, inner = (self.hidden_size or max(1, n_values // part) for part in (2, 4))
         return Network(n_values, outer, inner, self._given_or("latent_size", max(8, n_sensors)))
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _optimisers(self) -> Sequence[Optimizer]:
         encoder, *decoders = (list(part.parameters()) for part in self.network_.children())

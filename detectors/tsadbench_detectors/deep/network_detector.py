@@ -28,7 +28,7 @@ from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, 
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.training import Loss, Losses, Training, TrainingPlan, joined_facts, mean_loss
 from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
-from tsadbench_detectors.standardise import Scaler, Standardiser
+from tsadbench_detectors.standardise import Scaler, Standardiser, UnitRange
 
 Size: TypeAlias = Literal["default", "paper"]
 
@@ -94,6 +94,7 @@ class NetworkDetector(Detector):
 
     # Of parameters that are None: the published values.
     paper: ClassVar[Mapping[str, int]] = {}
+    _scaling: ClassVar[type[Standardiser | UnitRange]] = Standardiser
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -151,10 +152,6 @@ class NetworkDetector(Detector):
         """The epoch of training that runs, from 1 on."""
         return len(self.losses_) + 1
 
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        """Return the scaler of the rows."""
-        return Standardiser.of(recordings)
-
     def _rebuilt_network(self) -> nn.Module:
         """Return a network for a model file's weights; override it if `_build_network` uses training rows."""
         return self._build_network([Recording("none", np.zeros((1, len(self.sensors_))), self.sensors_)])
@@ -196,7 +193,7 @@ class NetworkDetector(Detector):
         self.device_ = find_device(self.device)
         self.losses_: list[tuple[float, float]] = []
         self.facts_: dict[str, Fact] = {}
-        self.scaler_ = self._learn_scaler(recordings)
+        self.scaler_: Scaler = self._scaling.of(recordings)
         with self._own_randomness():
             # The initial weights are drawn on the CPU, so that they are the same on every device.
             self.network_ = self._build_network(recordings).to(self.device_)
