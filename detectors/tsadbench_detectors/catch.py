@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Annotated, ClassVar
 
 from tsadbench.base import Cheap, Choice, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
@@ -30,12 +31,12 @@ _SMALLEST_WEIGHT = 1e-30
 
 @detector
 class CATCH(NetworkDetector):
-    """Scores a row by the error of its window's reconstruction: that of the row, and that of the last rows' spectrum.
+    """Scores a row by two errors of its window's reconstruction: of the row, and of the last rows' spectrum.
 
     A window's Fourier transform is cut into overlapping patches of frequencies. In each patch the sensors attend to
-    each other, but only where a mask, which a generator makes from their spectra, lets them. From all patches of a
-    sensor the spectrum is reconstructed, and from it the window. A loss on the masks makes sensors with similar
-    spectra see each other and keeps others apart; the mask generator learns slower than the rest.
+    each other where a mask lets them, which a generator makes from their spectra. From all patches of a sensor the
+    spectrum is reconstructed, and from the spectrum the window. A loss on the masks lets sensors with similar spectra
+    see each other and keeps others apart; the mask generator learns slower than the rest.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -44,7 +45,7 @@ class CATCH(NetworkDetector):
     window
         Rows that it sees at once, and frequencies.
     patch_size, patch_stride
-        Frequencies of a patch, and from one patch's start to the next one's. The patches must end with the last
+        Frequencies of a patch, and from one patch's start to the next one's. The last patch must end with the last
         frequency.
     size
         "default", or "paper": the published widths of what is None. What is given counts at either size.
@@ -65,18 +66,16 @@ class CATCH(NetworkDetector):
     dropout
         Share of the layers' output that is dropped in training.
     normalised
-        Whether each window is brought to mean 0 and standard deviation 1, as published: a constant shift that is older
-        than the window is then invisible. Off: windows are as the training rows' scaling has them.
-    clustering_weight
-        Weight of the loss on the masks.
-    spectral_weight
-        Weight of the spectrum's error in the loss.
+        Whether each window is scaled to mean 0 and standard deviation 1, as published: then a constant shift that began
+        before the window is invisible. Off: the scale of the training rows.
+    clustering_weight, spectral_weight
+        Weights of the loss on the masks and of the spectrum's error in the loss.
     mask_rate
         Learning rate of the mask generator, as a share of ``learning_rate``.
     score_weight
         Weight of the spectrum's error in the score.
     score_rows
-        Rows, the window's last ones, whose spectrum counts in the score.
+        Last rows of the window whose spectrum counts in the score.
 
     Notes
     -----
@@ -93,19 +92,18 @@ class CATCH(NetworkDetector):
         Score: ``mean_sensors ((x_t - x'_t)^2 + 0.05 mean |FFT(x - x')|)``, this transform over the last 32 rows up to
         t. A sensor's share of the mean is its contribution.
     Differences
-        A row is scored by the window that ends with it, and by the one patch of rows of that window which reaches it;
-        published are windows side by side and the mean over all patches that cover a row. Scoring draws no masks, as
-        the reference does. The reference feeds the draw the log-odds and their negative, which makes it sharper than
-        the probability; here the probability counts. The mask generator takes a step with each batch, at a tenth of the
-        rate; the reference has it step every ``min(batches // 10, 100)`` batches, gives it the other rate after an
-        epoch, and builds schedules that it never follows. Rates are constant here. Inside the network the transform is
-        divided by the root of the window. The clustering loss of one sensor alone is 0.
+        A row is scored by the window that ends with it, and by the last ``score_rows`` of that window; published are
+        windows side by side and the mean over all patches that cover a row. The reference feeds the draw of masks the
+        log-odds and their negative, which is sharper than the probability used here. The mask generator takes a step
+        with each batch; in the reference every ``min(batches // 10, 100)`` batches, at another rate after an epoch.
+        Rates are constant. Inside the network the transform is divided by the root of the window. The clustering loss
+        of a single sensor is 0.
     Defaults
         The loss's weights, the temperature 0.07, dropout, heads, the ratio of the rates and ``normalised`` are the
-        published ones; others differ by data set and metric there. Window 64 (published 192), patches of 8 every 4
-        frequencies (16 every 8), one layer and narrow widths are for cost on one core, and so are every fourth window
-        in batches of 32 and 8 epochs. The rate is 1e-3 (1e-4) because the steps are few. The published heads, with
-        ``head_layers=3``, have 2 x 105 million weights.
+        published ones; others differ by data set and metric there. For cost on one core: window 64 (published 192),
+        patches of 8 every 4 frequencies (16 every 8), one layer, narrow widths, every fourth window in batches of 32, 8
+        epochs. The rate is 1e-3 (1e-4) because the steps are few. The published heads (``head_layers=3``) have 2 x 105
+        million weights.
 
     References
     ----------
@@ -144,14 +142,7 @@ class CATCH(NetworkDetector):
     score_weight: Annotated[float, Ge(0), Lt(math.inf)] = 0.05
     score_rows: Annotated[int, Ge(1), Cheap(8)] = 32
     epochs: Annotated[int, Cheap(2)] = 8
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128))] = 32
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), window_normalised=self.normalised)
@@ -168,16 +159,16 @@ class CATCH(NetworkDetector):
         )
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        width, layers = self._given_or("cf_dim", 16), self._given_or("layers", 1)
+        width, head_dim = self._given_or("cf_dim", 16), self._given_or("head_dim", 8)
+        layer = partial(Fusion, width, self.heads, head_dim, self._given_or("feed_forward", 32), self.dropout)
         return Network(
             recordings[0].n_sensors,
             self.window,
-            patch=(self.patch_size, self.patch_stride),
-            n_features=2 * self._given_or("d_model", 16),
-            fusion=(width, layers, self.heads, self._given_or("head_dim", 8)),
-            feed_forward=self._given_or("feed_forward", 32),
-            head_layers=self.head_layers,
-            dropout=self.dropout,
+            (self.patch_size, self.patch_stride),
+            width,
+            [layer] * self._given_or("layers", 1),
+            2 * self._given_or("d_model", 16),
+            self.head_layers,
         )
 
     def _optimisers(self) -> Sequence[Optimizer]:
@@ -205,9 +196,9 @@ class CATCH(NetworkDetector):
         return torch.as_tensor(errors[:, :, -1].square() + self.score_weight * spectral)
 
     def _normal(self, windows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return windows as the network sees them, [batch, n_sensors, window], and their scales, with 1 for window.
+        """Return windows as the network sees them, [batch, n_sensors, window], and their scales [..., 1].
 
-        Their means are not needed: an error, and the spectrum of one, is the same without.
+        Errors need no means: these cancel.
         """
         rows = windows.mT.contiguous()
         if not self.normalised:
@@ -218,47 +209,35 @@ class CATCH(NetworkDetector):
 
 
 class Network(nn.Module):
-    """Patches of the spectrum, fusion of the sensors in each, and reconstruction of spectrum and window.
-
-    ``patch`` holds the frequencies of a patch, and from one start to the next one's; ``n_features`` is the number of a
-    sensor's features in a patch; ``fusion`` holds the width of the attention layers, their number, the heads of each
-    and the width of a head.
-    """
+    """Patches of the spectrum, fusion of the sensors in each, and reconstruction of spectrum and window."""
 
     def __init__(
         self,
         n_sensors: int,
         window: int,
-        *,
         patch: tuple[int, int],
+        width: int,
+        layers: Sequence[Callable[[], Fusion]],
         n_features: int,
-        fusion: tuple[int, int, int, int],
-        feed_forward: int,
         head_layers: int,
-        dropout: float,
     ) -> None:
         super().__init__()
         self.patch, self.scale = patch, window**0.5
         size, stride = patch
-        width, layers, heads, head_dim = fusion
         self.masks = nn.Linear(2 * size, n_sensors, bias=False)
         nn.init.zeros_(self.masks.weight)
         self.embedding = nn.Linear(2 * size, width)
-        self.layers = nn.ModuleList(Fusion(width, heads, head_dim, feed_forward, dropout) for _ in range(layers))
+        self.layers = nn.ModuleList(layer() for layer in layers)
         self.features = nn.Linear(width, n_features)
         n_flat = ((window - size) // stride + 1) * n_features
         self.real, self.imaginary = (Head(n_flat, window, head_layers) for _ in range(2))
         self.merge = nn.Linear(2 * window, window)
 
     def forward(self, rows: Tensor, with_clustering: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the reconstructed rows, their reconstructed spectrum, and the clustering loss (0 unless asked for).
-
-        All but the last are [batch, n_sensors, window], as are ``rows``.
-        """
+        """Return rows [batch, n_sensors, window] and their spectrum as reconstructed, and the clustering loss or 0."""
         patches = self.patches(rows)
         batch, n_patches, n_sensors, _ = patches.shape
-        # Every patch of every window is a sequence of sensors.
-        tokens = patches.flatten(0, 1)
+        tokens = patches.flatten(0, 1)  # every patch of every window is a sequence of sensors
         mask = self.mask(tokens)
         hidden, clustering = self.embedding(tokens), rows.new_zeros(())
         for layer in self.layers:
@@ -279,11 +258,7 @@ class Network(nn.Module):
         return parts.unfold(2, *self.patch).permute(0, 2, 1, 3, 4).flatten(3)
 
     def mask(self, tokens: Tensor) -> Tensor:
-        """Return which sensors see which, [n_sequences, n_sensors, n_sensors] of 0 and 1; each sees itself.
-
-        In training a sensor sees another with the probability p that the generator gives, and the gradient is that of
-        a soft mask (Gumbel-softmax over seeing and not seeing, straight through); in scoring if p > 0.5.
-        """
+        """Return which sensors see which, [n_sequences, n_sensors, n_sensors] of 0 and 1; each sees itself."""
         logits = self.masks(tokens)
         if not self.training:
             mask: Tensor = (logits > 0).to(logits.dtype)
@@ -326,10 +301,7 @@ class Fusion(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the new tokens, and the queries and keys, [n_sequences, heads, n, head_dim] each.
-
-        Of tokens [n_sequences, n, width] and a mask [n_sequences, n, n]: 1 where the first sensor sees the second.
-        """
+        """Return new tokens [n_sequences, n, width], and queries and keys [n_sequences, heads, n, head_dim]."""
         n_sequences, n, _ = tokens.shape
         parts = self.query_key_value(self.first_norm(tokens)).view(n_sequences, n, 3, self.heads, self.head_dim)
         query, key, value = parts.permute(2, 0, 3, 1, 4).contiguous()
@@ -343,11 +315,9 @@ class Fusion(nn.Module):
 
 
 def clustering_loss(query: Tensor, key: Tensor, mask: Tensor) -> Tensor:
-    """Return how far the masks are from clusters of similar sensors, and from each sensor by itself.
+    """Return the mean of ``-log(sum_j M_ij e_ij / sum_j e_ij)``, plus half the share of other sensors that are seen.
 
-    The mean over sequences, heads and sensors of ``-log(sum_j M_ij e_ij / sum_j e_ij)``,
-    ``e_ij = exp(cos(query_i, key_j) / 0.07)``, plus half the share of the other sensors that a sensor sees (0 if there
-    is no other).
+    ``e_ij = exp(cos(query_i, key_j) / 0.07)``; the mean is over sequences, heads and sensors.
     """
     n = mask.shape[2]
     weights = (normalize(query, dim=3) @ normalize(key, dim=3).mT / _TEMPERATURE).exp()

@@ -43,7 +43,7 @@ class ConvAE(Reconstructor):
         windows after it; here it is the row's own error.
     Defaults
         32 and 16 channels, kernel 7, dropout 0.2, 100 epochs, patience 5 and a tenth of the windows held out are the
-        example's. The window of 30 rows (not 60) is this project's; batches of 128 (not 32) by cost.
+        example's. The window of 30 rows (not 60) is this project's; batches of 128 (not 32) for cost.
 
     References
     ----------
@@ -55,18 +55,11 @@ class ConvAE(Reconstructor):
     )
 
     window: Annotated[int, Tune(16, 60, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     shared_output: bool = False
     dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.2
     epochs: Annotated[int, Cheap(2)] = 100
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

@@ -22,26 +22,24 @@ with extra("deep-svdd", "deep"):
 
 Objective: TypeAlias = Literal["one-class", "soft-boundary"]
 
-# A coordinate of the centre is at least this far from 0, which an encoder could reach with all weights at 0.
-_LEAST_OF_CENTRE = 0.1
-# Of a leaky ReLU, the reference code's.
-_SLOPE = 0.1
+_LEAST_OF_CENTRE = 0.1  # distance of a coordinate of the centre from 0, which zero weights would reach
+_SLOPE = 0.1  # of a leaky ReLU, the reference code's
 
 
 @detector
 class DeepSVDD(NetworkDetector):
     """Scores the squared distance of a window's representation from the centre that training drew all windows to.
 
-    An autoencoder is trained to reconstruct windows. Its encoder then maps the training windows to representations
-    whose mean is the centre, and is trained on to bring them closer to it. Neither has biases: an encoder with one
-    could map any window to the centre. A window belongs to its last row.
+    An autoencoder is trained to reconstruct windows. The mean of its encoder's representations of the training windows
+    is the centre, and the encoder is trained on to bring them closer to it. The networks have no biases, with which an
+    encoder could map any window to the centre. A window belongs to its last row.
 
     Without biases the representation is a sum over the inputs, ``phi(x) = J(x) x``, and so is the score: a sensor's
-    contribution is its part of the sum over the window, plus an equal share of the part that depends on no input. A
-    contribution may be negative; they sum to the score.
+    contribution is its part of that sum plus an equal share of the constant. Contributions may be negative; they sum
+    to the score.
 
     Parameters of training, and ``device``: see `NetworkDetector`. ``min_steps`` and ``max_steps`` count the steps of
-    both phases; of a bound, half goes to the first one.
+    both phases; half of ``max_steps`` goes to the first one.
 
     Parameters
     ----------
@@ -53,12 +51,12 @@ class DeepSVDD(NetworkDetector):
     representation_size
         Width of the representation. None: 16, or twice as many as there are sensors if that is more.
     objective
-        "one-class": the mean squared distance. "soft-boundary": a sphere around the centre, as small as it can be
-        while few windows lie outside.
+        "one-class": the mean squared distance. "soft-boundary": the smallest sphere around the centre with few windows
+        outside.
     nu
         Of the soft boundary: the share of the training windows that lie outside the sphere.
     warm_up
-        Of the soft boundary: epochs until the sphere has a radius; before them it is 0.
+        Of the soft boundary: epochs with radius 0 at the beginning.
     weight_decay
         Half of it times the encoder's squared weights is added to the second phase's loss.
     pretraining_epochs
@@ -73,18 +71,18 @@ class DeepSVDD(NetworkDetector):
         leaky ReLUs between them.
     Differences
         The paper's encoders are convolutional networks for images; here they are dense layers on windows of
-        standardised rows, without the paper's batch normalisation: its running means would be biases. The reference
-        code takes R from the last batch of an epoch; here R^2 is the (1 - nu) quantile of the squared distances of all
-        training windows (with ``max_steps``, of some), computed before each epoch. It leaves a coordinate of the centre
-        that is exactly 0 where it is; here it becomes 0.1. Its score with a soft boundary subtracts R^2, which changes
-        no ranking. The learning rate does not fall in late epochs. The training facts show whether the representation
-        collapses to one point: ``spread`` is its standard deviation over held-out windows, the mean over its
-        coordinates, and ``spread_before`` the same before the second phase.
+        standardised rows, without batch normalisation, whose running means would be biases. The reference code takes R
+        from the last batch of an epoch; here R^2 is the (1 - nu) quantile of the squared distances of all training
+        windows (with ``max_steps``, of some), computed before each epoch. A coordinate of the centre that is exactly 0
+        stays there in the reference; here it becomes 0.1. Its score with a soft boundary subtracts R^2, which changes
+        no ranking. The learning rate is constant. The training facts show whether the representation collapses to one
+        point: ``spread`` is its standard deviation over held-out windows, averaged over its coordinates, and
+        ``spread_before`` the same before the second phase.
     Defaults
         Batches of 200, nu 0.1, weight decay 1e-6 and the warm-up's share of the epochs (10 of 150, rounded up) are
-        those of the paper's code. A window of 30 rows is this project's. Widths follow the number of values. 10 epochs
-        in each phase, instead of 150 or more, are this project's 500 to 800 steps on SKAB, hence the rate of 1e-3
-        instead of 1e-4. The loss on held-out rows chose nothing: it is smallest if everything collapses.
+        those of the paper's code. A window of 30 rows is this project's; widths follow the number of values. 10 epochs
+        a phase (there 150 or more) are 500 to 800 steps on SKAB, hence the rate of 1e-3 (1e-4). No default was chosen
+        by the loss on held-out rows, which is smallest if everything collapses.
 
     References
     ----------
@@ -97,7 +95,6 @@ class DeepSVDD(NetworkDetector):
 
     # The distance from the centre says nothing of the quality: it is smallest if everything collapses.
     window: Annotated[int, Tune(5, 60, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 32, 128), alters_loss=True), Cheap(16)] = None
     representation_size: Annotated[int | None, Ge(1), Choice((None, 4, 8, 32), alters_loss=True), Cheap(8)] = None
     objective: Annotated[Objective, Choice(("one-class", "soft-boundary"), alters_loss=True)] = "one-class"
@@ -106,21 +103,14 @@ class DeepSVDD(NetworkDetector):
     weight_decay: Annotated[float, Ge(0), Lt(math.inf)] = 1e-6
     pretraining_epochs: Annotated[int, Ge(0), Choice((0, 5, 10, 20), alters_loss=True), Cheap(2)] = 10
     epochs: Annotated[int, Cheap(2)] = 10
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: int = 200
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True, alters_loss=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        n_sensors = recordings[0].n_sensors
-        hidden_size = self._given_or("hidden_size", max(64, 8 * n_sensors))
-        return Network(
-            self.window * n_sensors, hidden_size, self._given_or("representation_size", max(16, 2 * n_sensors))
-        )
+        n = recordings[0].n_sensors
+        hidden_size = self._given_or("hidden_size", max(64, 8 * n))
+        return Network(self.window * n, hidden_size, self._given_or("representation_size", max(16, 2 * n)))
 
     def _train(self, windows: Windows) -> None:
         """Train the autoencoder, place the centre, then draw the representations to it."""
@@ -164,11 +154,9 @@ class DeepSVDD(NetworkDetector):
         distances = self.network_.squared_distances(windows)
         soft = self.objective == "soft-boundary"
         loss = soft_boundary_loss(distances, self.radius_, self.nu) if soft else distances.mean()
-        if not self.network_.training:
-            return loss
-        return loss + self.weight_decay / 2 * sum(
-            weight.square().sum() for weight in self.network_.encoder.parameters()
-        )
+        if self.network_.training:
+            loss = loss + self.weight_decay / 2 * sum(one.square().sum() for one in self.network_.encoder.parameters())
+        return loss
 
     def _represented(self, windows: Windows, numbers: Tensor) -> Tensor:
         """Return the representations of the windows of these numbers, [n_numbers, representation_size]."""

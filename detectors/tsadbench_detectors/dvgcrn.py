@@ -8,7 +8,6 @@ from dataclasses import field
 from itertools import accumulate
 from typing import Annotated, ClassVar, NamedTuple
 
-from tsadbench import UsageError
 from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("dvgcrn", "deep"):
@@ -19,21 +18,19 @@ with extra("dvgcrn", "deep"):
     from tsadbench_detectors.deep.gaussian import clamped, drawn, fixed_noise, surprise
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
-# Of the leaky rectifiers.
-_SLOPE = 0.2
+_SLOPE = 0.2  # of the leaky rectifiers
 
 
 @detector
 class DVGCRN(NetworkDetector):
     """Scores how improbable a row is given latent variables that a learned graph links to the sensors.
 
-    Layers of latent variables lie above the sensors, the fewest on top. Sensors and latent variables have embeddings;
-    the cosines between those of neighbouring layers are the weights of a graph, along which each layer's recurrent
-    network gathers its input. Upwards, each layer's latent variables z_t are inferred from the row x_t and the layer's
-    state; downwards, each layer is the prior of the one below, and the lowest gives mean and variance of the row.
+    Layers of latent variables lie above the sensors, the fewest on top. Sensors and latent variables have embeddings,
+    whose cosines are the weights of a graph between neighbouring layers. Each layer's recurrent network gathers its
+    input along this graph. Upwards, latent variables are inferred from the row and the layer's state. Downwards, each
+    layer is the prior of the one below, and the lowest layer gives mean and variance of the row.
 
-    The score is ``-log p(x_t|z)`` of the window's last row at z's mean: nothing is drawn. It is the sum of the sensors'
-    terms, which are its contributions. It needs at least two sensors.
+    The score is the sum of the sensors' contributions. At least two sensors are needed.
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
@@ -65,20 +62,19 @@ class DVGCRN(NetworkDetector):
         ``h_t = LSTM([u_t, lower layer's h_t], h_{t-1})``. Prior of layer l:
         ``leaky(softmax(e_l b_l') h_{t-1} + softmax(e_l e_{l+1}') z_t of layer l + 1)``; b are embeddings of hidden
         units. Mean of the row: the same without the rectifier, for e_0. Loss: ``-log p(x|z)`` summed over the window, z
-        drawn once, plus the Kullback-Leibler divergence of z from its prior, whose weight rises to 1, plus the squared
-        error of a forecast of the last row.
+        drawn once, plus warm-up times ``KL(z || prior)``, plus the squared error of a forecast of the last row.
+        Score: ``-log p(x_t|z)`` of the window's last row, z at its mean.
     Differences
-        In the reference code the forecast's error is cast to an integer, so that no gradient comes of it; here it has
-        one, and a weight. Sensors are standardised on training rows, not brought to (-1, 1) (there, test rows are
-        scaled by their own range), so that the row's mean has no tanh, and its log-variance, as all others, is clamped
-        to [-6, 6]. The heads of z are linear, the variances of the priors a linear layer's. The divergence's weight
-        rises linearly, over 2 of 5 epochs instead of about 11 of 60. As there, the score is that of the lowest layer,
-        whose state and latent variables do not depend on those above: these act on it through training alone. The
-        reference code may add the density of z to the score; ours leaves it out.
+        The reference code casts the forecast's error to an integer, which gives no gradient; here it has one, and a
+        weight. Sensors are standardised on training rows, not scaled to (-1, 1) by the test rows' own range, so the
+        row's mean has no tanh and log-variances are clamped to [-6, 6]. The heads of z are linear, the variances of the
+        priors a linear layer's. The divergence's weight rises over 2 of 5 epochs (there 11 of 60). As there, the score
+        is the lowest layer's, on which the layers above act through training alone. The reference code may add the
+        density of z to the score; ours leaves it out.
     Defaults
-        The window is the paper's. Widths follow the number of sensors as the paper's do for 38, but are no smaller than
-        a few sensors need. Batch and number of epochs are for cost: 660 steps on SKAB (there 60 epochs in batches of
-        512); the learning rate is five times the paper's.
+        The window is the paper's. Widths follow the number of sensors as the paper's do for 38, with a minimum for few
+        sensors. For cost: 5 epochs in batches of 64 (660 steps on SKAB; there 60 epochs in batches of 512), at five
+        times the paper's learning rate.
 
     References
     ----------
@@ -88,9 +84,9 @@ class DVGCRN(NetworkDetector):
 
     traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Chen et al., ICML 2022")
     paper: ClassVar[Mapping[str, int]] = {"latent_size": 15, "hidden_size": 20, "embedding_size": 256}
+    _needs_two_sensors_for = "graph"
 
     window: Annotated[int, Ge(2), Tune(5, 60, log=True, alters_loss=True), Cheap(6)] = 20
-    stride: int = 1
     size: Size = "default"
     layers: Annotated[int, Ge(1), Tune(1, 4), Cheap(2)] = 3
     latent_size: Annotated[int | None, Ge(1), Choice((None, 4, 12, 20))] = None
@@ -99,29 +95,14 @@ class DVGCRN(NetworkDetector):
     forecast_weight: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 10.0, log=True, alters_loss=True)] = 1.0
     warm_up: Annotated[int, Ge(1), Tune(1, 10)] = 2
     epochs: Annotated[int, Cheap(2)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
 
-    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
-        return {"single-sensor": "it learns a graph over at least 2 sensors"}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        if len(sensors) < 2:
-            raise UsageError(f"DVGCRN: expected at least 2 sensors, whose graph it learns, found {len(sensors)}")
-
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
-        n_sensors = recordings[0].n_sensors
-        latent = self._given_or("latent_size", max(6, 15 / 38 * n_sensors))
-        hidden = self._given_or("hidden_size", max(16, 20 / 38 * n_sensors))
-        return Network(n_sensors, *narrowing(self.layers, latent, hidden), self._given_or("embedding_size", 32))
+        n = recordings[0].n_sensors
+        latent = self._given_or("latent_size", max(6, 15 / 38 * n))
+        hidden = self._given_or("hidden_size", max(16, 20 / 38 * n))
+        return Network(n, *narrowing(self.layers, latent, hidden), self._given_or("embedding_size", 32))
 
     def _loss(self, windows: Tensor) -> Tensor:
         rows = windows.transpose(0, 1)
@@ -169,9 +150,9 @@ def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log
 
 
 class Course(NamedTuple):
-    """What a layer infers over windows: its latent variables, the mean and log-variance they were drawn by, its state.
+    """A layer's latent variables, their mean and log-variance, and its state after each step.
 
-    Each is [n_steps, n_windows, size]; the state is that after each step.
+    Each is [n_steps, n_windows, size].
     """
 
     latent: Tensor
@@ -186,7 +167,7 @@ class Course(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """What x adds to d and u of a layer at every step, and by what z, h and the layer below are multiplied."""
+    """What a layer adds to d and u for x at every step, and the matrices of z, h and the layer below."""
 
     d_of_x: Tensor
     u_of_x: Tensor
@@ -199,10 +180,10 @@ class Factors(NamedTuple):
 
 
 class Layer(nn.Module):
-    """The weights with which one layer's latent variables are inferred, step by step.
+    """The weights that infer one layer's latent variables.
 
-    ``d = leaky(V [x_t, h_{t-1}] + v)``, mean and log-variance ``W d + w``, z_t is drawn;
-    ``u = softplus(leaky(G A [below_t, z_t] + g))``; an LSTM's step makes h_t of (u, h_{t-1}, h_t of the layer below).
+    ``d = leaky(V [x_t, h_{t-1}] + v)``, mean and log-variance of z_t ``W d + w``,
+    ``u = softplus(leaky(G A [below_t, z_t] + g))``, ``h_t = LSTM([u, h_t of the layer below], h_{t-1})``.
     ``below``: latent variables and hidden units of the layer below; None for the lowest, whose below_t is x_t.
     """
 
@@ -228,10 +209,7 @@ class Layer(nn.Module):
 
 
 class Network(nn.Module):
-    """Inference, generation and forecast. Time comes first: [window, n_windows, size].
-
-    ``latents`` and ``hiddens`` are each layer's numbers of latent variables and of hidden units, the lowest first.
-    """
+    """Inference, generation and forecast, for arrays [window, n_windows, size] and layers from the lowest up."""
 
     def __init__(self, n_sensors: int, latents: Sequence[int], hiddens: Sequence[int], embedding_size: int) -> None:
         super().__init__()
@@ -257,8 +235,8 @@ class Network(nn.Module):
     def read(self, rows: Tensor, noise: Tensor, n_layers: int | None = None) -> list[Course]:
         """Return what the layers, or the lowest of them, infer from rows and noise (0 gives the means).
 
-        Each layer is one step behind the one below it: what it needs of that is then known, and one product with a
-        block matrix serves all layers. Inside, windows come last, so that each gate is one piece of memory.
+        Each layer runs one step behind the layer below, whose step it needs, so one product with a block matrix serves
+        all layers. Inside, windows come last, so that each gate is one piece of memory.
         """
         layers = self.layers[:n_layers]
         latents, hiddens = [layer.latent for layer in layers], [layer.hidden for layer in layers]
@@ -293,15 +271,13 @@ class Network(nn.Module):
             h = read * cell.tanh()
             steps.append((z, mean, log_variance, h))
         found = (torch.stack(part) for part in zip(*steps, strict=True))
-        by_layer = [
-            torch.split(part, sizes, dim=1) for part, sizes in zip(found, [latents] * 3 + [hiddens], strict=True)
-        ]
+        by_layer = [torch.split(part, n, dim=1) for part, n in zip(found, [latents] * 3 + [hiddens], strict=True)]
         return [Course(*(part[n][n : n + len(rows)].mT for part in by_layer)) for n in range(len(layers))]
 
     def generated(self, level: int, before: Tensor, above: Tensor | None) -> Tensor:
-        """Return the mean of what a level holds: the rows (0) or a layer's latent variables (1, ...).
+        """Return the mean of a level: the rows (0) or a layer's latent variables (1, ...).
 
-        ``before`` is the layer's state after the step before, of the lowest for the rows; ``above`` are the latent
+        ``before`` is the layer's state before the step (the lowest layer's for the rows), ``above`` the latent
         variables of the level above, None for the highest.
         """
         mean = before @ _topics(self.nodes[level], self.units[level]).t()
@@ -315,10 +291,7 @@ class Network(nn.Module):
         return surprise(rows, self.generated(0, before, latent), clamped(log_variance))
 
     def losses(self, rows: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return surprise, divergence from the prior, both summed over the window, and the forecast's squared error.
-
-        Each is averaged over the windows; the error is that of the last row, summed over the sensors.
-        """
+        """Return surprise and divergence, summed over the window, and the last row's forecast error; window means."""
         found, n_windows = self.read(rows, noise), rows.shape[1]
         total = self.row_surprise(rows, found[0].before, found[0].latent).sum()
         apart = rows.new_zeros(())
@@ -338,10 +311,7 @@ def _by_kind(parts: Sequence[Tensor], n_kinds: int) -> list[Tensor]:
 
 
 def _joined(parts: Sequence[Tensor], sizes: Sequence[int], shift: int = 0, n_kinds: int = 1) -> Tensor:
-    """Return one matrix of the layers', kind by kind, for all layers' columns of these sizes, one below the other.
-
-    A layer's own matrix meets its own columns, or with shift=1 those of the layer below.
-    """
+    """Return a block matrix, kind by kind: a layer's part meets its columns, or with shift=1 the lower layer's."""
     starts = [*[0] * shift, *accumulate(sizes, initial=0)][: len(sizes)]
     blocks = zip(_by_kind(parts, n_kinds), n_kinds * starts, strict=True)
     return torch.cat([functional.pad(block, (at, sum(sizes) - at - block.shape[1])) for block, at in blocks])
@@ -355,8 +325,7 @@ def _staggered(parts: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _embeddings(n_nodes: int, size: int) -> nn.Parameter:
-    # Their products have a variance of 1.
-    return nn.Parameter(torch.randn(n_nodes, size) / size**0.25)
+    return nn.Parameter(torch.randn(n_nodes, size) / size**0.25)  # products of two have a variance of 1
 
 
 def _topics(of: Tensor, to: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from tsadbench.base import Cheap, Choice, FloatArray, Ge, Gt, Lt, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("grelen", "deep"):
     import torch
@@ -22,16 +22,11 @@ with extra("grelen", "deep"):
 
 Statistic: TypeAlias = Literal["reference", "difference", "deviation", "reconstruction"]
 
-# How much relations change from one row to the next.
-_OF_CHANGE = ("reference", "difference")
-# Prior probabilities of the types of relation from one sensor to another; the first type is "none".
-_PRIOR = (0.91, 0.03, 0.03, 0.03)
-# Widths of the graph learner.
-_FEATURES, _KEY = 64, 32
-# A share of relations below this counts as this in the divergence: the logarithm of 0 has no gradient.
-_SMALLEST_SHARE = 1e-12
-# "No relation" has a probability: a sensor for which it varies by less than this in training does not vary.
-_SMALLEST_DEVIATION = 1e-6
+_OF_CHANGE = ("reference", "difference")  # how much relations change from one row to the next
+_PRIOR = (0.91, 0.03, 0.03, 0.03)  # probabilities of the types of relation; the first type is "none"
+_FEATURES, _KEY = 64, 32  # widths of the graph learner
+_SMALLEST_SHARE = 1e-12  # of a type, in the divergence: the logarithm of 0 has no gradient
+_SMALLEST_DEVIATION = 1e-6  # of m in training windows
 
 
 @detector
@@ -39,14 +34,9 @@ class GReLeN(NetworkDetector):
     """Scores how the relations between sensors change, which it learns as latent variables of a forecast.
 
     A graph learner maps the sensors' windows to the probabilities of four types of relation for each ordered pair of
-    sensors; the first type is "none". For each other type, a graph of relations drawn from them (Gumbel-softmax) and a
-    recurrent layer that exchanges its state along it run over the window and forecast each next row in it. The loss is
-    half the squared error, summed over the window, plus the Kullback-Leibler divergence of the window's mean
-    probabilities from (.91, .03, .03, .03).
-
-    With ``m_i`` the mean over the other sensors j of the probability that i has no relation to j, in the window that
-    ends with row t, the score of row t is made of the sensors' m_i: see ``statistic``. Nothing is drawn to score. A
-    sensor alone has no relations: it scores 0, but for "reconstruction".
+    sensors; the first type is "none". For each other type, a recurrent layer exchanges its state along a graph of
+    drawn relations and forecasts each next row of the window. The score is made of each sensor's mean probability to
+    have no relation: see ``statistic``. A single sensor has no relations: it scores 0, except with "reconstruction".
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
@@ -62,27 +52,27 @@ class GReLeN(NetworkDetector):
         Of the Gumbel-softmax: the smaller, the less smooth.
     statistic
         "reference": as in the authors' code (github.com/Vicky-51/GRELEN, test_grelen.py), the mean over the sensors of
-        m_i's distance from its moving average over two windows, ``(m_i(t) - m_i(t - 1)) / 2``. There, a threshold
-        lies on either side of 0; here, the absolute value of the mean is the score. "difference": the mean of the
-        absolute values, which are the contributions of either. Both need one row more. "deviation": the mean over
-        the sensors of how many standard deviations of the training windows m_i is from their mean.
-        "reconstruction": the mean squared error of the last row's forecast, with the probabilities themselves
-        instead of drawn relations.
+        m_i's distance from its moving average over two windows; there, a threshold lies on either side of 0, here the
+        score is the absolute value. "difference": the mean of the absolute values, which are the contributions of
+        both. Both need one row more. "deviation": how many standard deviations of the training windows m_i is from
+        their mean, averaged over the sensors. "reconstruction": the mean squared error of the last row's forecast, with
+        the probabilities instead of drawn relations.
 
     Notes
     -----
     Equations
         ``p_ij = softmax_c(q_i^c . k_j^c)`` over four types of relation, drawn by Gumbel-softmax in training. Loss:
-        ``sum (x - forecast)^2 / 2 + KL(mean_ij p_ij || (.91, .03, .03, .03))``. Score: ``|mean_i (m_i(t) - m_i(t - 1))
-        / 2|`` with m_i the mean over j of ``p_ij(none)``.
+        ``sum (x - forecast)^2 / 2 + KL(mean_ij p_ij || (.91, .03, .03, .03))``, summed over the window. Score:
+        ``|mean_i (m_i(t) - m_i(t - 1)) / 2|`` with m_i(t) the mean over j of ``p_ij(none)`` in the window that ends
+        with row t.
     Differences
-        The score stands at the window's last row (the reference puts it at the first, which looks 29 rows ahead), and
-        nothing is drawn to score. Batch normalisation scores by its running moments, not by the windows that happen to
-        be scored beside a window. The diffusion takes all its hops; the reference's second one never enters. A value
-        enters the recurrent layers as it is: a linear layer before a linear convolution would add nothing.
+        The score stands at the window's last row (in the reference at the first, a look-ahead of 29 rows), and nothing
+        is drawn to score. Batch normalisation scores by its running moments, not by the windows of the same batch. The
+        diffusion takes all its hops; the reference leaves out the second. Values enter the recurrent layers directly: a
+        linear layer before a linear convolution would add nothing.
     Defaults
-        window = 30, two diffusion steps, temperature 0.5, four types and their prior are the paper's. By cost: width 16
-        (size "paper": 64), every second window of training, 12 epochs (not up to 300) at one learning rate.
+        window = 30, two diffusion steps, temperature 0.5, four types and their prior are the paper's. For cost: width
+        16 (size "paper": 64), every second window of training, 12 epochs (not up to 300) at one learning rate.
 
     References
     ----------
@@ -97,6 +87,7 @@ class GReLeN(NetworkDetector):
         extra="deep",
         paper="Zhang, Zhang, Tsung, IJCAI 2022 (GReLeN)",
     )
+    _scaling = UnitRange
 
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 64}
 
@@ -108,14 +99,7 @@ class GReLeN(NetworkDetector):
     temperature: Annotated[float, Gt(0), Lt(math.inf), Tune(0.1, 1.0, log=True)] = 0.5
     statistic: Annotated[Statistic, Choice(get_args(Statistic))] = "reference"
     epochs: Annotated[int, Cheap(6)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256)), Cheap(32)] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102
@@ -124,28 +108,20 @@ class GReLeN(NetworkDetector):
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         if self.statistic == "reconstruction":
             return {}
-        contributions = (
-            "while a fault lasts, the relations of the sensor that moved are saturated and no longer change; those of "
-            "the others go on changing"
-        )
-        if self.statistic == "deviation":
-            return {"contributions": contributions}
-        fault = (
-            "its score, as published, is how much relations change from one row to the next: it rises when a fault "
-            "begins and when it ends, not while it lasts (statistic=deviation does)"
-        )
-        return {"contributions": contributions, "fault": fault}
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
+        known = {
+            "contributions": "while a fault lasts, the relations of the sensor that moved are saturated and no longer "
+            "change; those of the others go on changing",
+            "fault": "its score, as published, is how much relations change from one row to the next: it rises when a "
+            "fault begins and when it ends, not while it lasts (statistic=deviation does)",
+        }
+        return {"contributions": known["contributions"]} if self.statistic == "deviation" else known
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:  # noqa: ARG002 - for any number of sensors
         return Network(self.window, self._given_or("hidden_size", 16), self.diffusion_steps)
 
     def _loss(self, windows: Tensor) -> Tensor:
         logits = self.network_.learner(windows)
-        probabilities = logits.softmax(dim=1)
-        relations = probabilities
+        relations = probabilities = logits.softmax(dim=1)
         if self.network_.training:
             relations = functional.gumbel_softmax(logits, tau=self.temperature, hard=True, dim=1)
         error = (self.network_.decoder(windows[:, :-1], relations) - windows[:, 1:]).square()
@@ -153,8 +129,7 @@ class GReLeN(NetworkDetector):
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         super()._fit(recordings)
-        # Neighbouring windows differ by little: twice as many digits keep rounding out of the differences.
-        self.network_.learner.double()
+        self.network_.learner.double()  # neighbouring windows differ by little more than single precision's rounding
         stride = self._statistics_stride(recordings, 1)
         full = (self._full_windows(recording, self.window, stride=stride) for recording in recordings)
         by_window = torch.cat([self._unrelated_in(windows) for of_one in full for _, windows in of_one]).cpu().numpy()
@@ -162,7 +137,7 @@ class GReLeN(NetworkDetector):
         self.unrelated_deviation_ = np.maximum(by_window.std(axis=0), _SMALLEST_DEVIATION)
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the loss as training has it: all of the network in single precision."""
+        """Return the loss of training, in single precision."""
         self.network_.learner.float()
         try:
             return super()._held_out_loss(recordings, first)
@@ -208,24 +183,12 @@ class GReLeN(NetworkDetector):
 
 
 def unrelated(probabilities: Tensor) -> Tensor:
-    """Return m [batch, n_sensors]: the mean probability that a sensor has no relation to another; 0 without others.
-
-    Parameters
-    ----------
-    probabilities
-        [batch, type, n_sensors, n_sensors]; the diagonal is left out.
-    """
+    """Return m [batch, n_sensors]: the mean probability that a sensor has no relation to another; 0 without others."""
     return _of_pairs(probabilities)[:, 0].sum(dim=-1) / max(1, probabilities.shape[-1] - 1)
 
 
 def divergence(probabilities: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of the pairs' mean probabilities from the prior, [batch].
-
-    Parameters
-    ----------
-    probabilities
-        [batch, type, n_sensors, n_sensors]; the diagonal is left out.
-    """
+    """Return the Kullback-Leibler divergence of the pairs' mean probabilities from the prior, [batch]."""
     n_sensors = probabilities.shape[-1]
     shares = _of_pairs(probabilities).sum(dim=(2, 3)) / max(1, n_sensors * (n_sensors - 1))
     shares = shares.clamp_min(_SMALLEST_SHARE)
@@ -233,21 +196,14 @@ def divergence(probabilities: Tensor) -> Tensor:
 
 
 def _of_pairs(probabilities: Tensor) -> Tensor:
-    """Return the probabilities with 0 on the diagonal: a sensor is no pair with itself."""
+    """Return probabilities [batch, type, n_sensors, n_sensors] with 0 on the diagonal."""
     return probabilities * (1.0 - torch.eye(probabilities.shape[-1]).to(probabilities))
 
 
 def random_walks(adjacency: Tensor, n_steps: int) -> Tensor:
-    """Return where walks of 0 to ``n_steps`` steps end, with and against the edges, [..., from, walk, to].
+    """Return the walks ``I, S, ..., S^n, R, ..., R^n`` with and against the edges, [..., from, walk, to].
 
-    The walks are ``I, S, ..., S^n, R, ..., R^n`` with ``S = D_out^-1 A`` and ``R = D_in^-1 A^T``.
-
-    Parameters
-    ----------
-    adjacency
-        A [..., n_sensors, n_sensors]; every sensor needs an edge out and an edge in.
-    n_steps
-        At least 1.
+    ``S = D_out^-1 A`` and ``R = D_in^-1 A^T``; every sensor of A [..., from, to] needs an edge out and an edge in.
     """
     walks = [torch.eye(adjacency.shape[-1]).to(adjacency).expand_as(adjacency)]
     for edges in (adjacency, adjacency.transpose(-1, -2)):
@@ -268,7 +224,7 @@ class Network(nn.Module):
 
 
 class GraphLearner(nn.Module):
-    """Infers relations from a window: one perceptron for all sensors, then a query and a key per sensor and type."""
+    """Infers relations from a window: a perceptron shared by the sensors, then a query and a key a sensor and type."""
 
     def __init__(self, window: int) -> None:
         super().__init__()
@@ -295,8 +251,8 @@ def _by_type(features: Tensor) -> Tensor:
 class Decoder(nn.Module):
     """Forecasts each next row: for each type of relation a gated recurrent unit whose maps are diffusion convolutions.
 
-    A diffusion convolution maps together what arrives at a sensor by each of the `random_walks`. The types' units are
-    computed at once; their states' mean gives the forecast.
+    A diffusion convolution maps what arrives at a sensor by each of the `random_walks`. The mean of the types' states
+    gives the forecast.
     """
 
     def __init__(self, hidden_size: int, diffusion_steps: int) -> None:
@@ -308,15 +264,7 @@ class Decoder(nn.Module):
         self.head = nn.Linear(hidden_size, 1)
 
     def forward(self, rows: Tensor, relations: Tensor) -> Tensor:
-        """Return the forecast of the row after each row, [batch, n_rows, n_sensors].
-
-        Parameters
-        ----------
-        rows
-            [batch, n_rows, n_sensors].
-        relations
-            [batch, type, n_sensors, n_sensors]: drawn ones, or their probabilities; the diagonal is left out.
-        """
+        """Return the forecast of the row after each row, for relations (or probabilities) [batch, type, from, to]."""
         n_types, (batch, _, n_sensors) = len(_PRIOR) - 1, rows.shape
         adjacency = _of_pairs(relations)[:, 1:] + torch.eye(n_sensors).to(relations)
         # From here on, the first dimension is (type, window): one product for all of them.

@@ -38,7 +38,7 @@ class LSTMAE(Reconstructor):
         it unstable, and does not shuffle its training windows.
     Defaults
         Width 100, learning rate 1e-3, patience 5 and a tenth of the windows held out are the SKAB benchmark's; the
-        window of 30 rows (not 10) is this project's. By cost: every second window of training, in batches of 64 (not
+        window of 30 rows (not 10) is this project's. For cost: every second window of training, in batches of 64 (not
         32), at most 30 epochs (not 100).
 
     References
@@ -55,14 +55,8 @@ class LSTMAE(Reconstructor):
     stride: int = 2
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 32, 64, 128)), Cheap(8)] = None
     epochs: Annotated[int, Cheap(2)] = 30
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

@@ -21,7 +21,7 @@ class LSTMVAE(NetworkDetector):
     """Scores how improbable a window's last row is under an LSTM variational autoencoder.
 
     The encoder gives mean and variance of the latent variables z, the decoder mean and variance of every row given z.
-    Scores draw nothing: they are taken at z's mean. They are the sum of the sensors' terms, which are contributions.
+    The score is the sum of the sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -46,13 +46,13 @@ class LSTMVAE(NetworkDetector):
         1. Score: ``-log p(x|z)`` of the last row at ``z = mu``.
     Differences
         The paper adds noise to its input and lets its prior move with the task's progress; here the prior is standard
-        normal. The network that the SKAB benchmark had draws z with the logarithm of the variance as its deviation, has
-        more latent variables than inputs, and a tanh output, which no z-score above 1 can reach; this one has none of
-        these faults, and scores nothing that is drawn.
+        normal. The SKAB benchmark's network draws z with the logarithm of the variance as its deviation, has more
+        latent variables than inputs, and a tanh output, which no z-score above 1 can reach; this one has none of these
+        faults, and draws nothing to score.
     Defaults
         hidden_size = 32 is the SKAB benchmark's. latent_size = 4 for 8 sensors (not 100, more than the 40 values of its
         windows): a bottleneck must be narrower than what passes it. The window of 30 rows is this project's. Batches of
-        128 (not 1) by cost.
+        128 (not 1) for cost.
 
     References
     ----------
@@ -67,20 +67,13 @@ class LSTMVAE(NetworkDetector):
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 32, "latent_size": 100}
 
     window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30
-    stride: int = 1
     size: Size = "default"
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
     latent_size: Annotated[int | None, Ge(1), Choice((None, 2, 8, 16))] = None
     warm_up: Annotated[int, Ge(1), Tune(1, 10)] = 5
     epochs: Annotated[int, Cheap(2)] = 30
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     network_: Network = field(init=False)
 
@@ -109,13 +102,7 @@ class LSTMVAE(NetworkDetector):
 
 
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of these normal distributions from the standard one, [batch].
-
-    Parameters
-    ----------
-    mean, log_variance
-        [batch, latent_size].
-    """
+    """Return the Kullback-Leibler divergence of normal distributions [batch, size] from the standard one, [batch]."""
     return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
 
 

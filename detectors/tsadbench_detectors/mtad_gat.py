@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tsadbench.base import Cheap, Choice, FloatArray, Ge, Lt, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("mtad-gat", "deep"):
     import torch
@@ -30,11 +30,8 @@ class MTADGAT(NetworkDetector):
 
     A convolution smooths a window over time. The outputs of attention between the sensors (each with its values over
     the window) and between the rows (each with its sensors' values) are concatenated to it. A recurrent layer's last
-    state gives the forecast of the next row, and by another recurrent layer the window again.
-
-    The score of row t is the mean over the sensors of ``(|f - x| + gamma * |r - x|) / (1 + gamma)``: f is the row's
-    forecast from the ``window`` rows before it, r the last row of the reconstruction of the window that ends with it.
-    Each sensor's share is its contribution.
+    state gives the forecast of the next row and, by another recurrent layer, the window again. Each sensor's share of
+    the score is its contribution.
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
@@ -54,19 +51,20 @@ class MTADGAT(NetworkDetector):
     -----
     Equations
         Attention between sensors and between rows: ``h_i = sigmoid(sum_j alpha_ij v_j)``, alpha the softmax over j of
-        ``LeakyReLU(w' [v_i; v_j])``. Loss: ``RMSE(forecast)`` plus the bound of a variational autoencoder. Score:
-        ``sum ((f - x)^2 + gamma (1 - p)) / (1 + gamma)`` over the sensors, p the probability of the reconstruction.
+        ``LeakyReLU(w' [v_i; v_j])``. Loss: ``RMSE(forecast) + RMSE(reconstruction)``. Score of row x: the mean over
+        the sensors of ``(|f - x| + gamma |r - x|) / (1 + gamma)``, f its forecast from the ``window`` rows before it, r
+        the last row of the reconstruction of the window that ends with it.
     Differences
-        The authors published no code. As in the implementation that is used most, the reconstruction is an
-        autoencoder's, not a variational one's: its terms are ``RMSE(reconstruction)`` in the loss and an absolute error
-        in the score. The forecast's error is absolute too, and the score a mean over the sensors. Attention is the
-        paper's: that implementation has GATv2 (``a' LeakyReLU(W [v_i; v_j])``) with a learned bias for each pair. It
-        holds out windows that overlap those it trains on, and keeps the last epoch; here the last windows are held out
-        and the best network is kept. Training rows are not cleaned by spectral residuals.
+        The authors published no code. In the paper, the reconstruction is a variational autoencoder's: its bound is
+        part of the loss, and the score is ``sum ((f - x)^2 + gamma (1 - p)) / (1 + gamma)`` with p the reconstruction's
+        probability. The most used implementation has a plain autoencoder, as here, but GATv2 as attention
+        (``a' LeakyReLU(W [v_i; v_j])``, with a learned bias for each pair). It holds out windows that overlap those it
+        trains on, and keeps the last epoch; here the last windows are held out and the best network is kept. Training
+        rows are not cleaned by spectral residuals.
     Defaults
         window = 100, kernel 7, dropout 0.3 and learning rate 1e-3 are the paper's or that implementation's; gamma = 1
-        is the latter's (the paper has 0.8). By cost: width 32 (size "paper": 300), every fourth window in batches of 64
-        (as many steps an epoch as all windows in batches of 256), 20 epochs.
+        is the latter's (the paper has 0.8). For cost: width 32 (size "paper": 300), every fourth window in batches of
+        64 (as many steps an epoch as all windows in batches of 256), 20 epochs.
 
     References
     ----------
@@ -78,6 +76,7 @@ class MTADGAT(NetworkDetector):
         family="graph", stochastic=True, scoring_parameters=("gamma",), extra="deep", paper="Zhao et al., ICDM 2020"
     )
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 300}
+    _scaling = UnitRange
 
     window: Annotated[int, Tune(20, 100, log=True, alters_loss=True), Cheap(10)] = 100
     horizon: int = field(default=1, init=False)
@@ -87,18 +86,9 @@ class MTADGAT(NetworkDetector):
     gamma: Annotated[float, Ge(0), Lt(math.inf), Tune(0.1, 10.0, log=True)] = 1.0
     dropout: Annotated[float, Ge(0), Lt(1), Tune(0.0, 0.5)] = 0.3
     epochs: Annotated[int, Cheap(2)] = 20
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
     network_: Network = field(init=False)
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

@@ -20,10 +20,8 @@ with extra("thoc", "deep"):
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.windows import Windows
 
-# Training windows on whose features the centres are placed.
-_WINDOWS_FOR_CENTRES = 512
-# Standard deviation of what parts centres that are placed on equal features.
-_NUDGE = 0.01
+_WINDOWS_FOR_CENTRES = 512  # training windows on whose features the centres are placed
+_NUDGE = 0.01  # standard deviation of the noise that separates centres placed on equal features
 
 
 @detector
@@ -31,10 +29,9 @@ class THOC(NetworkDetector):
     """Scores how far a row's features at several time scales lie from the centres that a hierarchy of clusters learned.
 
     A dilated recurrent network reads the window: its layer l looks back ``2^(l-1)`` rows at a time. At the bottom, the
-    last row's feature is shared out among the centres by cosine similarity; each centre's share is merged with the
-    feature of the next layer and shared out again, up to the top. The score is the cosine distance of the top
-    features from their centres, weighted by the paths that lead there. The method does not say which sensor is to
-    blame: there are no contributions.
+    last row's feature is distributed over the centres by cosine similarity; each centre's share is merged with the
+    feature of the next layer and distributed again, up to the top. The score is the cosine distance of the top features
+    from their centres, weighted by the paths that lead there. It gives no contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -47,8 +44,7 @@ class THOC(NetworkDetector):
     size
         "default", or "paper": the published width, if ``hidden_size`` is None.
     hidden_size
-        Width of the layers and of the features. None: 32, or as many as there are sensors if that is more; at size
-        "paper" 128.
+        Width of layers and features. None: 32, or the number of sensors if that is more; at size "paper" 128.
     temperature
         Divides the cosine similarities before the softmax: the smaller, the harder the clusters.
     orthogonality
@@ -58,8 +54,7 @@ class THOC(NetworkDetector):
     weight_decay
         Weight of the sum of the squared parameters.
     warm_up
-        Epochs at the beginning that train the forecasts alone, but at most a third of ``max_steps``; then the centres
-        are placed.
+        First epochs, at most a third of ``max_steps``, that train the forecasts alone; then the centres are placed.
 
     Notes
     -----
@@ -73,22 +68,21 @@ class THOC(NetworkDetector):
         mean squared error of ``V_l f^l_t + v_l`` as a forecast of ``x_(t+s)``; ``weight_decay |parameters|^2``.
         The score of row t is its MVDD term.
     Differences
-        The authors published no code. MVDD is computed for the window's last row, which is the one scored, and not for
-        rows early in the window, of which the layers have seen little. Of a dilated layer, only the chain of rows that
-        ends there is computed: the last features are the same, at two fifths of the cost. A window's forecasts start
-        from these chains. Ports average the distance over all levels, ignore the temperature, or forecast without a
-        predictor; this network does not.
+        The authors published no code. MVDD is computed for the window's last row alone, which is the one scored. Of a
+        dilated layer, only the chain of rows that ends there is computed: the same last features at two fifths of the
+        cost, and a window's forecasts start from these chains. Ports average the distance over all levels, ignore the
+        temperature, or forecast without a predictor; this network does not.
         New are ``b_1`` and the warm-up: at first the forecasts alone train; then each level's inputs are moved so that
         their mean over 512 training windows is 0, and its centres are placed on inputs that k-means++ picks, with a
-        little noise. As drawn, all features lie in one narrow cone and would join the one centre that happens to be
-        nearest. Even so, training ends with nearly all weight on one centre at the top, because MVDD is smallest there;
-        the levels below still tell rows apart.
+        little noise. Without this, all features lie in one narrow cone and join the nearest centre. Even so, training
+        ends with nearly all weight on one centre at the top, because MVDD is smallest there; the levels below still
+        tell rows apart.
     Defaults
         Every layer looks back within the window of 32 rows, so L = 5 (ports have one more, which sees a single row).
-        The published table could not be verified: the width of 128 and the weights of 1 are those of ports. 32 units
-        are for cost, as are every second window and batches of 64. At the ports' temperature of 1 none of 10 orthogonal
-        centres can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep SVDD's. After 3
-        epochs, about 200 steps on SKAB's training rows, the forecasts' error has fallen by most of what it falls.
+        The published table could not be verified: the width of 128 and the weights of 1 are those of ports. 32 units,
+        every second window and batches of 64 are for cost. At the ports' temperature of 1 none of 10 orthogonal centres
+        can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep SVDD's. 3 epochs, about 200
+        steps on SKAB, take the forecasts' error most of its way down.
 
     References
     ----------
@@ -114,14 +108,9 @@ class THOC(NetworkDetector):
     weight_decay: Annotated[float, Ge(0), Lt(math.inf)] = 1e-6
     warm_up: Annotated[int, Ge(0), Cheap(1)] = 3
     epochs: Annotated[int, Cheap(10)] = 10
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128))] = 64
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True), Cheap(5e-3)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -216,11 +205,10 @@ class Network(nn.Module):
         self.temperature = temperature
 
     def chains(self, rows: Tensor) -> list[Tensor]:
-        """Return each layer's states at the window's last row, and s, 2 s, ... rows before it, in order of time.
+        """Return each layer's states, in order of time, at the last row and every ``s = 2^(l-1)`` rows before it.
 
-        s is the layer's ``2^(l-1)``. For these rows alone, a dilated layer gives what a recurrent layer gives that
-        reads every second state of the chain below. Of rows [window, n_sensors, batch], a layer has the chain
-        [ceil(window / s), hidden_size, batch].
+        At these rows, a dilated layer equals a recurrent layer that reads every second state of the chain below. For
+        rows [window, n_sensors, batch], a chain is [ceil(window / s), hidden_size, batch].
         """
         found, below = list[Tensor](), rows
         for layer, recurrent in enumerate(self.recurrent):
@@ -232,7 +220,7 @@ class Network(nn.Module):
     def distance(self, features: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Return the weighted cosine distance from the top centres [batch], and their weights R [batch, n_centres].
 
-        The features are each layer's at the row in question, [batch, hidden_size].
+        ``features`` are each layer's at the scored row, [batch, hidden_size].
         """
         mixed, relevance = None, features[0].new_ones(len(features[0]), 1, 1)
         for level, feature in enumerate(features):
@@ -245,10 +233,10 @@ class Network(nn.Module):
         return torch.as_tensor((reached * distances).sum(dim=1)), reached
 
     def inputs(self, feature: Tensor, mixed: Tensor | None, level: int) -> Tensor:
-        """Return g, what a level (from 0 on) shares out, [batch, n, hidden_size].
+        """Return g of a level (from 0 up), [batch, n, hidden_size].
 
-        That is the layer's feature [batch, hidden_size] at the bottom, and above it the feature with what each of the n
-        centres below got (``mixed``, [batch, n, hidden_size]).
+        It is the layer's feature [batch, hidden_size] at the bottom, and above it the feature merged with what each of
+        the n centres below got (``mixed``, [batch, n, hidden_size]).
         """
         if mixed is None:
             return torch.as_tensor(feature + self.offsets[0])[:, None]

@@ -12,9 +12,10 @@ from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detec
 with extra("timesnet", "deep"):
     import torch
     from torch import Tensor, nn
-    from torch.nn.functional import conv2d, gelu, mse_loss, pad
+    from torch.nn.functional import conv2d, gelu, pad
 
-    from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
+    from tsadbench_detectors.deep.network_detector import Size
+    from tsadbench_detectors.deep.reconstructor import Reconstructor
     from tsadbench_detectors.deep.row_embedding import RowEmbedding
 
 # Keeps the division by a window's standard deviation finite, and is that of the authors' code.
@@ -24,13 +25,13 @@ _REACH = 5
 
 
 @detector
-class TimesNet(NetworkDetector):
+class TimesNet(Reconstructor):
     """Scores a row by its reconstruction from the window's strongest periods.
 
     Each block folds the window into one image for each of its ``top_k`` strongest frequencies. An image's rows are
-    cycles and its columns phases of the period: neighbours are the rows just before and after, and those of the same
-    phase one cycle earlier and later. Convolutions see both. Before the first block the window's mean and deviation are
-    taken out, and put back at the end. Each sensor's part of the score is its contribution.
+    cycles and its columns are phases, so convolutions see neighbouring rows and the same phase of neighbouring cycles.
+    The window's mean and deviation are removed before the first block and restored at the end. Each sensor's part of
+    the score is its contribution.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -42,8 +43,8 @@ class TimesNet(NetworkDetector):
         "default", or "paper": the published window and widths, as far as they are None. What is given counts at either
         size.
     d_model
-        Numbers that describe a row between the blocks. None: 16, or half as many as there are sensors if that is more;
-        at size "paper" the next power of 2 from the number of sensors on, at least 32 and at most 128.
+        Width of a row between the blocks. None: 16, or half as many as there are sensors if that is more; at size
+        "paper" the number of sensors rounded up to a power of 2, from 32 to 128.
     d_ff
         Channels between a block's two convolutions. None: as ``d_model``.
     n_layers
@@ -51,8 +52,7 @@ class TimesNet(NetworkDetector):
     top_k
         Periods of a block, at most half of the window's rows.
     normalised
-        Whether each window's mean and deviation are taken out. ``off``: they remain, and with them the shifts of level
-        that many faults consist of.
+        Whether each window's mean and deviation are removed. ``off`` keeps the shifts of level that many faults are.
     dropout
         Share of the embedding that is dropped in training.
 
@@ -64,16 +64,14 @@ class TimesNet(NetworkDetector):
         ``x + sum_i softmax(A_{f_1} ... A_{f_k})_i x_i``. Inception is the mean of convolutions by 1 x 1, 3 x 3, ...
         11 x 11 kernels. ``score_t = mean over sensors of (x_t - x'_t)^2``.
     Differences
-        The periods are those of each window; the authors' code takes those of the batch's mean spectrum, so that a
-        row's score depends on the windows that happen to be scored with it. The period is rounded up, as in the paper;
-        the code rounds it down. In place of windows side by side, each row is scored by the window that ends with it.
-        In the code, the rows held out are trained on too, its threshold is taken from test scores, and its figures are
-        point-adjusted.
+        Periods are those of each window; the authors' code takes those of the batch's mean spectrum, so a row's score
+        depends on the other windows of its batch. The period is rounded up, as in the paper; the code rounds down. Each
+        row is scored by the window that ends with it, not by windows side by side. The code also trains on the rows
+        held out, takes its threshold from test scores, and point-adjusts its figures.
     Defaults
         ``top_k``, ``normalised``, ``dropout`` and ``patience`` are the paper's or its code's. ``d_model``, ``d_ff``,
         ``n_layers``, ``window``, ``stride`` and ``batch_size`` are smaller for cost on one core. ``learning_rate`` is
-        ten times the code's: after as many steps, the error on the held-out training rows of SKAB is 0.011 instead of
-        0.130.
+        ten times the code's: after as many steps, the error on SKAB's held-out training rows is 0.011 instead of 0.130.
 
     References
     ----------
@@ -97,14 +95,7 @@ class TimesNet(NetworkDetector):
     normalised: bool = True
     dropout: Annotated[float, Ge(0), Lt(1)] = 0.1
     epochs: Annotated[int, Cheap(2)] = 5
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((16, 32, 64, 128))] = 16
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     def declared_traits(self) -> Traits:  # noqa: D102
         return replace(super().declared_traits(), window_normalised=self.normalised)
@@ -124,10 +115,7 @@ class TimesNet(NetworkDetector):
         d_model = self._given_or("d_model", published if self.size == "paper" else max(16, n_sensors / 2))
         d_ff = d_model if self.d_ff is None else self.d_ff
         blocks = [TimesBlock(d_model, d_ff, self.top_k) for _ in range(self._given_or("n_layers", 2))]
-        return Network(self._window, n_sensors, d_model, blocks, normalised=self.normalised, dropout=self.dropout)
-
-    def _loss(self, windows: Tensor) -> Tensor:
-        return mse_loss(self.network_(windows), windows)
+        return Network(self._window, n_sensors, d_model, blocks, self.normalised, self.dropout)
 
     def _row_terms(self, windows: Tensor) -> Tensor:
         missed = (self.network_(windows)[:, -1] - windows[:, -1]).double()
@@ -135,27 +123,10 @@ class TimesNet(NetworkDetector):
 
 
 class Network(nn.Module):
-    """Maps scaled rows [batch, window, n_sensors] to their reconstruction.
-
-    Parameters
-    ----------
-    window, d_model, normalised, dropout
-        As for `TimesNet`.
-    n_sensors
-        Sensors of a row.
-    blocks
-        What the embedded window goes through. A layer norm, the same for all, follows each.
-    """
+    """Maps scaled rows [batch, window, n_sensors] to their reconstruction; one layer norm follows every block."""
 
     def __init__(
-        self,
-        window: int,
-        n_sensors: int,
-        d_model: int,
-        blocks: Sequence[TimesBlock],
-        *,
-        normalised: bool,
-        dropout: float,
+        self, window: int, n_sensors: int, d_model: int, blocks: Sequence[TimesBlock], normalised: bool, dropout: float
     ) -> None:
         super().__init__()
         self.normalised = normalised
@@ -213,8 +184,7 @@ class Inception(nn.Module):
         self.kernels = nn.ParameterList(torch.empty(n_out, n_in, size, size) for size in sizes)
         for kernel in self.kernels:
             nn.init.kaiming_normal_(kernel, mode="fan_out", nonlinearity="relu")
-        # The mean of six biases is one.
-        self.bias = nn.Parameter(torch.zeros(n_out))
+        self.bias = nn.Parameter(torch.zeros(n_out))  # the mean of six biases
 
     def kernel(self) -> Tensor:
         """Return the mean of the kernels, the smaller ones with zeros around them, [n_out, n_in, 11, 11]."""
@@ -223,20 +193,17 @@ class Inception(nn.Module):
         return torch.stack(wide).mean(dim=0)
 
     def forward(self, images: Tensor, kernel: Tensor) -> Tensor:
-        """Return images [n, n_out, height, width] of the size of the given ones, beyond which there are zeros."""
-        # Of a small image, the kernel's edge sees nothing but zeros.
+        """Return images [n, n_out, height, width] of the same size, padded with zeros."""
+        # The kernel's parts that a small image never meets are left out.
         up, left = (min(_REACH, size - 1) for size in images.shape[2:])
         seen = kernel[:, :, _REACH - up : _REACH + up + 1, _REACH - left : _REACH + left + 1]
         return conv2d(images, seen, self.bias, padding=(up, left))
 
 
 def strongest_periods(rows: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
-    """Return the periods, in rows, of each window's strongest frequencies, and their amplitudes, [batch, top_k] each.
+    """Return the periods of the strongest frequencies of rows [batch, window, width], and their amplitudes.
 
-    Parameters
-    ----------
-    rows
-        [batch, window, width]; the amplitude of a frequency is the mean over the width.
+    Both are [batch, top_k]; the amplitude of a frequency is the mean over the width.
     """
     amplitudes = torch.fft.rfft(rows, dim=1).abs().mean(dim=2)[:, 1:]
     strongest, places = amplitudes.topk(top_k, dim=1)

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Annotated, ClassVar
 
 from tsadbench.base import Cheap, Choice, Ge, Le, Lt, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("tranad", "deep"):
     import torch
@@ -19,20 +19,18 @@ with extra("tranad", "deep"):
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.row_embedding import sinusoids
 
-# At size "default" a token has at least twice as many elements: layer normalisation leaves nothing of one or two.
-_FEWEST_VALUES = 8
-# Its square, and sums of such squares, are still float32: an attention weight of a row far off is not NaN.
-_LARGEST_FOCUS = 1e15
+_FEWEST_VALUES = 8  # half the least width of a token at size "default": layer normalisation erases one or two values
+_LARGEST_FOCUS = 1e15  # sums of its square are still float32, so no attention weight is NaN
 
 
 @detector
 class TranAD(NetworkDetector):
     """Scores how badly a transformer reconstructs a row, at first and once it has seen its own first error.
 
-    The network reconstructs the last row of a window from the rows before it. Its squared error, the focus score, then
-    enters the network with the same rows, and a second decoder reconstructs the row again. In training the two
-    decoders work against each other: the second makes that second reconstruction worse, the first makes it better. The
-    score is the sum of its sensors' contributions.
+    The network reconstructs the last row of a window from the rows before it. Its squared error, the focus, then enters
+    the network with the same rows, and a second decoder reconstructs the row again. In training the decoders are
+    adversaries: the second makes that second reconstruction worse, the first makes it better. The score is the sum of
+    its sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -43,8 +41,8 @@ class TranAD(NetworkDetector):
     size
         "default", or "paper": as many heads as there are sensors, and tokens that hold a row and its focus alone.
     heads
-        Heads of each attention layer; they divide the width of a token, which is twice the number of sensors, or 16 at
-        size "default" if that is more. None: 2, or at size "paper" as many as there are sensors.
+        Attention heads; they divide the width of a token: twice the number of sensors, at size "default" at least 16.
+        None: 2, or at size "paper" the number of sensors.
     hidden_size
         Width of the hidden layer in the encoder's feed-forward part and in each decoder.
     dropout
@@ -67,23 +65,22 @@ class TranAD(NetworkDetector):
         q]))`` and ``LN(B + MHA(B, A', A'))``. A decoder is ``sigmoid(FF(.))``. Sensors are scaled to [0, 1] by the
         training rows' range.
     Differences
-        The row that is reconstructed is hidden: a learned vector stands in for it in q, and only its focus reaches the
-        second pass. In the paper E sees the row itself, and in the authors' code the row is the decoder's query, so
-        that the network can learn to copy it. C is the window; the paper also speaks of the whole series up to the row.
+        The row that is reconstructed is hidden: q holds a learned vector, and only the row's focus reaches the second
+        pass. In the paper E sees the row itself, and in the authors' code the row is the decoder's query, so the
+        network can learn to copy it. C is the window; the paper also speaks of the whole series up to the row.
         The authors' code minimises ``|O1 - x|^2 / n + (1 - 1/n) |O2' - x|^2`` alone, without an adversary, scores by
-        O2' alone, labels a window of rows i - 10 to i - 1 with row i, has no layer normalisation, and its LeakyReLU has
-        slope 1, which makes the feed-forward layers linear. None of that is so here. Which loss trains E the paper
-        leaves open; it takes the sum, in which the adversarial terms cancel. The weight has a floor, because below
-        w = 1/2 D2 lowers its loss most by being as wrong as a sigmoid can be on every row. The paper's step of
-        meta-learning after each epoch is left out, as in the authors' code. Adam without weight decay or schedule. The
-        loss on held-out windows is the score's mean; the network with the smallest is kept.
+        O2' alone, labels a window of rows i - 10 to i - 1 with row i, has no layer normalisation, and makes the
+        feed-forward layers linear (LeakyReLU of slope 1). Which loss trains E the paper leaves open: here the sum, in
+        which the adversarial terms cancel. The weight has a floor, because below w = 1/2 D2 lowers its loss most by
+        being as wrong as a sigmoid can be. As in the authors' code, there is no step of meta-learning after an epoch.
+        Adam has no weight decay or schedule. The loss on held-out windows is the score's mean.
     Defaults
         ``window`` 10, ``hidden_size`` 64, ``dropout`` 0.1 and one layer of each kind are the paper's. Its epsilon is
-        slightly above 1; with 1.01 the weight of the adversary rises to a tenth in ten epochs, and with 1.5 and no
-        floor D2 collapses in the third. The floor of 0.9 is that of `USAD`, chosen by the loss on held-out training
-        rows. Two heads instead of one for each sensor halve the time of a fit with 52 sensors. The learning rate of
-        3e-3 gives a smaller loss on SKAB's held-out training rows than 1e-3, and as small a one as the paper's 1e-2.
-        12 epochs in batches of 128 are about 750 steps there.
+        slightly above 1: with 1.01 the adversary's weight rises to a tenth in ten epochs; with 1.5 and no floor D2
+        collapses in the third. The floor of 0.9 is that of `USAD`, chosen by the loss on held-out training rows. Two
+        heads instead of one a sensor halve the time of a fit with 52 sensors. The learning rate of 3e-3 gives as small
+        a loss on SKAB's held-out training rows as the paper's 1e-2, and a smaller one than 1e-3. 12 epochs in batches
+        of 128 are about 750 steps there.
 
     References
     ----------
@@ -95,9 +92,9 @@ class TranAD(NetworkDetector):
         family="reconstruction", stochastic=True, extra="deep", paper="Tuli et al., PVLDB 2022"
     )
     network_: Network = field(init=False)
+    _scaling = UnitRange
 
     window: Annotated[int, Ge(2), Tune(5, 60, log=True), Cheap(6)] = 10
-    stride: int = 1
     size: Size = "default"
     heads: Annotated[int | None, Ge(1), Choice((None, 1, 2))] = None
     hidden_size: Annotated[int, Ge(1), Choice((16, 64, 128)), Cheap(8)] = 64
@@ -105,14 +102,9 @@ class TranAD(NetworkDetector):
     epsilon: Annotated[float, Ge(1), Lt(math.inf)] = 1.01
     least_weight: Annotated[float, Ge(0), Le(1)] = 0.9
     epochs: Annotated[int, Cheap(2)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
     learning_rate: Annotated[float, Tune(3e-4, 1e-2, log=True)] = 3e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         super()._check(sensors)
@@ -129,9 +121,6 @@ class TranAD(NetworkDetector):
         if self.size == "paper":
             return 2 * n_sensors, self.heads or n_sensors
         return 2 * max(n_sensors, _FEWEST_VALUES), self.heads or 2
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _optimisers(self) -> Sequence[Optimizer]:
         decoders = [list(decoder.parameters()) for decoder in (self.network_.first, self.network_.second)]
@@ -211,10 +200,7 @@ class Attention(nn.Module):
 
 
 class TokenAttention(nn.Module):
-    """Attention of a single token to others, with its residual connection and layer normalisation.
-
-    PyTorch's fused attention works on each window and head by itself, which for one query takes several times as long.
-    """
+    """Attention of one token to others, residual connection and layer normalisation; faster than fused attention."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Annotated, ClassVar
 
 from tsadbench.base import Cheap, Choice, Ge, Le, Recording, Traits, Tune, detector, extra
-from tsadbench_detectors.standardise import Scaler, UnitRange
+from tsadbench_detectors.standardise import UnitRange
 
 with extra("usad", "deep"):
     import torch
@@ -23,9 +23,9 @@ with extra("usad", "deep"):
 class USAD(NetworkDetector):
     """Scores how badly two adversarially trained autoencoders reconstruct a window's last row.
 
-    The autoencoders share the encoder. The first learns to reconstruct a window, and to do so well enough to deceive
-    the second. The second learns to reconstruct real windows well and the first one's reconstructions badly: what is
-    wrong after the first pass becomes larger in the second. The score is the sum of its sensors' contributions.
+    The autoencoders share the encoder. The first learns to reconstruct a window well enough to deceive the second. The
+    second learns to reconstruct real windows well and the first one's reconstructions badly, which enlarges the first
+    pass's error. The score is the sum of its sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -57,19 +57,18 @@ class USAD(NetworkDetector):
         the decoders mirror it and end in a sigmoid. Sensors are scaled to [0, 1] by the training rows' range.
     Differences
         The score is that of the window's last row, not the whole window's mean, so that it says which row is anomalous.
-        The weight 1/n has a floor: with the published schedule the second decoder collapses, because below w = 1/2 it
-        lowers its loss most by being as wrong as a sigmoid can be on every window (on SKAB from the third epoch on). In
-        the authors' code this does not happen, because each ``zero_grad`` there clears one decoder's gradients alone:
-        those that the other loss left behind cancel the adversarial term almost exactly. Here each loss is
+        The weight 1/n has a floor: with the published schedule the second decoder collapses (on SKAB from the third
+        epoch on), because below w = 1/2 it lowers its loss most by being as wrong as a sigmoid can be. In the authors'
+        code, gradients that ``zero_grad`` leaves behind cancel the adversarial term almost exactly. Here each loss is
         differentiated with respect to its own parameters alone. The loss on held-out windows, the mean of
         ``|W - W1|^2`` and ``|W - W3|^2``, ends training and chooses the network; the paper trains for a fixed number of
         epochs. Windows are not down-sampled.
     Defaults
-        ``window`` 12 is the paper's for SWaT (40 latent variables, 51 sensors). Over its data sets the paper has about
-        one latent variable per sensor. ``alpha`` 1/2 is one of its settings, Adam's rate of 1e-3 PyTorch's.
-        ``least_weight`` 0.9 was chosen by the loss on held-out training rows: with it, that loss falls as it does
-        without an adversary, on SKAB and on a simulated series of coupled oscillations; with 0.8 not for every seed,
-        with 0.5 to 0.7 not on the series. 12 epochs in batches of 128 are about 750 steps on SKAB's training rows.
+        ``window`` 12 is the paper's for SWaT (40 latent variables, 51 sensors); it has about one latent variable per
+        sensor. ``alpha`` 1/2 is one of its settings, Adam's rate of 1e-3 PyTorch's. ``least_weight`` 0.9 was chosen by
+        the loss on held-out training rows: with it, that loss falls as without an adversary, on SKAB and on a simulated
+        series of coupled oscillations; with 0.8 not for every seed, with 0.5 to 0.7 not on the series. 12 epochs in
+        batches of 128 are about 750 steps on SKAB.
 
     References
     ----------
@@ -86,9 +85,9 @@ class USAD(NetworkDetector):
     )
     paper: ClassVar[dict[str, int]] = {"latent_size": 40}
     network_: Network = field(init=False)
+    _scaling = UnitRange
 
     window: Annotated[int, Tune(5, 30, log=True, alters_loss=True), Cheap(6)] = 12
-    stride: int = 1
     size: Size = "default"
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
     latent_size: Annotated[int | None, Ge(1), Choice((None, 4, 16, 40)), Cheap(4)] = None
@@ -96,23 +95,14 @@ class USAD(NetworkDetector):
     # More than 0.9 and less adversary would always lower the loss on held-out rows.
     least_weight: Annotated[float, Ge(0), Le(1), Choice((0.0, 0.5, 0.8, 0.9), alters_loss=True)] = 0.9
     epochs: Annotated[int, Cheap(2)] = 12
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
-    held_out: float = 0.1
     patience: int = 5
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
         n_values = self.window * n_sensors
         outer, inner = (self.hidden_size or max(1, n_values // part) for part in (2, 4))
         return Network(n_values, outer, inner, self._given_or("latent_size", max(8, n_sensors)))
-
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        return UnitRange.of(recordings)
 
     def _optimisers(self) -> Sequence[Optimizer]:
         encoder, *decoders = (list(part.parameters()) for part in self.network_.children())

@@ -56,17 +56,11 @@ class VanillaAE(Reconstructor):
     )
 
     window: Annotated[int, Tune(1, 20, log=True, alters_loss=True)] = 1
-    stride: int = 1
     size: Size = "default"
     epochs: Annotated[int, Cheap(8)] = 40
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 32
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 5e-3
     held_out: float = 0.2
-    patience: int = 3
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(self.window, recordings[0].n_sensors, self.size)

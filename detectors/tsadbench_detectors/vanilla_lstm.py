@@ -37,7 +37,7 @@ class VanillaLSTM(Forecaster):
         replaces the LSTM's tanh by a ReLU, which makes it unstable, and does not shuffle its training windows.
     Defaults
         Width 100, learning rate 1e-3, 25 epochs, patience 10 and a fifth of the windows held out are the SKAB
-        benchmark's; the window of 30 rows (not 5) is this project's. By cost: every second window of training, in
+        benchmark's; the window of 30 rows (not 5) is this project's. For cost: every second window of training, in
         batches of 64 (not 32).
 
     References
@@ -54,14 +54,9 @@ class VanillaLSTM(Forecaster):
     stride: int = 2
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 32, 64, 128)), Cheap(8)] = None
     epochs: Annotated[int, Cheap(2)] = 25
-    min_steps: int = 500
-    max_steps: int | None = None
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
-    learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 1e-3
     held_out: float = 0.2
     patience: int = 10
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors

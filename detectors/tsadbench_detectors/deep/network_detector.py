@@ -1,9 +1,9 @@
 """The base of detectors that train a network on windows of rows.
 
 It owns windows, scaling, training with early stopping, device, seeds and progress. A detector's own file holds its
-network, its loss and its score: it writes `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor`
-do that for the two usual kinds. A network with several losses writes `_losses` and `_optimisers` too, one that is
-trained in several parts `_train`.
+network, its loss and its score: `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor` write the
+latter two. A network with several losses also writes `_losses` and `_optimisers`, one trained in several parts
+`_train`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT
 
-from tsadbench import DataError
-from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, detector
+from tsadbench import DataError, UsageError
+from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, Tune, detector
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.training import Loss, Losses, Training, TrainingPlan, joined_facts, mean_loss
 from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
-from tsadbench_detectors.standardise import Scaler, Standardiser
+from tsadbench_detectors.standardise import Scaler, Standardiser, UnitRange
 
 Size: TypeAlias = Literal["default", "paper"]
 
@@ -40,10 +40,9 @@ _LARGEST_SCALED = 1e15
 class NetworkDetector(Detector):
     """A detector whose network sees ``window`` rows, and in training the ``horizon`` rows that follow.
 
-    A subclass declares the parameters below with its defaults, and its own. Without ``stride``, ``min_steps``,
-    ``max_steps``, or ``held_out`` and ``patience`` of its own, it trains on all windows, as often as ``epochs`` says.
-    By default, a sensor's contribution is its `_row_terms`, and a row's score the sum of its sensors' contributions.
-    Its class declares ``network_: Network = field(init=False)``, so that types are known.
+    A subclass declares its own parameters, and those below whose default differs. By default, a sensor's contribution
+    is its `_row_terms`, and a row's score the sum of its sensors' contributions. A subclass declares
+    ``network_: Network = field(init=False)`` for the type checker.
 
     Parameters
     ----------
@@ -52,49 +51,50 @@ class NetworkDetector(Detector):
     stride
         Rows from the start of one training window to the start of the next; every row is scored.
     epochs
-        Passes over the training windows, at most; more if ``min_steps`` takes more.
+        Most passes over the training windows, unless ``min_steps`` takes more.
     min_steps
-        Training steps, at least: whole epochs follow the last one until so many are taken, and ``patience`` ends no
-        training before. Thus few training rows train a network as well as many.
+        Fewest training steps: more epochs follow until so many are taken, and ``patience`` ends no training before. So
+        few training rows train a network as well as many.
     max_steps
-        Training steps, at most, even if ``min_steps`` is more; None: no bound. Training then ends within an epoch if
-        need be. What else a fit computes (losses on held-out windows, errors for later use) comes from evenly spaced
-        windows, at most as many as these steps hold, or 10,000 if that is more.
+        Most training steps, even if ``min_steps`` is more; None: no bound. Training may then end within an epoch.
+        Held-out losses and statistics of a fit come from evenly spaced windows, as many as these steps hold or 10,000.
     batch_size
         Windows per training step.
     learning_rate
         Adam's.
     held_out
-        Share of each training recording's windows, its last ones, that is watched instead of trained on. A recording
-        that is too short for that (`Windows.hold_out`) is trained on whole.
+        Share of each training recording's windows, its last ones, that is watched instead of trained on. A short
+        recording (`Windows.hold_out`) is trained on whole.
     patience
         Training ends when the loss on the held-out windows has not fallen for this many epochs; the network with the
         smallest such loss is kept.
     size
-        "default", or "paper": what is None is as published (``paper``), whatever the number of sensors. What is given
-        counts at either size.
+        "default", or "paper": what is None is as published (``paper``), whatever the number of sensors.
     seed
-        Decides the initial weights, the order of the training windows and everything else that is drawn.
+        Of the initial weights, the order of the training windows and all other random numbers.
     device
         "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one.
     """
 
     window: Annotated[int, Ge(1)]
     horizon: int = field(default=0, init=False)
-    stride: Annotated[int, Ge(1)] = field(default=1, init=False)
+    stride: Annotated[int, Ge(1)] = 1
     epochs: Annotated[int, Ge(1), Cheap(1)]
-    min_steps: Annotated[int, Ge(1), Cheap(1)] = field(default=1, init=False)
-    max_steps: Annotated[int | None, Ge(1)] = field(default=None, init=False)
+    min_steps: Annotated[int, Ge(1), Cheap(1)] = 500
+    max_steps: Annotated[int | None, Ge(1)] = None
     batch_size: Annotated[int, Ge(1)]
-    learning_rate: Annotated[float, Gt(0), Lt(math.inf)]
-    held_out: Annotated[float, Ge(0), Lt(0.5)] = field(default=0.0, init=False)
-    patience: Annotated[int, Ge(1)] = field(default=1, init=False)
+    learning_rate: Annotated[float, Gt(0), Lt(math.inf), Tune(1e-4, 1e-2, log=True)] = 1e-3
+    held_out: Annotated[float, Ge(0), Lt(0.5)] = 0.1
+    patience: Annotated[int, Ge(1)] = 3
     size: Size = field(default="default", init=False)
-    seed: Annotated[int, Ge(0)]
-    device: str
+    seed: Annotated[int, Ge(0)] = 0
+    device: str = "cpu"
 
     # Of parameters that are None: the published values.
     paper: ClassVar[Mapping[str, int]] = {}
+    _scaling: ClassVar[type[Standardiser | UnitRange]] = Standardiser
+    # What a network learns that needs at least two sensors; empty if it works with one.
+    _needs_two_sensors_for: ClassVar[str] = ""
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -107,8 +107,8 @@ class NetworkDetector(Detector):
     def _row_terms(self, windows: Tensor) -> Tensor:
         """Return what each sensor adds to the score of a window's row, [batch, n_sensors].
 
-        The row is the window's last one; if the network forecasts, the first of the horizon. Of the horizon, rows after
-        the recording's end are NaN.
+        The row is the window's last one; if the network forecasts, the first of the horizon, whose rows after the
+        recording's end are NaN.
         """
         raise NotImplementedError
 
@@ -152,10 +152,6 @@ class NetworkDetector(Detector):
         """The epoch of training that runs, from 1 on."""
         return len(self.losses_) + 1
 
-    def _learn_scaler(self, recordings: Sequence[Recording]) -> Scaler:
-        """Return the scaler of the rows."""
-        return Standardiser.of(recordings)
-
     def _rebuilt_network(self) -> nn.Module:
         """Return a network for a model file's weights; override it if `_build_network` uses training rows."""
         return self._build_network([Recording("none", np.zeros((1, len(self.sensors_))), self.sensors_)])
@@ -175,7 +171,16 @@ class NetworkDetector(Detector):
         self.network_.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
         self.network_.to(self.device_).eval()
 
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
+    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
+        learned = self._needs_two_sensors_for
+        return {"single-sensor": f"it learns a {learned} over at least 2 sensors"} if learned else {}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        if self._needs_two_sensors_for and len(sensors) < 2:
+            raise UsageError(
+                f"{type(self).__name__}: expected at least 2 sensors, whose {self._needs_two_sensors_for} it learns, "
+                f"found {len(sensors)}"
+            )
         self._require(
             isinstance(self.device, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device) is not None,
             "device",
@@ -197,7 +202,7 @@ class NetworkDetector(Detector):
         self.device_ = find_device(self.device)
         self.losses_: list[tuple[float, float]] = []
         self.facts_: dict[str, Fact] = {}
-        self.scaler_ = self._learn_scaler(recordings)
+        self.scaler_: Scaler = self._scaling.of(recordings)
         with self._own_randomness():
             # The initial weights are drawn on the CPU, so that they are the same on every device.
             self.network_ = self._build_network(recordings).to(self.device_)
@@ -217,9 +222,9 @@ class NetworkDetector(Detector):
         optimisers: Sequence[Optimizer] | None = None,
         before_step: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Train by this plan (`Training`); add the losses and facts to those of the parts before.
+        """Train by this plan (`Training`), and add losses and facts to those of earlier parts.
 
-        By default `_losses` are minimised by `_optimisers` and `_loss` is watched; ``loss`` stands in for both losses.
+        ``loss`` replaces both `_losses`, which are minimised, and `_loss`, which is watched.
         """
         watched: Loss = self._loss if loss is None else loss
         losses: Losses = self._losses if loss is None else lambda batch: [watched(batch)]
@@ -262,10 +267,7 @@ class NetworkDetector(Detector):
         )
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the mean loss, in scoring mode, of the windows whose forecast starts at ``first`` or later.
-
-        Thus windows of different lengths are measured on the same forecasts.
-        """
+        """Return the mean loss of the windows whose forecast starts at ``first`` or later, the same at any length."""
         parts = [recording.rows(max(0, first - self._window), recording.n_rows) for recording in recordings]
         windows = self._training_windows(parts)
         if len(windows) == 0:
@@ -285,10 +287,10 @@ class NetworkDetector(Detector):
     def _scored_windows(
         self, recording: Recording, length: int, *, before: int, missing: int = 0
     ) -> Iterator[tuple[IntArray, Tensor]]:
-        """Yield batches of windows to score every row: their first rows' indices [batch], [batch, length, n_sensors].
+        """Yield (start indices, windows) batches that together cover every row, without gradients.
 
-        Without gradients. Copies of the first row stand in for ``before`` rows before the recording, so that indices
-        begin with ``-before``; ``missing`` rows of NaN follow its end.
+        ``before`` copies of the first row stand before the recording, so that indices begin with ``-before``, and
+        ``missing`` rows of NaN after it.
         """
         head = self._rows(recording.rows(0, min(recording.n_rows, length)), missing)
         padded = torch.cat([head[:1].expand(before, -1), head[: length - 1]])
