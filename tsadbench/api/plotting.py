@@ -1,4 +1,4 @@
-"""Figures of stored trials: what ``tsadbench plot`` and `tsadbench.Board.plot` draw."""
+"""Draws figures of stored trials for ``tsadbench plot`` and `tsadbench.Board.plot`."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def plot(
     for seeds and speed. Other options choose trials, as for `select`: ``detectors``, ``split``, ``seed``, ``dataset``,
     ``protocol``, ``data``.
     """
-    # A graph is derived by the code of a detector, which is to be named: a store may come from a stranger.
+    # Deriving a graph runs a detector's code, so the user must name it: a store may come from a stranger.
     for what, field, given in (("recording", "recording", recording), ("graph", "detectors", choice.get("detectors"))):
         if kind == what and not given:
-            raise UsageError(f"a figure of the kind {kind} draws one: name it", field=field)
+            raise UsageError(f"a figure of kind {kind} shows one detector: name it", field=field)
     if out is not None:
         require_figure(Path(out))
     chosen = select(runs, everything=kind in ("seeds", "speed", "graph"), **choice)
@@ -56,7 +56,7 @@ def plot(
 
 
 def _draw(kind: str, chosen: Stored, recording: str | None, metrics: Sequence[str], page: Figure) -> None:
-    """Draw one kind of figure on an empty page."""
+    """Draw one kind of figure on an empty canvas."""
     match kind:
         case "roc" | "precision-recall":
             page.set_size_inches(6.2, 3.9)
@@ -79,6 +79,6 @@ def _draw(kind: str, chosen: Stored, recording: str | None, metrics: Sequence[st
 
 
 def require_figure(file: Path) -> None:
-    """Raise a UsageError before long work if a figure cannot be written to a file."""
+    """Raise a UsageError if a figure cannot be written to a file; called before long work."""
     check_ending(file)
     require_writable(file)

@@ -1,4 +1,4 @@
-"""``tsadbench score``: scores, flags and contributions of new rows, from files or as they arrive."""
+"""``tsadbench score``: scores new rows, from files or as they arrive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTRIBUTION = "contribution_"
 
 
 def score(
-    model: Annotated[Path, typer.Argument(help="A file that `tsadbench fit` has written.")],
+    model: Annotated[Path, typer.Argument(help="A file written by `tsadbench fit`.")],
     files: Annotated[
         list[str],
         typer.Argument(metavar="FILE...", help="CSV, Parquet, .mat, .rda or .pkl files; - is standard input, by row."),
@@ -42,7 +42,7 @@ def score(
         str | None, typer.Option(help="The character between two cells, if not the training files'.")
     ] = None,
     decimal: Annotated[str | None, typer.Option(help="The decimal mark, if it differs.")] = None,
-    time: Annotated[str | None, typer.Option(help="The column of times, if it differs; it must be there.")] = None,
+    time: Annotated[str | None, typer.Option(help="The time column, if it differs; it must exist.")] = None,
     time_format: Annotated[
         str | None, typer.Option(help="ISO8601, seconds, milliseconds or a format of strptime, if it differs.")
     ] = None,
@@ -54,8 +54,8 @@ def score(
 ) -> None:
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
-    A row with an empty or broken cell has no score, but a reason; the others are scored. Standard error lists a file's
-    alarms, which are runs of flagged rows: when, how high, and which sensor contributed most, if the detector tells.
+    Rows with an empty or broken cell get a reason instead of a score. Standard error lists a file's alarms, which are
+    runs of flagged rows: time, highest score, and the sensor that contributed most, if known.
     The detector runs in a box; name it if it is not registered. Exit code 1 if it fails. To watch a file:
     tail -n +1 -F FILE | tsadbench score MODEL -
     """
@@ -85,7 +85,7 @@ def score(
                     n_flagged += int(one["flagged"].sum())
                     yield one
 
-        # Only rows that arrive are written before all are scored: an error leaves no partial table.
+        # Only streams are written while scoring: for files, an error leaves no partial table.
         _write(answers() if files == ["-"] else list(answers()), out)
     if fail_on_alarm and n_flagged:
         raise typer.Exit(1)
@@ -94,7 +94,7 @@ def score(
 def _answers(
     model: api.Model, source: Path | int, form: api.FileFormat, *, contributions: bool, several: bool
 ) -> Iterator[pd.DataFrame]:
-    """Yield the answers to one input; then say what was flagged and what has no score."""
+    """Yield the answers to one input, then report flagged rows and rows without a score."""
     whole, name = isinstance(source, Path), "standard input" if source == 0 else str(source)
     boxed = model.detector
     asked = contributions or (whole and isinstance(boxed, api.BoxedDetector) and boxed.box.offers_contributions)
@@ -123,7 +123,7 @@ def _answers(
 
 
 def _alarms(answers: pd.DataFrame) -> list[str]:
-    """Return a line for each run of flagged rows: when, how high, and which sensor contributed most."""
+    """Return a line per run of flagged rows: time, highest score, and the sensor that contributed most."""
     flagged = answers["flagged"].astype(bool)
     parts = answers.loc[:, answers.columns.str.startswith(_CONTRIBUTION)]
     lines = []
@@ -154,7 +154,7 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
         columns: list[str] = []
         for table in tables:
             if columns and columns != [*table]:
-                raise UsageError("some files have a column of times, some have none; score them one by one")
+                raise UsageError("some files have a time column, others have none; score them one by one")
             table["flagged"] = table["flagged"].astype(int)
             if "time" in table:
                 table["time"] = table["time"].map(pd.Timestamp.isoformat, na_action="ignore")
@@ -164,12 +164,12 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
 
 
 def _require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
-    """Raise a UsageError if a file to be written is also read, before it is opened and its content is lost.
+    """Raise a UsageError if the output is also an input, before opening it would erase it.
 
     Files are paths or descriptors of open files; links do not matter.
     """
     for one in read:
-        with suppress(OSError):  # reported where it is opened
+        with suppress(OSError):  # reported when it is opened
             if os.path.isfile(one) and os.path.samestat(os.stat(one), os.stat(written)):
                 name = written if isinstance(written, Path) else "standard output"
                 raise UsageError(f"{name}: this file is also an input; choose another output")

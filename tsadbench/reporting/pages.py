@@ -1,7 +1,7 @@
 """Pages of the documentation site, as Markdown with figures in it: the first page, tables, detectors.
 
-They are made from a folder of committed tables and never committed themselves; ``docs/site/hooks.py`` hands them to
-MkDocs. Their links are those of the built site.
+They are generated from a folder of committed tables and not committed; ``docs/site/hooks.py`` passes them to MkDocs.
+Their links refer to the built site.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_tables(folder: Path) -> Tables:
 
 
 def pages(tables: Tables) -> dict[str, str]:
-    """Return the text of every page by its path below docs/, but for the first page (`first_page`)."""
+    """Return the text of every page by its path below docs/, except the first page (`first_page`)."""
     made = {f"{FOLDER}/index.md": _list_page(tables)}
     for dataset, keys in grouped(tables.boards, lambda key: key[0]).items():
         boards = {key: tables.boards[key] for key in keys}
@@ -82,7 +82,7 @@ def pages(tables: Tables) -> dict[str, str]:
 
 
 def headline(ranking: pd.DataFrame) -> str:
-    """Return what a ranking over data sets found, in a sentence."""
+    """Summarise a ranking over data sets in one sentence."""
     first = ranking[~ranking["floor"]].iloc[0]
     wins = first[[f"{name}{_BEATS}" for name in _datasets(ranking)]]
     close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
@@ -97,7 +97,7 @@ def _datasets(ranking: pd.DataFrame) -> list[str]:
 
 
 def first_page(tables: Tables) -> str:
-    """Return the results as the site's first page shows them: the headline, mean ranks, a dot for each data set."""
+    """Return the results for the site's first page: the headline, mean ranks, and a dot per data set."""
     ranking = tables.ranking
     names = _datasets(ranking)
     won = ranking[[f"{name}{_BEATS}" for name in names]].set_axis(names, axis=1)
@@ -141,7 +141,7 @@ theirs do not overlap. Training and thresholds see normal rows only; metrics are
 
 
 def _list_page(tables: Tables) -> str:
-    """Return the list of all tables, each with its finding, and of all detectors."""
+    """Return the list of all tables with their findings, and of all detectors."""
     lines = ["# All tables", "", "| data set | protocol | rows | finding |", "| --- | --- | --- | --- |"]
     for (dataset, rules), keys in grouped(tables.boards, lambda key: key[:2]).items():
         board = tables.boards[keys[0]]
@@ -153,7 +153,7 @@ def _list_page(tables: Tables) -> str:
 
 
 def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboard]) -> Iterator[str]:
-    """Yield the blocks of a data set's page: each protocol's tables and figures, and their notes."""
+    """Yield the blocks of a data set's page: each protocol's tables, figures and notes."""
     yield f"# Tables of {plain(dataset)}"
     if dataset in SUITES[_SUITE].datasets:
         yield f"[The system and its recordings](../systems/{dataset}.md) · [audit of the data](../audits/{dataset}.md)"
@@ -175,7 +175,7 @@ def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboar
 
 
 def _figures(board: Leaderboard, name: str) -> str:
-    """Return seeds and speed of a table, side by side, folded."""
+    """Return the figures of a table's seeds and speed, folded."""
     trials, drawn = figures.trial_frame(board), []
     for draw, height in ((figures.seeds, 0.9 + 0.17 * trials["detector"].nunique()), (figures.speed, 3.4)):
         with panel(f"{name}-{draw.__name__}", 4.8, height) as (ax, svg):
@@ -185,7 +185,7 @@ def _figures(board: Leaderboard, name: str) -> str:
 
 
 def _detector_page(name: str, rows: pd.DataFrame) -> str:
-    """Return a detector's page: where each of its rows stands, against the best floor and among all rows."""
+    """Return a detector's page: each of its rows with its rank and its distance to the best floor."""
     rows = rows.sort_values("to_floor", ascending=False, kind="stable")
     places = zip(rows["place"], rows["n_placed"], rows["status"], strict=True)
     frame = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Checks of the detector's contract; the first is whether it works at all, and if not, where and on what it fails."""
+"""Checks of the detector's contract; the first reports whether it works at all, and if not, where it fails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tsadbench.utils.parameters import parameter_defaults
 from tsadbench.utils.text import one_line
 
 _HOOKS = {"_fit": "def _fit(self, recordings)", "_score": "def _score(self, recording)"}
-# What newcomers expect and do not find, by what is raised then.
+# Error text -> hint for newcomers.
 _HINTS = {
     "'Recording' object has no attribute 'label": "no detector is given labels: training recordings are normal",
     "'Recording'": "a Recording is no data frame: it has id, values [n_rows, n_sensors], sensors and time",
@@ -52,7 +52,7 @@ def works(subject: Subject) -> None:
 
 @contextmanager
 def _phase(cls: type[Detector], phase: str, place: str, **shapes: str) -> Iterator[None]:
-    """Turn any error but that of a wrong parameter into `Failed`, with the phase, the author's line and the shapes."""
+    """Turn errors (except for wrong parameters) into `Failed`, with the phase, the author's line and the shapes."""
     try:
         yield
     except UsageError:
@@ -130,7 +130,7 @@ def every_row(subject: Subject) -> None:
     if 0 < first < len(missing) or last:
         reason = (
             f"a recording's first {first} and last {last} rows have no score, and each counts as a false alarm or a "
-            f"miss; tsadbench.base.trailing_windows(rows, length) fills windows up"
+            f"miss; tsadbench.base.trailing_windows(rows, length) pads windows"
         )
         raise Warned(reason, first_rows=first, last_rows=last)
 
@@ -150,7 +150,7 @@ def contributions(subject: Subject) -> None:
         moved = subject.test(synthetic.raised(140, 150, 100.0, slice(number, number + 1)))
         found = np.nansum(np.abs(subject.fitted.contributions(moved)[140:150]), axis=0)
         blamed.append(sensors[int(np.nanargmax(found))])
-    # Half of them suffice: contributions of correlated sensors smear, above all in principal components.
+    # Half of them suffice, because contributions spread over correlated sensors, above all in principal components.
     if sum(one == moved for one, moved in zip(blamed, sensors, strict=True)) < len(sensors) / 2:
         raise Failed(f"of {sensors}, each moved by a hundred standard deviations, it blames {blamed}")
 

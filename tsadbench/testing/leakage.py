@@ -41,7 +41,7 @@ def no_trend(subject: Subject) -> None:
         return
     correlation = abs(float(np.corrcoef(np.arange(len(means)), means)[0, 1]))
     change = abs(float(means[-1] - means[0]))
-    # Means of random periods correlate less with their number; a mean over all rows so far drifts until it settles.
+    # Random scores correlate less with the period's number; a running mean drifts until it settles.
     if correlation > 0.9 and change > 0.5 * float(np.nanstd(settled)):
         reason = "identical periods get scores that rise or fall with the row number: it seems to count rows"
         raise Failed(reason, correlation=correlation, change=change)
@@ -121,7 +121,7 @@ def alignment(subject: Subject) -> None:
     for at in range(100, 180, 10):
         if abs(subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[at] - expected[at]) > 0:
             return
-    raise Failed("no row's own score changes with the row: scores stand in other rows than they belong to")
+    raise Failed("no row's own score changes with the row: scores are assigned to the wrong rows")
 
 
 @check("leakage", "fits")
@@ -133,7 +133,7 @@ def borders(subject: Subject) -> None:
     shifted = synthetic.changed(second, lambda values: values + 4.0 * synthetic.SCALE)
     rows = np.concatenate([first.values, shifted.values])
     of_apart, of_joined = subject.make().fit([first, shifted]), subject.make().fit(synthetic.recording(rows))
-    # A detector that remembers windows shows those across the border only when similar ones are scored.
+    # A detector that remembers windows reveals those across the border only when similar windows are scored.
     border = synthetic.recording(rows[first.n_rows - 40 : first.n_rows + 40])
     both = [(of_joined.score(one), of_apart.score(one)) for one in (border, subject.test())]
     if any(difference(*pair)[0] is not None for pair in both):

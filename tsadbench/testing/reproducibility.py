@@ -99,7 +99,7 @@ def scoring_parameters(subject: Subject) -> None:
 
 
 def _another_value(parameter: Parameter, value: object) -> object:
-    """Return another valid value of the parameter; None if only its author would know one."""
+    """Return another valid value of the parameter; None if only its author can know one."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

@@ -15,7 +15,7 @@ from tsadbench.testing.subject import Subject
 
 
 def _require_scored(subject: Subject, change: Callable[[Recording], Recording], *, test: bool = True) -> None:
-    """Raise `Failed` if rows lack scores when the training recordings, and the one of the test, are changed."""
+    """Raise `Failed` if rows lose their scores after a change of the training and test recordings."""
     changed = change(subject.test()) if test else subject.test()
     found = subject.make().fit([change(one) for one in subject.train()]).score(changed)
     missing = np.isnan(found) & ~np.isnan(subject.usual)
@@ -104,7 +104,7 @@ def fault(subject: Subject) -> None:
     """Scores rise when all sensors leave their normal range."""
     subject.skip_constant()
     auroc = _auroc(subject)
-    if auroc < 0.7:  # any model of normal rows is far above this
+    if auroc < 0.7:  # any model of normal rows is far better
         raise Failed(f"AUROC {auroc:.3f} at a fault of six standard deviations, expected 0.7", auroc=auroc)
 
 
@@ -136,7 +136,7 @@ def other_data(subject: Subject) -> None:
     subject.skip_constant()
     elsewhere = subject.train(lambda values: 2.0 * values + 3.0 * synthetic.SCALE, seed=41)
     if difference(subject.refit(elsewhere), subject.usual)[0] is None:
-        raise Failed("it gives the same scores whatever it was fitted on: it has learned nothing")
+        raise Failed("its scores do not depend on the training data: it has learned nothing")
 
 
 @check("learning")
