@@ -122,7 +122,7 @@ def is_registered(target: str) -> bool:
 def locate(target: str) -> Source:
     """Return where a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` is; imports nothing.
 
-    A UsageError if there is no such name or file, a PluginError if two packages claim the name.
+    Raises a UsageError if there is no such name or file, a PluginError if two packages claim the name.
     """
     place, colon, path = target.rpartition(":")
     if target.endswith(".py"):

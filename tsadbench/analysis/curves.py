@@ -94,7 +94,7 @@ class Tail(NamedTuple):
 def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     """Return a split's evaluated rows by the fit that scored them; one under most protocols.
 
-    A UsageError if the data set has no such split.
+    Raises a UsageError if the data set has no such split.
     """
     splits = result.data.labels.splits
     if split not in splits:
@@ -168,7 +168,7 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     """Return a trial's scores by group; None if the fits' scores have no common scale.
 
     Scores of several fits are divided by their thresholds, which must all be positive, unless all thresholds are equal.
-    A UsageError if the data set has no such split.
+    Raises a UsageError if the data set has no such split.
     """
     fits = fits_of(result, split)
     thresholds = [fit.threshold for fit in fits]

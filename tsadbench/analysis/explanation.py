@@ -67,7 +67,7 @@ class Explanation:
 def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
     """Explain a trial's alarms on one test recording. Runs no code that the record names.
 
-    A UsageError if the protocol does not score this recording.
+    Raises a UsageError if the protocol does not score this recording.
     """
     scored, record = result.recording(recording), result.record
     (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)

@@ -79,7 +79,7 @@ class Stored:
     def on(self, split: str | None, seed: int | None = None) -> Stored:
         """Return the trials on one split (default: ``overall`` or the first), with one seed or each row's only seed.
 
-        A UsageError if no trial has it.
+        Raises a UsageError if no trial has it.
         """
         if split is not None:
             check_split(split, self.records)
@@ -154,7 +154,7 @@ class Stored:
     def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
         """Return the readable trials with status "ok", all or the first of each row.
 
-        A UsageError if all are broken; other errors as for `TrialResult` and `load`.
+        Raises a UsageError if all are broken; other errors as for `TrialResult` and `load`.
         """
         read = self._read(self.load() if data is None else data, [*self.stores])
         found = [one for _, results in read for one in islice(filter(None, results), 1 if one_each else None)]
@@ -201,8 +201,8 @@ def read_stored(
 ) -> list[Stored]:
     """Return the trials of several folders, grouped by data set and protocol.
 
-    If several folders have a label, the first in which it did not fail counts. A UsageError if no trial of the data
-    sets and the protocol has status "ok".
+    If several folders have a label, the first in which it did not fail counts. Raises a UsageError if no trial of the
+    data sets and the protocol has status "ok".
     """
     directory = None if data is None else Path(data)
     if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
@@ -272,7 +272,7 @@ def stored_trials(
 ) -> Stored:
     """Return a store's trials of one data set and protocol, for all or the named detectors.
 
-    A UsageError if the store holds several and none is named, or lacks a requested detector.
+    Raises a UsageError if the store holds several and none is named, or lacks a requested detector.
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     tables = read_stored([store], dataset=dataset, protocol=protocol, data=data)
@@ -305,8 +305,8 @@ def select(
     """Choose trials of a run store for figures and explanations: one split, the newest trial per seed.
 
     The default ``detectors`` are the best five and the best floor, or ``everything`` that did not fail. ``left_out``
-    also lists rows with failed trials. A UsageError if a store, data set, protocol, split, label or seed does not
-    exist, or no trial of a label has status "ok".
+    also lists rows with failed trials. Raises a UsageError if a store, data set, protocol, split, label or seed does
+    not exist, or no trial of a label has status "ok".
     """
     found = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data).on(split, seed)
     table = found.rows

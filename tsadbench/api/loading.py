@@ -21,8 +21,8 @@ _DATASETS = Path(datasets.__file__).parent
 def load_dataset(name: str, data: str | Path | None = None) -> LabelledDataset:
     """Return a data set with its labels, by its name or the path of its card.
 
-    ``data`` is the folder with the data sets' folders; None searches as the documentation says. A UsageError if there
-    is no such data set, a DataNotFoundError if its files are not on this machine.
+    ``data`` is the folder with the data sets' folders; None searches as the documentation says. Raises a UsageError if
+    there is no such data set, a DataNotFoundError if its files are not on this machine.
     """
     return loading.load_dataset(name)(DataOptions(directory=None if data is None else Path(data)))
 
@@ -30,7 +30,7 @@ def load_dataset(name: str, data: str | Path | None = None) -> LabelledDataset:
 def fetch(name: str, data: Path | None = None) -> tuple[Path, int, int]:
     """Download a data set's missing or changed files; return the folder, the number of files and of downloads.
 
-    A UsageError if they are not published, a DataError if one cannot be downloaded.
+    Raises a UsageError if they are not published, a DataError if one cannot be downloaded.
     """
     source, folder = Source.load(name), place(name, data)
     return folder, len(source.sha256), len(download(source, folder))
@@ -39,8 +39,8 @@ def fetch(name: str, data: Path | None = None) -> tuple[Path, int, int]:
 def load_prior(name: str) -> Prior:
     """Return the prior in a file or of a data set, whose files are only read if its prior does not ship.
 
-    A UsageError if it is neither, or the data set has no prior. A DataNotFoundError if the data set's files are needed
-    but missing.
+    Raises a UsageError if it is neither, or the data set has no prior. A DataNotFoundError if the data set's files are
+    needed but missing.
     """
     if Path(name).is_file():
         return Prior.load(name)

@@ -49,7 +49,7 @@ class PluginCommand(TyperCommand):
     def load(self) -> Any:  # Typer's own classes, which differ by version
         """Return the plugin's command.
 
-        A PluginError if the plugin cannot be imported or is not a Typer app, or two packages claim the name.
+        Raises a PluginError if the plugin cannot be imported or is not a Typer app, or two packages claim the name.
         """
         app = api.locate_entry("commands", str(self.name)).load("commands")
         if not isinstance(app, typer.Typer):

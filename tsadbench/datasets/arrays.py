@@ -31,8 +31,8 @@ _OF = "\n"
 def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | str]:
     """Return the arrays of files as tables by the arrays' names, or why a file cannot be read.
 
-    Columns of arrays have no names (`RangeIndex`); columns of R data frames have names. A MissingExtraError if the
-    package that reads R files is not installed.
+    Columns of arrays have no names (`RangeIndex`); columns of R data frames have names. Raises a MissingExtraError if
+    the package that reads R files is not installed.
     """
     if any(path.suffix.lower() in (".rda", ".rdata") for path in paths) and not importlib.util.find_spec("rdata"):
         raise MissingExtraError("reading R files", "r")
@@ -64,7 +64,7 @@ def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | s
 def arrays_of(suffix: str, content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
     """Return the arrays in a file's content in NumPy's format, by array and column name.
 
-    A ValueError if an array is not a table of numbers.
+    Raises a ValueError if an array is not a table of numbers.
     """
     found = {}
     for name, array in _arrays(suffix, io.BytesIO(content.data)):

@@ -59,7 +59,7 @@ class Draft:
 def draft_card(folder: Path) -> Draft:
     """Return a commented card for the tables and arrays in a folder and its subfolders.
 
-    A UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
+    Raises a UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")

@@ -23,7 +23,7 @@ CARD_ENDING = ".toml"  # names with this ending are paths of cards
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, ``NAME[key=value]``, or of the card at this path.
 
-    A UsageError if there is no such data set. A PluginError or a MissingExtraError as for `load_detector`.
+    Raises a UsageError if there is no such data set. A PluginError or a MissingExtraError as for `load_detector`.
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))

@@ -94,7 +94,7 @@ def how_to_get(name: str, folder: Path) -> str:
 def find(name: str, directory: Path | None) -> Path:
     """Return the folder with a data set's files; if no folder is named, download published files to the cache.
 
-    A DataNotFoundError if a folder named by the user lacks files, or if files cannot be downloaded.
+    Raises a DataNotFoundError if a folder named by the user lacks files, or if files cannot be downloaded.
     """
     folder = place(name, directory)
     missing = [] if name in BY_REQUEST else Source.load(name).missing(folder)

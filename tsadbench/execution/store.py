@@ -117,7 +117,7 @@ class Store:
         return store
 
     def add(self, outcome: Outcome) -> None:
-        """Write a trial, replacing a trial of the same identity. A StoreError if that fails (a full disk)."""
+        """Write a trial, replacing a trial of the same identity. Raises a StoreError if that fails (a full disk)."""
         record = outcome.record
         log = self.path / _LOGS / f"{record.trial}.txt"
         with self._reported("a trial cannot be written"):
@@ -149,7 +149,7 @@ class Store:
                 self._write(self.path / _MARKER, lambda stream: stream.write(json.dumps(asdict(now)).encode()))
 
     def put(self, record: Record) -> None:
-        """Write a record, for instance of re-judged scores. A StoreError if it cannot be written."""
+        """Write a record, for instance of re-judged scores. Raises a StoreError if it cannot be written."""
         with self._reported("a trial cannot be written"):
             self._write(self._record_file(record.trial), lambda stream: stream.write(record.to_json().encode()))
 
@@ -236,8 +236,8 @@ class Store:
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test.
 
-        ``shapes`` are those of the arrays to read; None reads all. A BrokenTrialError if they cannot be read, or are
-        not of these shapes.
+        ``shapes`` are those of the arrays to read; None reads all. Raises a BrokenTrialError if they cannot be read, or
+        are not of these shapes.
         """
         return self._arrays(record, _SCORES, shapes)
 

@@ -51,7 +51,7 @@ class Tables:
 def read_tables(folder: Path) -> Tables:
     """Read ``<data set>/<protocol>/records.jsonl`` and the ranking of the suite ``all`` below a folder.
 
-    A UsageError if it holds no table.
+    Raises a UsageError if it holds no table.
     """
     order = {name: place for place, name in enumerate(SUITES[_SUITE].datasets)}
     files = sorted(

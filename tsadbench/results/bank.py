@@ -44,7 +44,7 @@ _CHECKSUMS = TypeAdapter(dict[_NAME, _SHA256])
 class BankFolder:
     """A folder of a bank, read like a run store.
 
-    A UsageError if it has none of the registry's files, a StoreError if the registry cannot be read.
+    Raises a UsageError if it has none of the registry's files, a StoreError if the registry cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,7 +98,7 @@ def _registry(folder: Path) -> dict[str, str]:
 def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
     """Write the scores of all ok trials of run stores, and the registry; return why some trials were left out.
 
-    A UsageError if no trial has scores, or the folder holds other files. Existing files of a bank are kept.
+    Raises a UsageError if no trial has scores, or the folder holds other files. Existing files of a bank are kept.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
     found = [(one, store) for store in stores for one in store.records() if one.status == "ok"]
@@ -124,8 +124,8 @@ def write_registry(folder: Path) -> None:
 def fetch_bank(source: str, out: Path) -> int:
     """Fetch the missing files of a bank (a folder or an http or https address); return their number.
 
-    A UsageError if ``out`` holds other files, a StoreError if the registry is invalid, a DataError if a file cannot be
-    fetched or has another checksum; files fetched before it are kept.
+    Raises a UsageError if ``out`` holds other files, a StoreError if the registry is invalid, a DataError if a file
+    cannot be fetched or has another checksum; files fetched before it are kept.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
     out.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def _save(address: str, file: str, _bank: object = None) -> None:
 def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
     """Return the file of a trial: a column ``series`` (``<role>/<episode>/<recording>``) and one of scores, float32.
 
-    A StoreError if float32 cannot hold a score, or makes it 0.
+    Raises a StoreError if float32 cannot hold a score, or makes it 0.
     """
     values = np.concatenate([*scores.values(), np.empty(0)])
     with np.errstate(over="ignore", under="ignore"):

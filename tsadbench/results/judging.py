@@ -80,8 +80,8 @@ class Judge:
     def again(self, record: Record, source: StoredScores, smoothing: int = 1) -> Record:
         """Judge a trial by today's rules after averaging scores over ``smoothing`` rows. Writes nothing.
 
-        A TsadbenchError if the data set, the protocol or the scores are not available, or if the data or the protocol's
-        episodes differ from those of the trial.
+        Raises a TsadbenchError if the data set, the protocol or the scores are not available, or if the data or the
+        protocol's episodes differ from those of the trial.
         """
         data = self.data(record.dataset)
         if record.manifest.get("data_hash") != data.dataset.content_hash:

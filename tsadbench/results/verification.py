@@ -121,7 +121,7 @@ def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str
 def drawn(store: Store, n: int | None, datasets: Collection[str] = ()) -> tuple[Record, ...]:
     """Draw n random trials with scores (None: all), detectors before floors, optionally from some data sets only.
 
-    A UsageError if no trial has scores.
+    Raises a UsageError if no trial has scores.
     """
     records = [record for record in store.records() if not datasets or record.dataset in datasets]
     with_scores = [record for record in records if record.status == "ok"]

@@ -46,7 +46,7 @@ class Plant:
 
     @classmethod
     def of(cls, train: Sequence[Recording]) -> Plant:
-        """Compute the statistics of training recordings. A DataError if no sensor varies."""
+        """Compute the statistics of training recordings. Raises a DataError if no sensor varies."""
         rows = np.concatenate([recording.values for recording in train])
         scale = rows.std(axis=0)
         varying = np.flatnonzero(scale > len(rows) * np.finfo(np.float64).eps * np.abs(rows.mean(axis=0)))

@@ -57,7 +57,7 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     """Return the folds; fold k holds out the k-th of ``n_folds`` equal blocks of each recording.
 
     ``reach.gap`` rows between the held-out block and the training rows are left out. Recordings with short blocks are
-    used for training as a whole. A DataError if none is long enough, or a fold would have too few training rows.
+    used for training as a whole. Raises a DataError if none is long enough, or a fold would have too few training rows.
     """
     shortest = reach.before + _FEWEST_ROWS
     long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}
@@ -124,7 +124,7 @@ class Objective:
     def fold(self, number: int, construction: Construction, limits: Limits) -> dict[str, float]:
         """Return a detector's result on a fold: its "loss", or its AUPRC for each kind of fault.
 
-        A BoxFailure if the detector fails, or exceeds a limit.
+        Raises a BoxFailure if the detector fails, or exceeds a limit.
         """
         fold = self._folds[number]
         crossing = Crossing(fold.train[0].sensors)
@@ -143,7 +143,7 @@ class Objective:
 def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     """Return the average precision; a row without a score counts as the worst case, as under the protocols.
 
-    A BoxFailure if no row has a score.
+    Raises a BoxFailure if no row has a score.
     """
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")

@@ -43,8 +43,8 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
     measured: of the loss, or of each kind of fault), and the ``reason`` why it failed. ``ended`` receives the number of
     each point that has ended, and all points, from any thread.
 
-    A UsageError if the storage cannot be opened, or its study was begun with other settings. A KeyboardInterrupt if the
-    user interrupts: points in progress end and do not count, all others are kept.
+    Raises a UsageError if the storage cannot be opened, or its study was begun with other settings. A KeyboardInterrupt
+    if the user interrupts: points in progress end and do not count, all others are kept.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     settings, stop = task.settings, threading.Event()
@@ -184,7 +184,7 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
 def write_tuned(task: Task, points: pd.DataFrame, out: Path) -> Path:
     """Write the best point of a study as a run's configuration, and return the file.
 
-    A UsageError if the file cannot be written, or no point is complete.
+    Raises a UsageError if the file cannot be written, or no point is complete.
     """
     file, found, source = out / f"{task.study}.toml", best_and_defaults(points, task), task.source
     if "best" not in found.index:

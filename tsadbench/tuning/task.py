@@ -95,7 +95,7 @@ class Task:
 def make_task(plan: Plan, settings: Settings) -> Task:
     """Return the task of a search. It keeps no reference to the plan's test recordings and labels.
 
-    A UsageError if there is nothing to search; a DataError if the training recordings are too short.
+    Raises a UsageError if there is nothing to search; a DataError if the training recordings are too short.
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     space = searched(contender, settings.objective, read_ranges(settings.ranges, contender, dataset.sensors))
@@ -118,7 +118,7 @@ def searched(
 ) -> dict[str, Space]:
     """Return the search space of an objective, without parameters that the user set or that a loss cannot compare.
 
-    A UsageError if it is empty, or lacks a parameter with a range.
+    Raises a UsageError if it is empty, or lacks a parameter with a range.
     """
     name, about, heldout = contender.name, contender.description, objective == "heldout"
     declared, accepted = {**about.search_space, **ranges}, about.defaults.keys() - NEVER_SEARCHED

@@ -32,8 +32,8 @@ def with_diagnostics(
     """Return a leaderboard whose rows have diagnostics.
 
     Rows that failed, ship with the package, were judged by another version of their protocol, or have a broken trial
-    get no diagnostics. A DataError if a data set is not available, or differs from a trial's. A UsageError if a group
-    is unknown.
+    get no diagnostics. Raises a DataError if a data set is not available, or differs from a trial's. A UsageError if a
+    group is unknown.
     """
     shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}

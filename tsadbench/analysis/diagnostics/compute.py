@@ -53,7 +53,7 @@ def of_splits(
     (events with known causes; None unless requested). None means undefined. If an evaluated row of a split has no
     score, all are None but ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
 
-    A UsageError if a split or a group is unknown.
+    Raises a UsageError if a split or a group is unknown.
     """
     members = result.data.labels.splits
     for what, names, known in (("group of diagnostics", groups, GROUPS), ("split", splits, tuple(members))):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
     """Write a figure of an audit: the events of each test recording, their predictors, and the shift of sensors.
 
-    A UsageError if the ending is unknown, or the file cannot be written.
+    Raises a UsageError if the ending is unknown, or the file cannot be written.
     """
     test, rows = data.dataset.test, data.labels.rows
     recordings = {one.id: (one.n_rows, mask_runs(rows[one.id]) if one.id in rows else []) for one in test}

@@ -33,8 +33,8 @@ def roc(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "ov
     Lines are means over seeds, bands their range; floors are dashed; markers show each seed's operating point. If a
     protocol fits more than once, curves are means over its fits, like the protocol's AUROC.
 
-    The results come from one data set and protocol, with one or more seeds per detector. A UsageError if there is none,
-    or the split's evaluated rows have only one class.
+    The results come from one data set and protocol, with one or more seeds per detector. Raises a UsageError if there
+    is none, or the split's evaluated rows have only one class.
     """
     ax = _draw(results, own_axes(ax), split, "roc")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")

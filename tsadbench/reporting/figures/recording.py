@@ -39,8 +39,8 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     rows, with false alarms in another colour. Stored contributions follow as a heat map.
 
     The results come from one data set and protocol; of several seeds, the first is shown. Returns the sensors' axes,
-    then each detector's axes of the score and, if stored, the contributions. A UsageError if there is no result or no
-    recording of this name.
+    then each detector's axes of the score and, if stored, the contributions. Raises a UsageError if there is no result
+    or no recording of this name.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     scored = [result.recording(name) for result in shown]

@@ -36,7 +36,7 @@ _LINE = 0.19  # inches
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write a comparison as a figure (`comparison_figure`). A UsageError if the file cannot be written."""
+    """Write a comparison as a figure (`comparison_figure`). Raises a UsageError if the file cannot be written."""
     units = comparison.units
     n_lines = len(units) if units.shape[1] == 2 else units.shape[1]
     with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.subject) as figure:
@@ -127,8 +127,8 @@ def sessions(units: pd.DataFrame, ax: Axes | None = None, *, lower: bool = False
 def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw a critical-difference diagram: mean ranks, with bars over detectors that do not differ significantly.
 
-    ``p_values``, [n_detectors, n_detectors], are corrected for all pairs. A MissingExtraError if scikit-posthocs is not
-    installed.
+    ``p_values``, [n_detectors, n_detectors], are corrected for all pairs. Raises a MissingExtraError if scikit-posthocs
+    is not installed.
     """
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram

@@ -110,7 +110,7 @@ def blank(ax: Axes, reason: str) -> None:
 def save(figure: Figure, file: Path, salt: str = "tsadbench") -> None:
     """Write a figure; the same figure gives the same file, byte for byte.
 
-    A UsageError if the ending is unknown, or the file cannot be written.
+    Raises a UsageError if the ending is unknown, or the file cannot be written.
     """
     check_ending(file)
     write_file(file, _bytes(figure, file.suffix.lower()[1:], salt))

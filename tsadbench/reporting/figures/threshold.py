@@ -68,7 +68,7 @@ def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
 
     The groups are the normal rows that set the threshold, and the split's evaluated normal and anomalous rows. The axis
     is logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
-    fit's threshold. A UsageError if there is no such split, or it has no evaluated row with a score.
+    fit's threshold. Raises a UsageError if there is no such split, or it has no evaluated row with a score.
     """
     groups = score_groups(result, split)
     ax.set_title(_flagged(result, split), fontsize=7.2)
