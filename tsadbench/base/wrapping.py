@@ -144,7 +144,7 @@ class EstimatorDetector(WrappedDetector):
     """Wraps a scikit-learn outlier estimator (or a pipeline that ends in one); rows are not standardised.
 
     Scores are ``score_samples``, or else ``decision_function``, with the sign reversed: higher is more anomalous.
-    ``estimator`` is cloned for each fit; ``of`` is the estimator in words; ``seed`` replaces every ``random_state``.
+    ``estimator`` is cloned for each fit; ``of`` is its text in labels; ``seed`` replaces every ``random_state``.
     """
 
     traits: ClassVar[Traits] = Traits(family="estimator", memory=0)

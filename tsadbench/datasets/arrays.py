@@ -1,4 +1,4 @@
-"""Files of arrays (MATLAB, R, NumPy), opened in a box, so that a forged file can do no harm."""
+"""Reads files of arrays (MATLAB, R, NumPy) in a box, so that a forged file can do no harm."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class CardTable(BaseModel):
 
 
 class WrittenAs(CardTable):
-    """How text files are written. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``."""
+    """The format of text files. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``."""
 
     separator: str | None = None
     decimal: Literal[".", ","] | None = None

@@ -77,7 +77,7 @@ def card_loader(path: Path) -> Loader:
         if path.suffix != CARD_ENDING or path.is_dir():
             raise UsageError(f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER")
         if options.directory is not None:
-            raise UsageError(f"it is for data sets with a name; the files of {path} lie beside it", field="data")
+            raise UsageError(f"it is for named data sets; the files of {path} are beside the card", field="data")
         loaded = load_card(path)
         if (name := loaded.dataset.name) in {entry.name for entry in entries("datasets")}:
             raise UsageError(f"{path}: the name {name!r} belongs to a registered data set; choose another")

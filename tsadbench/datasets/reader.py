@@ -239,14 +239,14 @@ class CardReader:
         free += [name for name in columns.sensors if name in everywhere and name not in used]
         self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
         if not self._sensors:
-            self._report(f"no column is a sensor; the columns are {headers[0][:20]}", first)
+            self._report(f"no sensor columns found; the columns are {headers[0][:20]}", first)
         for name in filter(LABEL.search, self._sensors if labels is None else ()):
             if name not in columns.sensors:
                 advice = "name it under [labels], columns.ignore or columns.sensors"
                 self._report(f"column {name!r} has the name of a label: {advice}", first)
         for pattern in columns.sensors if not self.issues else ():
             if not any(matches(name, [pattern]) for name in everywhere):
-                text = f"columns.sensors: no column is called {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
+                text = f"columns.sensors: no column matches {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
                 self._report(text, line=line_of(self._text, ("columns", "sensors")))
 
     def _read_rows(self, run: Run, events: pd.DataFrame | None) -> None:

@@ -57,7 +57,7 @@ def score_shapes(episodes: Iterable[Episode]) -> Shapes:
     shapes: dict[str, tuple[int, ...]] = {}
     for episode in episodes:
         for name, n_rows in _names(episode):
-            if fault := "another array has it too" if name in shapes else label_fault(episode.id) or label_fault(name):
+            if fault := "the name is taken" if name in shapes else label_fault(episode.id) or label_fault(name):
                 raise DataError(
                     f"the scores of {name!r:.200} cannot be stored under this name: {fault}; rename its entity"
                 )

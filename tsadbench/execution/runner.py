@@ -166,7 +166,7 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
             return None
         try:
             scores = store.scores(record, score_shapes(plan.episodes))
-            store.contributions(record, contribution_shapes(plan.episodes))  # whether they can be read
+            store.contributions(record, contribution_shapes(plan.episodes))  # raises if they are unreadable
         except StoreError:  # run it again
             return None
         if (record.trial, record.judging) == (names.trial, names.judging):

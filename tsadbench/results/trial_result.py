@@ -83,7 +83,7 @@ class TrialResult:
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
         for role in ("train", "test"):  # no judge accepts other scores
             values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])
-            if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN only if there is no number
+            if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN if all scores are NaN
                 raise BrokenTrialError(f"{trial}: its {role} scores are not finite numbers up to {_LARGEST_SCORE:g}")
         if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
             raise BrokenTrialError(f"{trial}: its thresholds do not match its episodes")

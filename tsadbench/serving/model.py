@@ -227,7 +227,7 @@ def _source(card: ModelCard, reference: str | None) -> Source:
 def _checked(
     card: ModelCard, facts: Description, device: str | None, *, allow_changed_code: bool
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return notes and parameters to change; raise if the class here is not the one that was fitted."""
+    """Return notes and parameters to change; raise if the installed class differs from the fitted one."""
     if facts.class_name != card.class_name:
         raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
     if device is not None and "device" not in facts.defaults:

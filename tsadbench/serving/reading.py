@@ -111,7 +111,7 @@ class RowReader:
         raise_if_any(str(path), issues)
         arrays, sensors = tables[str(path)], list(self._card.sensors)
         if len(arrays) != 1:
-            raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; write one to a file alone")
+            raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; save one array per file")
         frame = next(iter(arrays.values()))
         if isinstance(frame.columns, pd.RangeIndex) and frame.shape[1] == len(sensors):
             frame = frame.set_axis(sensors, axis=1)  # in the model's order

@@ -38,7 +38,7 @@ _PUBLISHED = ("Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure")  
 
 @check("contract")
 def works(subject: Subject) -> None:
-    """It can be constructed, fitted on a small data set, and score a recording."""
+    """The detector can be constructed, fitted on a small data set, and score a recording."""
     cls, train, test = subject.cls, subject.train(), subject.test()
     each = [f"{one.n_rows} rows x {one.n_sensors} sensors" for one in (*train, test)]
     shapes = {"training": ", ".join(each[:-1]), "test": each[-1]}
@@ -85,7 +85,7 @@ def _constructed(subject: Subject) -> Detector:
 
 @check("contract")
 def sealed(subject: Subject) -> None:
-    """The methods that check and sequence the calls are the base class's own."""
+    """The public methods, which validate calls, are not overridden."""
     if overridden := [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]:
         raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
 
@@ -104,7 +104,7 @@ def constructor(subject: Subject) -> None:
 
 @check("contract")
 def learned_names(subject: Subject) -> None:
-    """What it learns lies in attributes whose names end in an underscore."""
+    """Learned attributes have names that end in an underscore."""
     detector = subject.fitted
     learned = vars(detector).keys() - detector.get_params().keys()
     if odd := sorted(name for name in learned if not name.endswith("_")):
@@ -113,7 +113,7 @@ def learned_names(subject: Subject) -> None:
 
 @check("contract")
 def scores(subject: Subject) -> None:
-    """Every recording gets one finite score a row, NaN only as one leading and one trailing run."""
+    """Every recording gets one finite score per row, with NaN only as one leading and one trailing run."""
     detector = subject.fitted
     for n_rows in (240, 101, subject.reach + 1):
         detector.score(subject.test(n_rows=n_rows))
@@ -124,7 +124,7 @@ def scores(subject: Subject) -> None:
 
 @check("contract")
 def every_row(subject: Subject) -> None:
-    """Every row has a score: one without counts as the worst."""
+    """Every row has a score; missing scores count as the worst case."""
     missing = np.isnan(subject.usual)
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
@@ -137,7 +137,7 @@ def every_row(subject: Subject) -> None:
 
 @check("contract")
 def contributions(subject: Subject) -> None:
-    """Contributions, if offered, mostly blame the sensor that moved, in the rows that have a score."""
+    """Contributions, if offered, exist for all scored rows and mostly blame the sensor that moved."""
     if not subject.cls.offers_contributions():
         raise Skipped("it does not offer contributions")
     detector = subject.fitted
@@ -167,7 +167,7 @@ def copies(subject: Subject) -> None:
 
 @check("contract", "fits")
 def sensor_names(subject: Subject) -> None:
-    """Scores do not depend on what the sensors are called."""
+    """Scores do not depend on the names of sensors."""
     if any(isinstance(value, Prior) or "sensor" in name for name, value in subject.parameters.items()):
         raise Skipped("its parameters name sensors")
     *train, test = (replace(one, sensors=_PUBLISHED) for one in (*subject.train(), subject.test()))
@@ -177,7 +177,7 @@ def sensor_names(subject: Subject) -> None:
 
 @check("contract", "scores")
 def anonymous(subject: Subject) -> None:
-    """Scores do not depend on a recording's name nor on when it began."""
+    """Scores do not depend on a recording's name or start time."""
     renamed = replace(subject.test(), id="another name", time=np.arange(240.0) + 1_000_003.0)
     found = subject.fitted.score(renamed)
     require_equal(found, subject.usual, "the same rows under another name get other scores")

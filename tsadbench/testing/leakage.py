@@ -30,7 +30,7 @@ def position(subject: Subject) -> None:
 
 @check("position")
 def no_trend(subject: Subject) -> None:
-    """Rows that repeat over and over get scores without a trend over the row number."""
+    """Repeated rows get scores without a trend over the row number."""
     period = synthetic.normal(20, 5).values
     scores = subject.score(synthetic.recording(np.tile(period, (25, 1))))
     if not np.isfinite(scores).any():
@@ -87,7 +87,7 @@ def memory(subject: Subject) -> None:
 
 @check("leakage")
 def state(subject: Subject) -> None:
-    """Scoring changes nothing of what was learned, unless it is declared adaptive."""
+    """Scoring does not change the learned state, unless the detector is declared adaptive."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
     detector = subject.fit()
@@ -103,7 +103,7 @@ def state(subject: Subject) -> None:
 
 @check("leakage")
 def pure(subject: Subject) -> None:
-    """A recording's scores depend on it alone: not on what was scored before, nor on chance."""
+    """A recording's scores depend only on that recording, not on earlier scoring or chance."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
     detector = subject.fitted
@@ -126,7 +126,7 @@ def alignment(subject: Subject) -> None:
 
 @check("leakage", "fits")
 def borders(subject: Subject) -> None:
-    """It does not learn from windows that run from one training recording into the next."""
+    """It does not learn from windows that cross the border between training recordings."""
     if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
         raise Skipped("it declares that a score depends on its own row alone: it has no windows")
     first, second = subject.train()
@@ -150,7 +150,7 @@ def borders(subject: Subject) -> None:
 
 @check("leakage", "scores")
 def bystanders(subject: Subject) -> None:
-    """Labels in global variables, the environment or the caller do not matter."""
+    """Labels in global variables, the environment or the caller have no effect."""
     faulty, truth = subject.faulty()
     expected, modules = subject.score(faulty), (builtins, sys.modules["__main__"], np)
     for labels in (truth, ~truth):  # this frame's ``labels`` lie about, too

@@ -25,7 +25,7 @@ def repeat(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def seed(subject: Subject) -> None:
-    """Another seed gives other scores if stochastic is declared, and only then."""
+    """Another seed changes the scores if stochastic is declared, and only then."""
     declared = subject.traits.stochastic
     if not subject.takes_seed:
         if declared:
@@ -40,7 +40,7 @@ def seed(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def global_random(subject: Subject) -> None:
-    """It neither uses nor moves the global random generators."""
+    """It neither uses nor changes the global random generators."""
     generators: dict[str, tuple[Callable[[int], object], Callable[[], object]]] = {
         "random": (random.seed, random.getstate),
         "numpy": (np.random.seed, lambda: str(np.random.get_state())),
@@ -68,7 +68,7 @@ def refit(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def instances(subject: Subject) -> None:
-    """Another detector of its class, fitted on other data, changes nothing."""
+    """Fitting another detector of its class on other data changes nothing."""
     detector = subject.fit()
     twin = copy.deepcopy(detector)
     expected = detector.score(subject.test())
@@ -78,7 +78,7 @@ def instances(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def scoring_parameters(subject: Subject) -> None:
-    """A parameter declared to matter in scoring only does not matter in fit."""
+    """Declared scoring parameters do not affect the fit."""
     declared = subject.traits.scoring_parameters
     if not declared:
         raise Skipped("it declares no scoring parameter")
@@ -112,7 +112,7 @@ def _another_value(parameter: Parameter, value: object) -> object:
 
 @check("reproducibility")
 def inputs(subject: Subject) -> None:
-    """It leaves the recordings that it is given as they are."""
+    """It does not change the recordings that it receives."""
     train, test = subject.train(), subject.test()
     before = pickle.dumps((train, test))
     subject.make().fit(train).score(test)

@@ -1,4 +1,4 @@
-"""Checks that it survives what real data contain, has learned something, and that higher means more anomalous."""
+"""Checks that a detector handles real data, has learned something, and gives anomalies higher scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _require_scored(subject: Subject, change: Callable[[Recording], Recording], 
     found = subject.make().fit([change(one) for one in subject.train()]).score(changed)
     missing = np.isnan(found) & ~np.isnan(subject.usual)
     if missing.any():
-        raise Failed("rows that normally have a score have none", first_row=int(missing.argmax()))
+        raise Failed("rows lose their scores", first_row=int(missing.argmax()))
 
 
 @check("robustness")
@@ -32,7 +32,7 @@ def large_numbers(subject: Subject) -> None:
 
 @check("robustness")
 def constant_sensor(subject: Subject) -> None:
-    """A sensor that never moves in training, and moves in the test, does no harm."""
+    """A sensor that is constant in training, but not in the test, does no harm."""
 
     def still(one: Recording) -> Recording:
         return synthetic.recording(np.where([False, True, False, False], 7.0, one.values))
@@ -77,7 +77,7 @@ def rounding(subject: Subject) -> None:
 
 @check("robustness")
 def no_time(subject: Subject) -> None:
-    """Recordings without time are scored too: some protocols have none."""
+    """Recordings without times are scored, too."""
     _require_scored(subject, lambda one: Recording(one.id, one.values, one.sensors))
 
 
@@ -132,7 +132,7 @@ def spike(subject: Subject) -> None:
 
 @check("learning", "fits")
 def other_data(subject: Subject) -> None:
-    """Fitted on other data, it gives other scores."""
+    """Fitting on other data changes the scores."""
     subject.skip_constant()
     elsewhere = subject.train(lambda values: 2.0 * values + 3.0 * synthetic.SCALE, seed=41)
     if difference(subject.refit(elsewhere), subject.usual)[0] is None:
@@ -141,7 +141,7 @@ def other_data(subject: Subject) -> None:
 
 @check("learning")
 def training_scores(subject: Subject) -> None:
-    """Scores of the training rows are like those of fresh normal rows: thresholds hold."""
+    """Training scores are like those of fresh normal rows, so thresholds hold."""
     detector = subject.fit()
     seen = np.concatenate(detector.training_scores(subject.train()))
     fresh = detector.score(subject.test())

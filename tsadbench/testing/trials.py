@@ -53,7 +53,7 @@ class Trials(Data):
 
 @check("reproducibility", of_trials=True)
 def libraries(trials: Trials) -> None:
-    """The libraries that a fit loads are those that its files import or its class declares."""
+    """A fit only loads libraries that its files import or its class declares."""
     description = describe(trials.own.source)
     with Box(trials.cheap, construct=False) as box:  # a new server has loaded none of the detector's modules
         answer = box.answer(loaded_by_fit, (trials.cheap, Data(trials.full)), Limits()).answer
@@ -75,7 +75,7 @@ def loaded_by_fit(construction: Construction, data: Data) -> list[str]:
 
 @check("leakage", "fits", of_trials=True)
 def same_in_box(trials: Trials) -> None:
-    """In the box, where trials run, it gives the same scores as outside, to the bit."""
+    """In a trial's box it gives the same scores as outside, to the bit."""
     if isinstance(trials.boxed, BoxFailure):
         raise Skipped("the check `files` reports why it fails in the box") if trials.boxed.forbidden else trials.boxed
     require_equal(trials.boxed, np.asarray(trials.scores), "scores in the box differ from those outside")
@@ -83,7 +83,7 @@ def same_in_box(trials: Trials) -> None:
 
 @check("leakage", of_trials=True)
 def files(trials: Trials) -> None:
-    """It opens nothing in the folders that hold data sets, labels among them."""
+    """It opens nothing in the folders of data sets, which contain labels."""
     if isinstance(failure := trials.boxed, BoxFailure):
         other = Skipped(f"it fails in the box for another reason ({failure.reason})")
         raise Failed(failure.reason) if failure.forbidden else other
@@ -91,7 +91,7 @@ def files(trials: Trials) -> None:
 
 @check("replay", "scores", of_trials=True)
 def replays(trials: Trials) -> None:
-    """Parts of test recordings, renamed and at another time, are scored as the whole was."""
+    """Parts of test recordings, under other names and times, get the scores of the whole."""
     traits, train = describe(trials.own).declared, trials.train()
     faulty, _ = synthetic.with_fault(synthetic.normal(2000, 1004, "long"), 1500, 1600)
     episode = Episode("check", train, (faulty, synthetic.normal(240, 1005, "short")))

@@ -140,7 +140,7 @@ def _points(study: optuna.Study) -> pd.DataFrame:
             "state": "interrupted" if trial.state is TrialState.FAIL else trial.state.name.lower(),
             "value": trial.value if trial.state is TrialState.COMPLETE else math.nan,
             "reason": "",
-            **trial.user_attrs,  # of a failure, its state and reason
+            **trial.user_attrs,  # state and reason of a failure
         }
         for trial in study.get_trials(deepcopy=False)
         if trial.state.is_finished()
@@ -164,7 +164,7 @@ def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
 
 
 def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = False) -> str:
-    """Return the label of the task's detector at a point, as ``run --detector`` takes it.
+    """Return the label of the task's detector at a point, for ``run --detector``.
 
     Configurations need ``absolute`` paths, because their paths are relative to their folder.
     """

@@ -46,7 +46,7 @@ class Task:
     space: Mapping[str, Space]
     reach: Reach  # reach of the scores over all points
     dataset: str
-    source: str  # the name or card by which the user gave the data set
+    source: str  # the data set's name or card as given by the user
     parts: tuple[tuple[Recording, ...], ...]  # the training recordings of `strict`, per fit
     forbidden: tuple[Path, ...]
     settings: Settings
