@@ -141,7 +141,7 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
 
 
 def narrative(explanation: Explanation, width: int = 100) -> str:
-    """Return an explanation as paragraphs, wrapped to so many columns."""
+    """Return an explanation as paragraphs, wrapped to ``width`` columns."""
     template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
     values = {**explanation.about, "events": explanation.events, "always": _ALWAYS}
     text = template.render(values, counted=counted, duration=duration, top=_top)

@@ -95,7 +95,7 @@ def _detector(name: str) -> str:
     told = {
         "Parameters": _parameters(detector.parameters),
         "Note": detector.note,
-        "Floors that runs add beside it": ", ".join(str(api.Label(name, one)) for one in detector.floor_variants),
+        "Variants that runs add": ", ".join(str(api.Label(name, one)) for one in detector.floor_variants),
         **api.method_notes(detector.doc),
         "Paper": traits.paper,
         "References": sections.get("References", ""),

@@ -37,7 +37,7 @@ def plot(
 
     - threshold: distribution of scores and threshold, fit of the Peaks-over-Threshold tail, return levels
 
-    - seeds: metrics seed by seed, beside the floors
+    - seeds: metrics seed by seed, with the floors
 
     - speed: a metric against seconds of a fit and rows scored per second, with the Pareto front
 

@@ -84,7 +84,7 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
     if suffix == ".mat":
         import scipy.io
 
-        arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs know paths alone
+        arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs only know paths
         yield from ((name + _OF, array) for name, array in arrays.items() if not name.startswith("__"))
     elif suffix in (".rda", ".rdata"):
         import rdata

@@ -103,7 +103,7 @@ class LabelFile(LabelValues):
     """One file per recording with one label per row."""
 
     kind: Literal["file"]
-    file: Annotated[str, Field(pattern=r"\{id\}")]  # below the data folder; "{id}" stands for the recording's id
+    file: Annotated[str, Field(pattern=r"\{id\}")]  # below the data folder; "{id}" is the recording's id
     column: str | None = None  # if the file has several columns
 
 

@@ -87,7 +87,7 @@ def card_loader(path: Path) -> Loader:
 
 
 def check_labels(data: LabelledDataset) -> None:
-    """Raise a DataError unless all test rows or none are labelled, and causes lie in them and name sensors."""
+    """Raise a DataError unless all test rows or none are labelled, and causes refer to test rows and sensors."""
     dataset, labels, where = data.dataset, data.labels, f"data set {data.dataset.name!r}:"
     expected = {recording.id: recording.n_rows for recording in dataset.test}
     found = {name: len(rows) for name, rows in labels.rows.items()}

@@ -107,7 +107,7 @@ class CardReader:
                 self._read += [file] if file.is_relative_to(self._folder) else []
                 events = read_events(card, labels, file, self._sensors, self.issues)
             else:
-                self._report("there is no such file beside the card, or in the data folder", labels.file)
+                self._report("there is no such file next to the card or in the data folder", labels.file)
         for done, run in enumerate(runs):
             progress(done, len(runs), run.id)
             self._read_rows(run, events)
@@ -303,7 +303,7 @@ class CardReader:
         wrong = np.flatnonzero(~np.isfinite(time))
         texts = [text + times.time_fault(cell, forms) for cell in cells.iloc[wrong[:SHOWN]]]
         self.issues += row_issues(frame.index, wrong, texts)
-        text += "the time lies before that of the row above; sort the rows by time (if a clock was set back, in UTC)"
+        text += "the time is before that of the row above; sort the rows by time (if a clock was set back, in UTC)"
         self.issues += row_issues(frame.index, np.flatnonzero(np.diff(time) < 0) + 1, text)
         return time if len(self.issues) == before else None
 

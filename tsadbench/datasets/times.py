@@ -60,7 +60,7 @@ def iso_time(seconds: float) -> str:
 
 
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
-    """Return the row of a regular grid that each row lies in, given ascending times in seconds.
+    """Return each row's grid row, given ascending times in seconds.
 
     ``held``: rows are changes of a value that holds until the next change, so they have no time step. A ValueError if
     the rows do not fit the grid.

@@ -196,9 +196,9 @@ def _plan(
     for source in (one.construction.source for one in contenders if request.require_seal):
         if source.runs_here:
             raise UsageError(
-                f"the calling program has imported the code of {source.class_name}, so that it could "
-                "reach labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its "
-                "package",
+                f"the calling program has imported the code of {source.class_name}, which could "
+                "access labels; pass its name instead (package.module:Class or path/file.py:Class), and do not import "
+                "its package",
                 field="require_seal",
             )
     splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))

@@ -88,7 +88,7 @@ def headline(ranking: pd.DataFrame) -> str:
     close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
     return (
         f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {wins.sum():.0f} of them, "
-        f"and cannot be told from {close} other rows"
+        f"and does not differ clearly from {close} other rows"
     )
 
 
@@ -134,7 +134,7 @@ one-liners; the band spans theirs. Source: the committed tables.</figcaption>
 
 <details><summary>How to read this</summary>
 <p>{WON} the row is above the best one-liner of that data set in AUPRC, {LOST} it is not. Ranks count the {len(ranking)}
-rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows are told apart if
+rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows differ clearly if
 theirs do not overlap. Training and thresholds see normal rows only; metrics are point-wise, not point-adjusted.</p>
 </details>
 """

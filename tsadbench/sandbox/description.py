@@ -194,7 +194,7 @@ def ask(
         raise PluginError(f"{source.target} cannot be used: no valid answer ({one_line(str(error), 200)})") from error
 
 
-# --- What runs beside the detector's code
+# --- Functions that run in the detector's process
 
 
 def described(

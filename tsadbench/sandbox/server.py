@@ -66,7 +66,7 @@ class Process:
     server: Server | None
 
     def kill(self) -> None:
-        """Kill the process and its children. A copy belongs to another process's group and is killed alone."""
+        """Kill the process and its children. A copy belongs to another process's group and is killed separately."""
         _kill_group(self.pid)
         with contextlib.suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
@@ -81,7 +81,7 @@ class Process:
 
 
 class Server:
-    """Starts processes for boxes and tells how they ended.
+    """Starts processes for boxes and returns their exit codes.
 
     ``seal=False`` disables the kernel's seal, for comparison. Without ``forks``, each process starts an interpreter,
     which is slow.

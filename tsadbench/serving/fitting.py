@@ -111,8 +111,8 @@ def fit_model(
     model = from_bytes(content, detector=trial.contender.construction.source.target)
     if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
         raise ModelFileError(
-            f"{trial.contender.label} scores differently when restored from its file: what it learns must lie in "
-            "attributes, or _learned and _restore must see to it (docs/using-a-model.md)"
+            f"{trial.contender.label} scores differently when restored from its file: keep what it learns in "
+            "attributes, or write _learned and _restore (docs/using-a-model.md)"
         )
     write_file(out, content)
     return model

@@ -20,8 +20,8 @@ class Stream:
     """One recording whose rows arrive in batches; scores equal those of `Model.score` for all rows at once.
 
     It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if the
-    detector says so. With ``whole`` nothing is scored before the recording has ended; without, a UsageError if a score
-    depends on rows that are still to come, however many.
+    detector says so. ``whole`` scores only after the recording has ended; otherwise, it raises a UsageError if scores
+    depend on the whole recording.
     """
 
     def __init__(self, model: Model, *, contributions: bool = False, whole: bool = False) -> None:

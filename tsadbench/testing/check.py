@@ -73,8 +73,8 @@ class CheckResult:
 class Check:
     """One check: its id (for scripts and expected failures), its group, and the statement that a pass shows.
 
-    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. If what it ``compares`` does
-    not even repeat, it is skipped. A check ``of_trials`` looks at the boxes of trials, all others run beside the code.
+    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. It is skipped if what it
+    ``compares`` does not even repeat. Checks ``of_trials`` inspect trials' boxes; all others run with the detector.
     """
 
     id: str

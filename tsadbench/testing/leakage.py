@@ -153,7 +153,7 @@ def bystanders(subject: Subject) -> None:
     """Labels in global variables, the environment or the caller have no effect."""
     faulty, truth = subject.faulty()
     expected, modules = subject.score(faulty), (builtins, sys.modules["__main__"], np)
-    for labels in (truth, ~truth):  # this frame's ``labels`` lie about, too
+    for labels in (truth, ~truth):  # ``labels`` of this frame is bait, too
         alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
         for module in modules:
             vars(module)["labels"] = labels

@@ -1,7 +1,7 @@
 """Runs the checks on a detector, for the command line, Python and pytest.
 
-None of the detector's code runs in the calling process. Most checks run beside it in one box that holds no data; those
-of trials (`testing.trials`) run in the calling process and look at the boxes of trials.
+None of the detector's code runs in the calling process. Most checks run with it in one box without data; checks of
+trials (`testing.trials`) run in the calling process and inspect trials' boxes.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
     return check.result("pass")
 
 
-# --- What runs beside the detector's code
+# --- Functions that run in the detector's process
 
 
 @dataclass(frozen=True, slots=True)

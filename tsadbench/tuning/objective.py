@@ -1,4 +1,4 @@
-"""Measures the value of a search point on training rows alone, fold by fold.
+"""Measures the value of a search point on training rows only, fold by fold.
 
 Each recording is cut into blocks. A fold holds out one block and trains on the others, with a gap between them.
 ``heldout``: the loss of a forecaster or reconstructor on the held-out block of each fold. ``injection``: for each fold
@@ -50,7 +50,7 @@ class Fold:
 
     train: tuple[Recording, ...]
     held_out: tuple[Recording, ...]
-    context: int  # rows at the start of each held-out recording that are not evaluated; they lie in the gap before it
+    context: int  # first rows of each held-out recording, from the gap before it, which are not evaluated
 
 
 def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> tuple[Fold, ...]:

@@ -79,7 +79,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
         catch=(BoxFailure,),
         callbacks=[one_more],
     )
-    # The first point alone: several threads could take the same one from SQLite's queue.
+    # Run the first point alone, since several threads could take the same one from SQLite's queue.
     stages = ((1, 1), (settings.trials - done - 1, settings.jobs))
     with ThreadPoolExecutor(1) as worker:  # on Ctrl-C, Optuna would wait for the points in progress
         try:

@@ -93,6 +93,6 @@ def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDatase
         return load(name)
     except TsadbenchError as error:
         raise DataError(
-            f"diagnostics lay the stored scores beside the data and the labels, and data set {name!r} is not available "
-            f"(--data DIR, or --dataset CARD for one of your own): {error}"
+            f"diagnostics need the data and the labels, but data set {name!r} is not available "
+            f"(--data DIR, or --dataset CARD for your own): {error}"
         ) from error
