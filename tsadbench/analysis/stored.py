@@ -125,7 +125,7 @@ class Stored:
         table = self.rows.drop_duplicates("detector").reset_index(drop=True)
         for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
             told = [word for word in words if "floor" not in word]
-            yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
+            yield from [f"{label} is left out: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []
         yield from map(str, notes_on(self.records))
 
@@ -284,8 +284,8 @@ def stored_trials(
     labels = dict.fromkeys(normal_label(one, {*found.stores, *found.left_out}) for one in detectors)
     for label in labels:
         if label in found.left_out:
-            judge = f"`tsadbench judge {store.path}` judges its scores again"
-            raise UsageError(f"{label}: {found.left_out[label]}; {judge}; if the data are others, run it again")
+            judge = f"to judge its scores again, run: tsadbench judge {store.path}"
+            raise UsageError(f"{label}: {found.left_out[label]}; if the data have changed, run it again, else {judge}")
         if label not in found.stores:
             raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, found.stores)}")
     return found.only(*labels) if labels else found

@@ -87,7 +87,7 @@ class Board(Leaderboard):
         """Return the data set or protocol of this name, or the only one."""
         names = list(dict.fromkeys(self.frame[argument]))
         if name not in names and (name is not None or len(names) != 1):
-            raise UsageError(f"expected one on the board, {', '.join(names)}, found {name}", field=argument)
+            raise UsageError(f"expected one of {', '.join(names)}, found {name}", field=argument)
         return name or names[0]
 
 
@@ -141,7 +141,7 @@ def load_board(
         judged, n_left = judge_outdated(records, store, load)
         if n_left:
             why = f"to see why, run: tsadbench judge {store.path}"
-            warnings.warn(f"{n_left} trials are shown as other rules than today's judged them: {why}", stacklevel=2)
+            warnings.warn(f"{n_left} trials are shown under outdated rules; {why}", stacklevel=2)
     else:
         judged, left_out = judge_smoothed(records, store, load, smoothing)
         for row, reason in left_out.items():

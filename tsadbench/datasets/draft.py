@@ -207,7 +207,7 @@ class _Drafter:
             elif not look.role:
                 look.role, look.reason = "train", _UNSURE
             elif roles == {"test"} and rows.any() and not rows[0]:
-                look.role, look.reason = "both", "no file is normal throughout: rows before the first anomaly train"
+                look.role, look.reason = "both", "no file is normal throughout: only rows before an anomaly train"
             self._tell(look.role, look.reason, look.name)
 
     def card(self) -> str:

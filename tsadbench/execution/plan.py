@@ -143,7 +143,7 @@ def make_plan(request: RunRequest, *, judged: bool = True) -> Plan:
     """Return the plan of a request for one data set and one protocol; errors as for `make_plans`."""
     plans = make_plans(request, judged=judged)
     if len(plans) != 1:
-        raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations of them")
+        raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations")
     return plans[0]
 
 

@@ -69,7 +69,7 @@ def _dataset(value: object, info: ValidationInfo) -> object:
     if isinstance(value, LabelledDataset):
         return value
     if not isinstance(value, str | PurePath):
-        raise _expected("a name, the path of a card, or what dataset_from_frames or a loader returns")
+        raise _expected("a name, a card's path, or a result of dataset_from_frames or a loader")
     if info.context is None:
         return str(value)
     if not str(value).endswith(CARD_ENDING):

@@ -22,7 +22,7 @@ def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
         )
     if any(data_faults(record, data) for record in records):
         raise DataError(
-            f"the stored rows of {name!r} were made on other data than these files; leave --against out, or "
+            f"the stored rows of {name!r} come from other data than these files; leave --against out, or "
             f"get the published files (`tsadbench data fetch {name}`)"
         )
     return records

@@ -74,8 +74,8 @@ class TrialResult:
         self.protocol = protocol_of(record)
         if record.protocol_version != self.protocol.version:
             raise StoreError(
-                f"{trial} was judged by {record.rules}, and version {self.protocol.version} is installed: `tsadbench "
-                f"judge {store.path}` judges its scores again"
+                f"{trial} was judged by {record.rules}, and version {self.protocol.version} is installed; to judge "
+                f"its scores again, run: tsadbench judge {store.path}"
             )
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))

@@ -220,7 +220,7 @@ def _of_class(source: Source) -> Description:
     cls = source.load()
     if not isinstance(cls.traits, Traits):
         found = type(cls.traits).__name__
-        raise PluginError(f"detector {source.target!r}: its traits are no tsadbench.Traits, found {found}")
+        raise PluginError(f"detector {source.target!r}: expected traits to be a tsadbench.Traits, found {found}")
     sources = source_of(cls)
     return Description(
         class_name=cls.__qualname__,

@@ -105,7 +105,7 @@ class Watch:
         if self._limits.stop.is_set():
             raise Interrupted
         if self._limits.over_time:
-            raise BoxFailure("timeout", f"not done after {self._limits.timeout:g} s (--timeout)")
+            raise BoxFailure("timeout", f"not finished after {self._limits.timeout:g} s (--timeout)")
         if os.fstat(self._log.fileno()).st_size > MAX_LOG_BYTES:
             raise BoxFailure("error", f"it wrote more than {MAX_LOG_BYTES // 2**20} MiB to its log")
         if self._limits.memory_mib is not None or now >= self._next_measure:

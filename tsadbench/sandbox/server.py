@@ -155,7 +155,7 @@ class Server:
             send(ours, {**order, "room": room})
             status = SealStatus(**receive(ours)[0])  # sent before any code of a detector runs
         except _Broken:
-            status = SealStatus("guarded", "its process ended before it was closed")
+            status = SealStatus("guarded", "its process ended before it was sealed")
         return Process(pid, ours, status, room, self)
 
     def _running(self) -> socket.socket:

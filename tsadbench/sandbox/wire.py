@@ -89,7 +89,7 @@ def receive_arrays(sock: socket.socket, kinds: Sequence[ArrayKind], tick: Tick |
         try:
             array = np.empty(shape, dtype=name)
         except MemoryError as error:
-            raise BrokenFrameError(f"an array of shape {list(shape)}, for which there is no memory") from error
+            raise BrokenFrameError(f"an array of shape {list(shape)} that does not fit into memory") from error
         if array.size:
             _receive_exactly(sock, array.data.cast("B"), tick)
         arrays.append(array)

@@ -81,10 +81,10 @@ def _notes(
 
 
 _LACKING = {
-    True: "no contributions were kept; `tsadbench run` with these detectors, this --out and --rerun no-contributions "
-    "makes them again with contributions",
+    True: "no contributions were kept; to add them, run `tsadbench run` with these detectors, this --out and "
+    "--rerun no-contributions",
     False: "they offer no contributions",
-    None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
+    None: "no contributions were kept, and these detectors are not registered here",
 }
 
 

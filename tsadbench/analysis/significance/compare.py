@@ -91,12 +91,12 @@ def compare(
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
-    expected = "expected the labels of two detectors or more to compare, found"
+    expected = "expected at least two detectors to compare, found"
     if len(detectors) < 2:
         raise UsageError(f"{expected} {', '.join(map(str, detectors)) or 'none'}")
     stored = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data)
     if len(stored.stores) < 2:
-        raise UsageError(f"{expected} {', '.join(stored.stores)} alone")
+        raise UsageError(f"{expected} only {', '.join(stored.stores)}")
     loaded, first = stored.load(), stored.first
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)

@@ -177,8 +177,8 @@ def conclusions(pairs: pd.DataFrame, test: Mapping[str, float] | None, better: B
     if n > 1:
         low, high = pairs["sessions_needed"].min(), pairs["sessions_needed"].max()
         yield (
-            f"Detecting a difference of {number(EFFECT, 2)} takes {low}{f' to {high}' if low < high else ''} sessions (estimate, "
-            f"two-sided at .05, power {number(POWER, 1)}, a single pair), judging by the spread between these {n}."
+            f"Detecting a difference of {number(EFFECT, 2)} takes {low}{f' to {high}' if low < high else ''} sessions "
+            f"(estimate, two-sided at .05, power {number(POWER, 1)}, a single pair; spread as between these {n})."
         )
     if test is not None:
         shown = "the detectors are not all alike" if test["p"] < ALPHA else "no difference among the detectors is shown"

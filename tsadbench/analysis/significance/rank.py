@@ -104,9 +104,9 @@ def rank(
         If the data differ from the trials', or a trial cannot be read.
     """
     if resamples < 1:
-        raise UsageError(f"expected one resample or more, found {resamples}")
+        raise UsageError(f"expected at least one resample, found {resamples}")
     if suites and dataset is not None:
-        raise UsageError("a suite says which data sets are ranked: give either --suite or --dataset")
+        raise UsageError("give either --suite or --dataset")
     asked = [suite_named(name) for name in dict.fromkeys(suites)]
     tables = read_stored(
         [runs] if isinstance(runs, str | Path) else runs,
@@ -128,7 +128,7 @@ def rank(
     rankings = [rank_split(part, stability=stability, only=only) for part in every]
     if stability and not any(part.drawn for part in every):
         found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for part in every)
-        raise UsageError(f"--stability needs stored scores and a split of two sessions or more; found {found}")
+        raise UsageError(f"--stability needs stored scores and a split with at least two sessions; found {found}")
     over = partial(rank_parts, n_draws=resamples, seed=seed, only=only)
     over_all = [over(_of_suite(parts, suite, splits), suite) for suite in asked]
     for alike in grouped(parts, lambda some: _first(some).rules).values() if not asked else ():
@@ -165,7 +165,7 @@ def _of_suite(parts: Sequence[Mapping[str, Part]], suite: Suite, asked: Sequence
     if len(found) < 2:
         names = ", ".join(_first(some).dataset for some in found) or "none"
         raise UsageError(
-            f"suite {suite.name}: expected rows on two of its data sets or more, by one version of a protocol, found "
+            f"suite {suite.name}: expected rows on at least two of its data sets under one version of a protocol, found "
             f"{names}; run them with `tsadbench run --suite {suite.name}`"
         )
     return [some[_one(some, asked, suite.splits.get(_first(some).dataset, "overall"))] for some in found]

@@ -152,7 +152,7 @@ def rank_parts(
     missing: BoolArray = np.isnan(gains)
     complete: BoolArray = np.asarray(~missing.any(axis=1))
     if (n_complete := int(complete.sum())) < 2:
-        where = f"{f'suite {suite.name}: ' if suite else ''}expected two detectors or more with a rank on each of"
+        where = f"{f'suite {suite.name}: ' if suite else ''}expected at least two detectors with a rank on each of"
         raise UsageError(f"{where} {', '.join(found)}, found {n_complete}")
     floors = table.groupby("name")["floor"].any().reindex(names).to_numpy(dtype=np.bool_)
     won, above, times = wins(gains), above_floors(gains, floors), draw_datasets(len(parts), n_draws, seed)

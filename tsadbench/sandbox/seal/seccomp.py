@@ -100,7 +100,7 @@ def filter_calls() -> None:
     """
     machine = platform.machine()
     if machine not in _SECCOMP:
-        raise OSError(errno.ENOSYS, "the numbers of this machine's system calls are not known", "seccomp")
+        raise OSError(errno.ENOSYS, "this machine's system call numbers are unknown", "seccomp")
     code = program(machine)
     described = _Program(len(code) // 8, code)
     call("seccomp", _SET_MODE_FILTER, 0, ctypes.byref(described), number=_SECCOMP[machine])
