@@ -203,7 +203,7 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
         found = found.astype(np.int64)
     if found.shape != (n_rows,):
         what = f"shape {list(found.shape)}" if found.ndim else type(labels).__name__
-        raise DataError(f"labels: {read.place} has {n_rows} rows: expected one label per row, or intervals, found {what}")
+        raise DataError(f"labels: {read.place} has {n_rows} rows: expected a label per row, or intervals, found {what}")
     return as_labels(found, read.place)
 
 

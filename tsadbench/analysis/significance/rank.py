@@ -165,7 +165,7 @@ def _of_suite(parts: Sequence[Mapping[str, Part]], suite: Suite, asked: Sequence
     if len(found) < 2:
         names = ", ".join(_first(some).dataset for some in found) or "none"
         raise UsageError(
-            f"suite {suite.name}: expected rows on at least two of its data sets under one version of a protocol, found "
+            f"suite {suite.name}: expected rows on at least two data sets under one version of a protocol, found "
             f"{names}; run them with `tsadbench run --suite {suite.name}`"
         )
     return [some[_one(some, asked, suite.splits.get(_first(some).dataset, "overall"))] for some in found]
