@@ -68,7 +68,7 @@ def read_events(
     for start, end, own in events[["start", "end", "sensors"]].itertuples(index=False):
         unknown = next((one for one in own if one not in sensors), None)
         fault = "" if unknown is None else f"there is no sensor {unknown!r}{nearest(unknown, sensors)}"
-        faults.append(f"the end {end:.17g}, is before the start {start:.17g}" if end < start else fault)
+        faults.append(f"the end {end:.17g} is before the start {start:.17g}" if end < start else fault)
     wrong = np.flatnonzero(faults)
     issues += row_issues(events.index, wrong, [faults[row] for row in wrong])
     return events[(events["start"] <= events["end"])].sort_values(["start", "end"], kind="stable")

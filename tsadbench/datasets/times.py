@@ -67,7 +67,7 @@ def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
     """
     step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
     if not held and every < 0.99 * step:
-        raise ValueError(f"resample.every is {every:g} s, but rows lie {step:g} s apart; set it to that or more")
+        raise ValueError(f"resample.every is {every:g} s, but rows are {step:g} s apart; set it to at least that")
     n_rows = (float(time[-1]) - float(time[0])) / every + 1.0
     if n_rows > max(_MOST_ROWS, _MOST_TIMES_MORE * len(time)):
         raise ValueError(f"resample.every = {every:g} s makes {n_rows:,.0f} rows of {len(time):,}; check this time")

@@ -201,7 +201,7 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
     table = Table(f"Rows of {name}", frame, decimals={"AUPRC": 2}, numeric=["vs floor", "place"])
     links = {dataset: f"../{dataset}.html" for dataset in rows["dataset"]}
     won = rows[rows["to_floor"] > 0]["dataset"].nunique()
-    said = "A one-liner, with which detectors are compared." if rows["floor"].all() else (
+    said = "A one-liner to compare detectors with." if rows["floor"].all() else (
         f"It beats the best one-liner on {won} of {counted(rows['dataset'].nunique(), 'data set')}, by AUPRC on the "
         "first split."
     )  # fmt: skip

@@ -118,7 +118,7 @@ def _figures(key: str, board: Leaderboard, chosen: Sequence[str]) -> dict[str, o
     shown = trials[trials["detector"].isin(chosen) | trials["floor"]]
     with panel(f"{key}-seeds", 4.8, 0.9 + 0.19 * shown["detector"].nunique()) as (ax, svg):
         figures.seeds(shown, ax, metric)
-    drawn = [("Seed by seed: a dot a seed, a bar their mean; the best floor is dashed", svg[0])]
+    drawn = [("Seed by seed: dots are seeds, bars their means; the best floor is dashed", svg[0])]
     for cost in ("fit_seconds", "rows_per_second"):
         with panel(f"{key}-{cost}", 4.8, 3.4) as (ax, svg):
             figures.speed(trials, ax, metric, cost)

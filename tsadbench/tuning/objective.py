@@ -71,7 +71,7 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     longest = min(max((recording.n_rows for recording in fold.train), default=0) for fold in folds)
     if longest <= reach.gap:
         raise DataError(
-            f"one of {n_folds} folds leaves at most {longest} rows in a row to train on, expected more than "
+            f"one of {n_folds} folds leaves at most {longest} consecutive training rows, expected more than "
             f"{reach.gap}; {_ADVICE}"
         )
     return folds

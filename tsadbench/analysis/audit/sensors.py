@@ -147,7 +147,7 @@ def of_table(table: pd.DataFrame) -> Iterator[Finding]:
     off, alone = table["off a training constant"].mean(), table["move in anomalies only"].str.len().sum()
     brief = f"{len(names)} sensors are constant in training and move in the test"
     sentence = (
-        f"{brief}: {first_of(names)}; {alone} of them in anomalous rows alone. "
+        f"{brief}: {first_of(names)}; {alone} of them only in anomalous rows. "
         f"{0.0 if np.isnan(off) else off:.1%} of the normal test rows are off a training constant."
     )
     grade: Grade = "good" if not names else "fault" if off >= _OFF_CONSTANT else "note"
@@ -219,5 +219,5 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     yield Finding("duplicates", "note" if repeated else "good", sentence, brief, behind)
     sentence = f"Each of the {len(every[0].sensors)} sensors moves in every recording."
     if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
-        sentence = f"{len(names)} times a sensor never moves in a recording: {first_of(names)}."
+        sentence = f"In {len(names)} cases, a sensor never moves in a recording: {first_of(names)}."
     yield Finding("constant", "note" if names else "good", sentence, "sensors that never move in a recording")
