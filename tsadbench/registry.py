@@ -120,9 +120,9 @@ def is_registered(target: str) -> bool:
 
 
 def locate(target: str) -> Source:
-    """Return where a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` is; imports nothing.
+    """Locate a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` without importing anything.
 
-    A UsageError if there is no such name or file, a PluginError if two packages claim the name.
+    Raises a UsageError if there is no such name or file, a PluginError if two packages claim the name.
     """
     place, colon, path = target.rpartition(":")
     if target.endswith(".py"):
@@ -143,7 +143,7 @@ def locate(target: str) -> Source:
 
 
 def locate_entry(kind: Kind, name: str) -> Source:
-    """Return where a plugin of any kind is, from its package's metadata; errors as for `locate`."""
+    """Locate a plugin of any kind by its package's metadata; errors as for `locate`."""
     points = [point for point in _points(kind) if point.name == name]
     if not points:
         names = {entry.name for entry in _points(kind)}
@@ -258,6 +258,6 @@ def _guarded(load: Callable[[], _Loaded], what: str) -> _Loaded:
     except TsadbenchError:
         raise
     except (Exception, SystemExit) as error:  # importing a plugin may raise anything
-        place = "" if isinstance(error, SyntaxError) else Path(own_place(error)).name  # its text has the place
+        place = "" if isinstance(error, SyntaxError) else Path(own_place(error)).name  # the text already has the place
         where = f" ({place})" if place else ""
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}{where}") from error

@@ -35,7 +35,7 @@ def test_files_in_a_store_forge_no_lines(tsadbench, tmp_path):
 
 def test_a_detector_without_its_option_is_pointed_to_the_option(tsadbench):
     done = tsadbench("run", "t2")
-    assert (done.code, "named with -d" in done.err) == (2, True)
+    assert (done.code, " -d" in done.err) == (2, True)
 
 
 def test_a_file_without_a_class_is_one_line(tsadbench, tmp_path):

@@ -117,7 +117,7 @@ REFUSED = (
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.csv"), "run.csv"),
     (("-d", DISTANCE, "--dataset", "run.csv", "--out", "x.model"), "run.csv"),
     (("--dataset", "card.toml", "--out", "x.model", "--set", "multiview.window=3"), "window"),
-    (("t2", "--dataset", "card.toml", "--out", "x.model"), "named with -d"),
+    (("t2", "--dataset", "card.toml", "--out", "x.model"), " -d"),
 )
 
 

@@ -1,1 +1,1 @@
-"""What stored results and data sets say beyond a leaderboard: events, curves, tests, explanations, audits."""
+"""Analyses of stored results and data sets beyond a leaderboard: events, curves, tests, explanations, audits."""

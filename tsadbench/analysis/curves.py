@@ -22,15 +22,15 @@ from tsadbench.utils.parameters import nearest
 
 CurveKind: TypeAlias = Literal["roc", "precision_recall"]
 
-# The abscissae at which the curves of several fits are averaged.
+# The x values at which the curves of several fits are averaged.
 GRID = np.linspace(0.0, 1.0, 501)
 
 
 class FitRows(NamedTuple):
     """The evaluated rows of a split that one fit, ``episode``, has scored; arrays are [n_rows].
 
-    ``scores`` are NaN where the detector gave none. ``flagged`` are scores above the threshold, and normal rows without
-    a score. ``threshold`` is NaN if it moves from row to row.
+    ``scores`` are NaN where missing. ``flagged`` are scores above the threshold, and normal rows without a score.
+    ``threshold`` is NaN if it moves from row to row.
     """
 
     episode: str
@@ -41,15 +41,15 @@ class FitRows(NamedTuple):
 
     @property
     def both_classes(self) -> bool:
-        """Whether normal and anomalous rows occur, without which there is no curve."""
+        """Whether there are both normal and anomalous rows; otherwise there is no curve."""
         return bool(self.anomalous.any() and not self.anomalous.all())
 
 
 class Curve(NamedTuple):
     """A curve in the unit square, [n_points] with x ascending.
 
-    With ``steps`` a height holds from the previous point's x up to its own; otherwise lines join the points. Precision
-    is not linear in recall, and interpolation is optimistic: average precision sums these steps.
+    With ``steps`` a height holds from the previous point's x up to its own; otherwise points are joined by lines.
+    Precision is not linear in recall, and interpolating it is optimistic, so average precision sums these steps.
     """
 
     x: FloatArray
@@ -63,7 +63,7 @@ class Curve(NamedTuple):
 
 
 class ScoreGroups(NamedTuple):
-    """Scores of calibration rows and of normal and anomalous test rows, NaN left out, with the threshold in their unit.
+    """Scores of calibration, normal and anomalous rows without NaN, and the threshold in the same unit.
 
     If ``relative``, scores are divided by their fit's threshold, which is then 1.
     """
@@ -94,7 +94,7 @@ class Tail(NamedTuple):
 def fits_of(result: TrialResult, split: str) -> list[FitRows]:
     """Return a split's evaluated rows by the fit that scored them; one under most protocols.
 
-    A UsageError if the data set has no such split.
+    Raises a UsageError if the data set has no such split.
     """
     splits = result.data.labels.splits
     if split not in splits:
@@ -113,8 +113,8 @@ def fits_of(result: TrialResult, split: str) -> list[FitRows]:
 def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
     """Return recall against the share of normal rows flagged ("roc"), or precision against recall.
 
-    A row without a score counts as the worst case, as for the metrics: no threshold flags a miss, so the precision at
-    the recall that is not reached is 0. The rows must be of both classes.
+    A row without a score counts as the worst case, as for the metrics: no threshold flags a miss, so precision is 0 at
+    recalls that are not reached. The rows must have both classes.
     """
     scores = worst_case(rows.scores, rows.anomalous)
     if kind == "roc":
@@ -127,10 +127,10 @@ def curve_of(rows: FitRows, kind: CurveKind) -> Curve:
 
 
 def average_precision(scores: FloatArray, anomalous: BoolArray) -> float | None:
-    """Return the AUPRC of some rows as the protocols have it, [n_rows] each; None if they are of one class."""
+    """Return the AUPRC of rows [n_rows] as defined by the protocols; None if they have only one class."""
     if anomalous.all() or not anomalous.any():
         return None
-    # No threshold flags a miss; scikit-learn's lowest one does, with the share of the misses in all rows.
+    # Misses are never flagged, but scikit-learn's lowest threshold flags them; subtract its share.
     missed = float(np.mean(np.isnan(scores) & anomalous))
     return float(average_precision_score(anomalous, worst_case(scores, anomalous))) - missed
 
@@ -153,8 +153,8 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
 def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> tuple[float | None, ...]:
     """Return false alarm rate, recall and precision at the fits' thresholds, None if undefined.
 
-    They are over the rows of all fits, or means over the fits of entities with rows of both classes, as those of curves
-    are; there, precision is 0 without a flagged row.
+    They cover the rows of all fits or, as for curves, are means over the fits of entities with both classes; there,
+    precision is 0 without a flagged row.
     """
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
@@ -166,10 +166,10 @@ def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> tu
 
 
 def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
-    """Return a trial's scores by group; None if several fits' scores share no scale.
+    """Return a trial's scores by group; None if the fits' scores have no common scale.
 
     Scores of several fits are divided by their thresholds, which must all be positive, unless all thresholds are equal.
-    None also if a threshold moves from row to row. A UsageError if the data set has no such split.
+    None also if a threshold moves from row to row. Raises a UsageError if the data set has no such split.
     """
     fits = fits_of(result, split)
     thresholds = [fit.threshold for fit in fits]

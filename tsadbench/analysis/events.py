@@ -1,8 +1,8 @@
-"""Events, delays and false alarms: the definition that diagnostics, explanations and figures share.
+"""Events, delays and false alarms: one definition for diagnostics, explanations and figures.
 
 An *event* is a run of anomalous evaluated rows; it is *found* if at least one of its rows is flagged. A *false alarm*
-is a run of flagged normal evaluated rows: an alarm that outlasts its event, or comes before it, is one as well. Neither
-crosses a recording's border. There is no point adjustment: a found event makes no other row count as flagged.
+is a run of flagged normal evaluated rows, including those directly before or after an event. Neither crosses a
+recording's border. There is no point adjustment: in a found event, only flagged rows count as flagged.
 
 Sources: event-wise recall as in Hundman et al., "Detecting Spacecraft Anomalies Using LSTMs and Nonparametric Dynamic
 Thresholding", KDD 2018 (an event is found if a flagged stretch overlaps it); the delay of a detection as in Lavin and
@@ -21,13 +21,13 @@ from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, IntArray
 
 
 class Event(NamedTuple):
-    """An event's evaluated rows ``start`` to ``stop - 1`` in its recording, and what its alarm was.
+    """An event's evaluated rows ``start`` to ``stop - 1`` in its recording, and its alarm.
 
-    ``onset_seen``: a normal row precedes it, and its first row is evaluated; without that no alarm can be called late.
-    ``already_on``: its onset was seen, and the row before is flagged, so that alarm can hardly be a detection.
+    ``onset_seen``: a normal row precedes it, and its first row is evaluated; otherwise no delay can be measured.
+    ``already_on``: its onset was seen, and the row before is flagged, so the alarm is hardly a detection.
     ``first_flagged`` is the first of its rows that is flagged; None if it is missed. The alarm is raised ``delay_rows``
-    after the onset; None if the event was missed or its onset was not seen. ``delay_seconds`` are read off the clock,
-    gaps included; None also if the recording's time is missing or runs back.
+    after the onset; None if the event was missed or its onset was not seen. ``delay_seconds`` are clock time,
+    including gaps; None also if the recording's time is missing or runs backwards.
     """
 
     start: int
@@ -47,7 +47,7 @@ class Event(NamedTuple):
 def recording_events(scored: ScoredRecording, look_ahead: int = 0) -> list[Event]:
     """Return a test recording's events, found or missed, in order.
 
-    A score is known ``look_ahead`` rows later, at the latest with the recording's last row; delays include it.
+    Delays include ``look_ahead``, the rows until a score is known, but end with the recording.
     """
     time = scored.recording.time
     clock = time if row_seconds(time) is not None else None
@@ -74,7 +74,7 @@ def summed_contributions(contributions: Float32Array) -> FloatArray:
 
 
 def row_seconds(time: FloatArray | None) -> float | None:
-    """Return the median step of a recording's time, which ignores gaps; None if the time is missing or runs back.
+    """Return the median time step of a recording, so gaps do not matter; None without times, or if they decrease.
 
     >>> row_seconds(np.array([0.0, 2.0, 4.0, 104.0, 106.0]))
     2.0

@@ -1,7 +1,6 @@
-"""A detector's alarms on one recording, event by event, as values and in words for the operator of the plant.
+"""Explains a detector's alarms on one recording, event by event, as values and as text for operators.
 
-Events and delays are those of `tsadbench.analysis.events`, so that an explanation and ``leaderboard --diagnostics``
-report the same of a trial.
+Events and delays are those of `tsadbench.analysis.events`, so an explanation agrees with ``leaderboard --diagnostics``.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from tsadbench.utils.text import counted
 
 SCHEMA = 2
 _TEMPLATE = Path(__file__).with_suffix(".jinja")
-# How many sensors of a moment are named, and their neighbours looked up in the prior.
+# How many sensors are named per moment, and looked up in the prior.
 _TOP = 3
-# If this share of the normal rows before an event is flagged, its alarm means nothing.
+# If this share of the normal rows before an event is flagged, its alarm carries no information.
 _ALWAYS = 0.5
 _UNITS = (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A detector's alarms on one recording, as values that JSON has too.
+    """A detector's alarms on one recording, as JSON values.
 
-    ``about`` says of which trial and recording, with the ``threshold``; "training" or "held-out" rows set it
+    ``about`` names the trial and the recording, with the ``threshold``; "training" or "held-out" rows set it
     (``calibration``). ``contributions`` are "kept", "not kept", "not offered", or "not known" of a detector that is not
     registered here. ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last).
 
@@ -48,7 +47,8 @@ class Explanation:
     runs, of rows, and of the normal rows that are evaluated. The data set names the sensors ``to_blame``; ``sensors``
     are shares over the whole event. ``first_alarm`` and ``highest`` are rows with their score, the ratio to the
     threshold (None if that is not positive), seconds from the recording's first row (None without time), and the
-    sensors' shares of what raised the score, the largest first; empty if not kept. A sensor that lowers it has none.
+    sensors' shares of what raised the score, the largest first; empty if not kept. Only sensors that raise it have a
+    share.
 
     ``neighbours`` are the prior's edges from and to the sensors that contributed most to the first alarms, or to the
     highest score of a missed event.
@@ -59,15 +59,15 @@ class Explanation:
     neighbours: Mapping[str, Sequence[Edge]]
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return all values as JSON has them, preceded by ``schema``."""
+        """Return all values for JSON, with ``schema`` first."""
         last = {"events": self.events, "neighbours": self.neighbours}
         return {"schema": SCHEMA, **to_jsonable_python({**self.about, **last})}
 
 
 def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> Explanation:
-    """Explain a trial's alarms on one test recording; no code that the trial's record names is run.
+    """Explain a trial's alarms on one test recording. Runs no code that the record names.
 
-    A UsageError if the protocol scores no such recording.
+    Raises a UsageError if the protocol does not score this recording.
     """
     scored, record = result.recording(recording), result.record
     (threshold,) = (fit.threshold for fit in record.thresholds if fit.episode == scored.episode)
@@ -83,7 +83,7 @@ def explain(result: TrialResult, recording: str, prior: Prior | None = None) -> 
     about |= {"calibration": result.calibrated_on(scored.episode), "contributions": state}
     about["not_evaluated"] = mask_runs(scored.anomalous & ~scored.evaluated)
     about["false_alarms"] = _false_alarms(scored, slice(None))
-    # The edges of the sensors that contributed most, those of the first event first.
+    # The edges of the sensors that contributed most, in the order of events.
     moments = [moment for event in events if (moment := event["first_alarm"] or event["highest"])]
     edges = () if used is None else used.edges
     neighbours = {
@@ -141,7 +141,7 @@ def _seconds(scored: ScoredRecording, row: int) -> float | None:
 
 
 def narrative(explanation: Explanation, width: int = 100) -> str:
-    """Return an explanation as paragraphs, wrapped to so many columns."""
+    """Return an explanation as paragraphs, wrapped to ``width`` columns."""
     template = Environment(trim_blocks=True, undefined=StrictUndefined).from_string(_TEMPLATE.read_text("utf-8"))
     values = {**explanation.about, "events": explanation.events, "always": _ALWAYS}
     text = template.render(values, counted=counted, duration=duration, top=_top)
@@ -162,7 +162,7 @@ def _top(shares: Mapping[str, float]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the largest unit of which it has two or more."""
+    """Format a duration in the largest unit of which it has at least two."""
     for unit, size in _UNITS:
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

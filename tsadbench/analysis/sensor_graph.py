@@ -1,4 +1,4 @@
-"""The graph over sensors on which a detector worked, derived again from the training recordings of its trial."""
+"""Derives the sensor graph of a detector again from the training recordings of its trial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tsadbench.utils.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SensorGraph:
-    """The detector's prior, else the data set's, and the graph that a detector derived from it.
+    """The prior of the detector (or the data set), and the graph that the detector derived from it.
 
     In the order of ``sensors``, ``adjacency`` [n_sensors, n_sensors] and ``node_weights`` [n_sensors] are None if the
     detector offers no graph.
@@ -41,10 +41,10 @@ class _Derived(NamedTuple):
 
 
 def sensor_graph(result: TrialResult) -> SensorGraph:
-    """Return the graph of a trial's first fit; nothing is trained for it.
+    """Return the graph of a trial's first fit without training.
 
-    The detector is constructed in a box, which runs whatever code the label names: check `offers_sensor_graph` for a
-    stranger's store. A UsageError, DataError, PluginError or MissingExtraError if it or its prior is not available.
+    The detector is constructed in a box, which runs any code that the label names: use `offers_sensor_graph` first. A
+    UsageError, DataError, PluginError or MissingExtraError if it or its prior is not available.
     """
     record, dataset = result.record, result.data.dataset
     contender = contender_from_label(record.label, dataset)
@@ -60,13 +60,13 @@ def sensor_graph(result: TrialResult) -> SensorGraph:
     try:
         adjacency, node_weights = np.array(edges).reshape(n, n), np.array(weights).reshape(n)
     except ValueError as error:
-        raise PluginError(f"{record.label}: its graph is not one of the {n} sensors") from error
+        raise PluginError(f"{record.label}: its graph does not cover the {n} sensors") from error
     title = title if len(result.scored) == 1 else f"{title} · fit of {episode.id}"
     return replace(graph, title=title, adjacency=adjacency, node_weights=node_weights)
 
 
 def derived_graph(construction: Construction, training: tuple[Recording, ...]) -> _Derived:
-    """Return the graph that a detector derives from its training recordings, from beside its code in a box."""
+    """Return the graph that a detector derives from its training recordings. Runs in the box."""
     adjacency, node_weights = construction.construct().sensor_graph(training)  # type: ignore[attr-defined]  # optional
     return _Derived(adjacency.tolist(), node_weights.tolist())
 

@@ -1,4 +1,4 @@
-"""Stored trials of one data set and protocol, from run stores and committed leaderboards: what analyses start from."""
+"""Stored trials of one data set and protocol, from run stores and committed leaderboards: the input of analyses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tsadbench.results.trial_result import TrialResult, protocol_of, readable_re
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
 
-# Parameters that only bound the cost of a fit: large data sets are run with fewer steps.
+# Parameters that only limit the cost of a fit, such as fewer steps on large data sets.
 BOUNDS = frozenset({"max_steps"})
 # How many detectors a figure shows by default.
 SHOWN = 5
@@ -41,8 +41,8 @@ class Committed(Store):
 class Stored:
     """Trials of one data set under one protocol, in the newest versions of both.
 
-    ``trials`` is a frame of `tsadbench.leaderboard.frame.trials`, and ``stores`` has each label's store, in the order
-    in which labels were asked for. ``left_out`` says by label why a row is not among them.
+    ``trials`` is a frame of `tsadbench.leaderboard.frame.trials`; ``stores`` has each label's store, in the requested
+    order. ``left_out`` has the reason why a row is missing, by label.
     """
 
     trials: pd.DataFrame
@@ -53,7 +53,7 @@ class Stored:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """A line for each detector and split, as leaderboards have it."""
+        """A line per detector and split, as in leaderboards."""
         return rows(self.trials)
 
     @cached_property
@@ -63,7 +63,7 @@ class Stored:
 
     @property
     def first(self) -> Record:
-        """A trial that did not fail: data set, protocol and their versions are those of all."""
+        """A trial that did not fail; data set, protocol and their versions are the same for all."""
         return next(record for record in self.records if record.status == "ok")
 
     @property
@@ -77,9 +77,9 @@ class Stored:
         return "overall" if "overall" in self.splits else self.splits[0]
 
     def on(self, split: str | None, seed: int | None = None) -> Stored:
-        """Return the trials on one split, by default ``overall`` or the first, and of one seed or each row's only one.
+        """Return the trials on one split (default: ``overall`` or the first), with one seed or each row's only seed.
 
-        A UsageError if no trial has it.
+        Raises a UsageError if no trial has it.
         """
         if split is not None:
             check_split(split, self.records)
@@ -89,7 +89,7 @@ class Stored:
         here = (trials["seed"] == seed) | (trials.groupby("detector")["seed"].transform("size") == 1)
         if not (trials["seed"] == seed).any():
             known = ", ".join(map(str, sorted(trials["seed"].unique())))
-            raise UsageError(f"no trial has the seed {seed}; there are: {known}")
+            raise UsageError(f"no trial has the seed {seed}; known: {known}")
         return replace(self, trials=trials[here])
 
     def only(self, *labels: str) -> Stored:
@@ -98,10 +98,10 @@ class Stored:
         return replace(self, trials=self.trials[self.trials["detector"].isin(labels)], stores=stores)
 
     def ranked(self, split: str, metric: str) -> pd.DataFrame:
-        """Return a line for each row with its value of a metric on a split, the mean over seeds.
+        """Return a line per row with its value of a metric on a split, the mean over seeds.
 
-        ``status`` is "ok", "failed", "undefined" (the metric is) or "marked": the row takes no part in a ranking over
-        data sets, for the ``reason``. ``placed`` rows have a rank on this data set.
+        ``status`` is "ok", "failed", "undefined" (the metric) or "marked": excluded from rankings over data sets for
+        the ``reason``. ``placed`` rows have a rank on this data set.
         """
         table = self.rows[self.rows["split"] == split].reset_index(drop=True)
         ok, floor, leaky = table["ok"], table["floor"], table["leaky"] != ""
@@ -121,40 +121,40 @@ class Stored:
         )
 
     def remarks(self) -> Iterator[str]:
-        """Yield which rows failed, what their leaderboard remarks, and what their trials say."""
+        """Yield sentences on failed rows, and the remarks of leaderboards and trials."""
         table = self.rows.drop_duplicates("detector").reset_index(drop=True)
         for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
             told = [word for word in words if "floor" not in word]
-            yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
+            yield from [f"{label} is left out: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []
         yield from map(str, notes_on(self.records))
 
     def scored(self, *, ranked: bool = False) -> list[str]:
-        """Return the labels whose scores a store holds, that did not fail and are not leaky; those with a rank."""
+        """Return the labels with scores in a store that did not fail and are not leaky, and those with a rank."""
         kept = self.rows.query("ok and leaky == ''" + " and (forgets or floor)" * ranked)
         return [one for one in kept["detector"].unique() if not isinstance(self.stores[one], Committed)]
 
     def load(self) -> LabelledDataset:
-        """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
+        """Return the data set. A UsageError or a DataError if it is not registered, or its files are missing."""
         if isinstance(self.source, LabelledDataset):
             return self.source
         try:
             loader = load_dataset(self.source)
         except UsageError as error:
-            hint = "For trials on your own data give its card, --dataset path/card.toml"
+            hint = "For trials on your own data, name the card: --dataset path/card.toml"
             raise UsageError(f"{error}. {hint}") from error
         return loader(DataOptions(directory=self.directory, allow_changed=True))
 
     def by_row(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
-        """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
+        """Yield the trials of rows, row by row; skip rows with a broken trial, with a warning."""
         for label, read in self._read(data, labels):
             if all(results := [*read]):
                 yield label, [one for one in results if one is not None]
 
     def results(self, data: LabelledDataset | None = None, *, one_each: bool = False) -> list[TrialResult]:
-        """Return the trials with status "ok" that can be read, of each row all or the first.
+        """Return the readable trials with status "ok", all or the first of each row.
 
-        A UsageError if all are broken. A DataError or a StoreError as `TrialResult` and `load` do.
+        Raises a UsageError if all are broken; other errors as for `TrialResult` and `load`.
         """
         read = self._read(self.load() if data is None else data, [*self.stores])
         found = [one for _, results in read for one in islice(filter(None, results), 1 if one_each else None)]
@@ -171,20 +171,20 @@ class Stored:
 
 
 def _failures(table: pd.DataFrame) -> list[str]:
-    """Return how the trials of each row failed, for instance "timeout in 1 of 5 trials: ..."."""
+    """Return the failures of each row, for instance "timeout in 1 of 5 trials: ..."."""
     reasons = (next((one.reason for one in records if one.status != "ok"), "") for records in table["records"])
     lines = zip(table["status"], table["n_failed"], table["records"].map(len), reasons, strict=True)
     return [f"{status} in {n_failed} of {n} trials: {reason}" for status, n_failed, n, reason in lines]
 
 
 def common_name(label: str) -> str:
-    """Return a row's name over several data sets: its label without bounds on the cost of a fit."""
+    """Return a row's name over several data sets: its label without limits on the cost of a fit."""
     parsed = parse_label(label)
     return str(Label(parsed.target, {key: text for key, text in parsed.arguments.items() if key not in BOUNDS}))
 
 
 def all_records(store: Store) -> Sequence[Record]:
-    """Return a store's records; a `BrokenTrialWarning` tells of each that cannot be read, a UsageError if none can."""
+    """Return a store's readable records; warn about others (`BrokenTrialWarning`); a UsageError if there are none."""
     records = store.records()
     if not records:
         raise UsageError(f"{store.path} holds no trials yet: run some with `tsadbench run --out {store.path}`")
@@ -199,9 +199,9 @@ def read_stored(
     protocol: str | None = None,
     data: str | Path | None = None,
 ) -> list[Stored]:
-    """Return the trials of each data set and protocol in several folders, by their first trials.
+    """Return the trials of several folders, grouped by data set and protocol.
 
-    Of a label that several folders have, the first counts in which it did not fail. A UsageError if no trial of the
+    If several folders have a label, the first in which it did not fail counts. Raises a UsageError if no trial of the
     data sets and the protocol has status "ok".
     """
     directory = None if data is None else Path(data)
@@ -227,7 +227,7 @@ def read_stored(
 def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Stored:
     """Return the trials of one data set and protocol, in the newest versions of both."""
     newest = max((one.dataset_version, one.protocol_version) for _, one in ran if one.status == "ok")
-    # Failures do not depend on the version of the rules.
+    # Failures count under any version of the rules.
     fit = [
         (store, one)
         for store, one in ran
@@ -255,10 +255,10 @@ def _opened(folder: str | Path | Store) -> Store:
 
 
 def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
-    """Return a metric of a protocol; a UsageError if it has none of this name that is better high or low."""
+    """Return a protocol's metric; a UsageError if there is none of this name, or it has no better direction."""
     found = {metric.name: metric for metric in metrics if metric.better is not None}
     if name not in found:
-        raise UsageError(f"{protocol} has no metric {name!r} that is better high or low{nearest(name, found)}")
+        raise UsageError(f"{protocol} has no metric {name!r} with a better direction{nearest(name, found)}")
     return found[name]
 
 
@@ -270,9 +270,9 @@ def stored_trials(
     protocol: str | None = None,
     data: str | Path | None = None,
 ) -> Stored:
-    """Return a store's trials of one data set and protocol, of all detectors or of those named.
+    """Return a store's trials of one data set and protocol, for all or the named detectors.
 
-    A UsageError if the store holds several and none is named, or has no trials of a detector that is asked for.
+    Raises a UsageError if the store holds several and none is named, or lacks a requested detector.
     """
     store = runs if isinstance(runs, Store) else Store.open(Path(runs))
     tables = read_stored([store], dataset=dataset, protocol=protocol, data=data)
@@ -284,8 +284,8 @@ def stored_trials(
     labels = dict.fromkeys(normal_label(one, {*found.stores, *found.left_out}) for one in detectors)
     for label in labels:
         if label in found.left_out:
-            judge = f"`tsadbench judge {store.path}` judges its scores again"
-            raise UsageError(f"{label}: {found.left_out[label]}; {judge}; if the data are others, run it again")
+            judge = f"to judge its scores again, run: tsadbench judge {store.path}"
+            raise UsageError(f"{label}: {found.left_out[label]}; if the data have changed, run it again, else {judge}")
         if label not in found.stores:
             raise UsageError(f"there is no detector {label!r} among these trials{nearest(label, found.stores)}")
     return found.only(*labels) if labels else found
@@ -302,11 +302,11 @@ def select(
     data: str | Path | None = None,
     everything: bool = False,
 ) -> Stored:
-    """Choose trials of a run store for figures and explanations: on one split, the last of each seed.
+    """Choose trials of a run store for figures and explanations: one split, the newest trial per seed.
 
-    Without ``detectors`` the best five and the best floor, or ``everything`` that did not fail. ``left_out`` also says
-    which rows have failed trials. A UsageError if there is no store, data set, protocol, split, label or seed of this
-    name, or no trial of a label has status "ok".
+    The default ``detectors`` are the best five and the best floor, or ``everything`` that did not fail. ``left_out``
+    also lists rows with failed trials. Raises a UsageError if a store, data set, protocol, split, label or seed does
+    not exist, or no trial of a label has status "ok".
     """
     found = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data).on(split, seed)
     table = found.rows
@@ -323,5 +323,5 @@ def select(
         fit = table[table["ok"] & ~table["floor"] & (table["leaky"] == "") & table["forgets"]]
         chosen = [*fit["detector"].head(SHOWN), *table[table["ok"] & table["floor"]]["detector"].head(1)]
     if not chosen:
-        raise UsageError("no trial came out ok: there are no scores to show; `tsadbench runs list` says why")
+        raise UsageError("no trial is ok, so there are no scores to show; to see why, run: tsadbench runs list")
     return replace(found.only(*chosen), left_out={**failed, **({} if detectors else found.left_out)})

@@ -1,4 +1,4 @@
-"""The Python face of tsadbench: what its commands do, and what scripts need besides, each documented where it lives."""
+"""The Python API of tsadbench: what the commands do, plus helpers for scripts, documented where they are defined."""
 
 from __future__ import annotations
 

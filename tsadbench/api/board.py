@@ -1,4 +1,4 @@
-"""A leaderboard with the run store behind it: `tsadbench.run` returns it, `tsadbench.load_board` reads it again."""
+"""A leaderboard with its run store: `tsadbench.run` returns it, `tsadbench.load_board` reads it again."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Board(Leaderboard):
-    """A leaderboard that knows where its scores are, and can compare, draw and report them.
+    """A leaderboard that can access its scores to compare, draw and report them.
 
-    ``store`` is its run store, ``load`` returns the data set of a name. Of a run: ``said`` is what users should know
-    besides, ``own`` are labels of rows to mark if others stand beside them, ``ran`` are the records of its trials.
+    ``store`` is its run store, ``load`` returns the data set of a name. For runs, ``said`` are remarks for
+    users, ``own`` are labels of rows to mark beside stored rows, and ``ran`` are the records of its trials.
     """
 
     def __init__(
@@ -52,10 +52,10 @@ class Board(Leaderboard):
     def compare(
         self, *detectors: str, dataset: str | None = None, protocol: str | None = None, **options: Any
     ) -> Comparison:
-        """Compare detectors of the board over sessions; no detector runs.
+        """Compare detectors of the board over sessions. Runs no detector.
 
-        ``detectors`` are labels of two or more; ``dataset`` and ``protocol`` are needed if the board has several. The
-        options ``metric``, ``split``, ``rope`` and ``independent``, result and errors are those of `tsadbench.compare`.
+        ``detectors`` are two or more labels; ``dataset`` and ``protocol`` are required if the board has several. Other
+        options, result and errors are as for `tsadbench.compare`.
         """
         protocol = self._one("protocol", protocol)
         return api.compare(self.store, detectors, dataset=self._data(dataset), protocol=protocol, **options)
@@ -69,8 +69,8 @@ class Board(Leaderboard):
     ) -> Path:
         """Write the trials of the board as one HTML page, ``path``/index.html: tables, curves, recordings, thresholds.
 
-        Curves and recordings are those of ``detectors``, by default of the ``best`` by AUPRC (12; 0: all), and of the
-        best floor. A MissingExtraError if plotly is not installed.
+        Curves and recordings cover ``detectors``, by default the ``best`` by AUPRC (12; 0: all) and the best floor. A
+        MissingExtraError if plotly is not installed.
         """
         with about("path"):
             require_writable(Path(path) / "index.html")
@@ -87,7 +87,7 @@ class Board(Leaderboard):
         """Return the data set or protocol of this name, or the only one."""
         names = list(dict.fromkeys(self.frame[argument]))
         if name not in names and (name is not None or len(names) != 1):
-            raise UsageError(f"expected one of those of the board, {', '.join(names)}, found {name}", field=argument)
+            raise UsageError(f"expected one of {', '.join(names)}, found {name}", field=argument)
         return name or names[0]
 
 
@@ -101,18 +101,17 @@ def load_board(
     smoothing: int = 1,
     diagnostics: Sequence[str] = (),
 ) -> Board:
-    """Read a run store as a leaderboard, as ``tsadbench leaderboard`` shows it; no detector runs.
+    """Read a run store as a leaderboard, like ``tsadbench leaderboard``. Runs no detector.
 
-    Trials that other rules than today's have judged are judged again, if their data and scores are available.
+    Outdated trials are judged again if their data and scores are available.
 
     Parameters
     ----------
     runs, data
-        The run store: a folder that `tsadbench.run` or ``tsadbench run`` has written; the folder with the data sets'
-        folders.
+        The run store, a folder written by `tsadbench.run` or ``tsadbench run``; the folder with the data sets' folders.
     dataset, protocol, splits
-        Those to show (default: all), as tables name them. Data sets of your own, which diagnostics and the board's
-        methods need, are given by the paths of their cards, or as they are (`tsadbench.dataset_from_frames`).
+        Names to show (default: all), as in tables. Your own data sets, which diagnostics and the board's methods need,
+        are given by the paths of their cards, or as objects (`tsadbench.dataset_from_frames`).
     smoothing
         Rows of a moving average that smooths all scores before they are judged.
     diagnostics
@@ -141,8 +140,8 @@ def load_board(
     if smoothing == 1:
         judged, n_left = judge_outdated(records, store, load)
         if n_left:
-            why = f"`tsadbench judge {store.path}` says why"
-            warnings.warn(f"{n_left} trials are shown as other rules than today's judged them: {why}", stacklevel=2)
+            why = f"to see why, run: tsadbench judge {store.path}"
+            warnings.warn(f"{n_left} trials are shown under outdated rules; {why}", stacklevel=2)
     else:
         judged, left_out = judge_smoothed(records, store, load, smoothing)
         for row, reason in left_out.items():
@@ -157,14 +156,14 @@ def load_board(
 
 
 class _Shipped(Committed):
-    """A table that ships, read like a store; its path is LEADERBOARDS/DATA SET/PROTOCOL."""
+    """A shipped table, read like a store; its path is LEADERBOARDS/DATA SET/PROTOCOL."""
 
     def records(self) -> tuple[Record, ...]:
         return committed_records(LEADERBOARDS, *self.path.parts[-2:])
 
 
 def shown_against(folders: Sequence[Path]) -> list[Path | Store]:
-    """Return run stores and folders of tables, and the shipped tables that the stores were shown against."""
+    """Return run stores and folders of tables, and the shipped tables shown beside the stores."""
     stores = [Store.open(folder) for folder in folders if not any(folder.glob(f"*/*/{RECORDS}"))]
     tables = dict.fromkeys(table for store in stores for table in store.about().against.items())
     return [*folders, *(_Shipped(LEADERBOARDS / dataset / protocol) for dataset, protocol in tables)]

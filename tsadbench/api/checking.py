@@ -1,4 +1,4 @@
-"""`tsadbench.check`: a detector's checks, and the report that tables look for."""
+"""`tsadbench.check`: runs a detector's checks, and writes the report that tables read."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def check(
 ) -> list[CheckResult]:
     """Check a detector for leaks and broken promises, as ``tsadbench check`` does; failed checks raise nothing.
 
-    ``detector``, ``full`` and ``only`` are as for `tsadbench.testing.check_detector`. ``require_seal`` refuses a
-    machine whose kernel cannot seal boxes. ``out`` is a run store that keeps the report on a named detector: its tables
-    no longer say ``not checked``. Returns a result for each check: ``id``, ``status``, ``reason``, ``evidence``.
+    ``detector``, ``full`` and ``only`` are as for `tsadbench.testing.check_detector`. ``require_seal`` refuses
+    machines that cannot seal boxes. ``out`` is a run store for the report on a named detector, so that its tables no
+    longer say ``not checked``. Returns a result for each check: ``id``, ``status``, ``reason``, ``evidence``.
     """
     if out is not None and only:
-        raise UsageError("it keeps the report of all checks: leave only out", field="out")
+        raise UsageError("it stores the report of all checks: leave out `only`", field="out")
     if require_seal:
         refuse_unsealed()
     store = None if out is None else Store.create(Path(out))

@@ -1,4 +1,4 @@
-"""`tsadbench.dataset_from_frames`: pandas frames as a data set; a fault is one line that names argument and frame."""
+"""`tsadbench.dataset_from_frames`: makes a data set of pandas frames; errors name the argument and the frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Frames: TypeAlias = "Series | Sequence[Series] | Mapping[str, Series]"
-# Of one frame: a value a row, or intervals (start, end).
+# For one frame: a value per row, or intervals (start, end).
 FrameLabels: TypeAlias = "ArrayLike | pd.Series[Any] | Sequence[tuple[Any, Any]]"
 
 
@@ -34,36 +34,36 @@ def dataset_from_frames(
     splits: Mapping[str, Sequence[str]] | None = None,
     **more: Any,
 ) -> LabelledDataset:
-    """Make a data set of pandas frames, for everything that takes one: the recordings and, apart from them, the labels.
+    """Make a data set of pandas frames: the recordings and, separately, the labels.
 
     Parameters
     ----------
     train, test
         One frame, a list of frames, or a dict with an id for each; columns are sensors, rows are in the order of time.
-        A single frame is called "train" or "test", those of a list "train-0", "train-1". Test frames may have the
-        columns in another order. Arrays [n_rows, n_sensors] and `Recording` objects are taken as well. Without ``test``
-        a detector can be fitted, nothing more.
+        A single frame is called "train" or "test"; frames of a list, "train-0", "train-1". Test frames may have the
+        columns in another order. Arrays [n_rows, n_sensors] and `Recording` objects are accepted, too. Without
+        ``test``, detectors can only be fitted.
     labels
-        The truth about the test frames: the name of a column that they have; or for one frame a value a row (booleans
-        or 0 and 1), or a list of intervals ``(start, end)``, both ends included: times where the frame has times, in
-        its time zone unless they name one, otherwise numbers of rows from 0 on; or for several frames a list or a dict
-        of these. Without labels nothing can be judged: `tsadbench.run` needs them, fitting and scoring do not.
+        The truth about the test frames: the name of one of their columns; or, for one frame, a value per row (booleans
+        or 0 and 1) or a list of intervals ``(start, end)``, both ends included: times if the frame has times (in its
+        time zone unless they name one), otherwise row numbers from 0; or, for several frames, a list or dict of these.
+        `tsadbench.run` needs labels; fitting and scoring do not.
     name
-        The name under which tables show it.
+        The name in tables.
     time
         The column with the time of each row: dates, texts in ISO 8601, or seconds. By default a ``DatetimeIndex`` or
-        ``TimedeltaIndex`` is the time; with any other index rows have none.
+        ``TimedeltaIndex`` is the time; with any other index, rows have no time.
     splits
-        Named groups of test frames, by id; ``overall``, which is added, has them all.
+        Named groups of test frames, by id; ``overall``, with all of them, is added.
     **more
-        As of a `Dataset`: ``sessions`` and ``entities``, the stretch of operation and the machine of each frame, by id,
-        those of the training frames included; ``description``, ``prior``, ``citation``, ``licence``.
+        As for `Dataset`: ``sessions`` and ``entities``, the stretch of operation and the machine of each frame by id,
+        including training frames; ``description``, ``prior``, ``citation``, ``licence``.
 
     Raises
     ------
     UsageError, DataError
-        If there is no such column, a value is missing or no number, times run backwards, frames differ in their
-        sensors, or labels do not fit; the message names the argument and the frame.
+        If a column does not exist, a value is missing or not a number, times decrease, frames differ in their sensors,
+        or labels do not fit; the message names the argument and the frame.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def dataset_from_frames(
     (('flow', 'pressure'), 41)
     """
     if name in {entry.name for entry in entries("datasets")}:
-        raise UsageError(f"{name!r} belongs to a registered data set, and tables would mix them up", field="name")
+        raise UsageError(f"{name!r} belongs to a registered data set; choose another name", field="name")
     column = labels if isinstance(labels, str) else None
     read_train = _read_all(train, "train", time, column)
     read_test = [] if test is None else _read_all(test, "test", time, column, read_train[0].recording.sensors)
@@ -102,7 +102,7 @@ def dataset_from_frames(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Read:
-    """A frame that was read: what messages call it, its recording, its own index, its times, its column of labels."""
+    """A frame as read: its name in messages, its recording, index, times and label column."""
 
     place: str
     recording: Recording
@@ -114,7 +114,7 @@ class _Read:
 def _read_all(
     frames: object, argument: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None = None
 ) -> list[_Read]:
-    """Return the frames of an argument, "train" or "test", with the sensors of the first one if no others are given."""
+    """Return the frames of an argument, "train" or "test", by default with the first frame's sensors."""
     if isinstance(frames, Mapping):
         named = [(str(id_), f"{argument}[{id_!r}]", frame) for id_, frame in frames.items()]
     elif isinstance(frames, list | tuple):
@@ -155,7 +155,7 @@ def _read(
         if len(missing := np.flatnonzero(~np.isfinite(recording.time))):
             raise DataError(f"{place}: expected a time for each row, found none in row {missing[0]}")
         if len(back := np.flatnonzero(np.diff(recording.time) < 0)):
-            raise DataError(f"{place}: row {back[0] + 1} lies before the row above it in time: sort the frame by time")
+            raise DataError(f"{place}: the time of row {back[0] + 1} is before the row above: sort the frame by time")
     return _Read(place, recording, index, times, column)
 
 
@@ -171,7 +171,7 @@ def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.Timedelta
 
 
 def _labels(labels: Any, test: object, read: Sequence[_Read]) -> dict[str, BoolArray]:
-    """Return the labels of each test frame: a column of its own, a value a row, or intervals."""
+    """Return the labels of each test frame: a column, a value per row, or intervals."""
     ids = [one.recording.id for one in read]
     if isinstance(labels, str):
         each = [one.labels for one in read]
@@ -193,9 +193,9 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
         return _in_intervals(labels, read)
     n_rows = read.recording.n_rows
     if isinstance(labels, pd.Series):
-        # The index of a Series that was made of a list numbers the rows.
+        # A Series made of a list has row numbers as its index.
         if len(labels) == n_rows and not any(map(labels.index.equals, (read.index, pd.RangeIndex(n_rows)))):
-            raise DataError(f"labels: their index is another than that of {read.place}: reindex them, or give an array")
+            raise DataError(f"labels: their index differs from that of {read.place}: reindex them, or pass an array")
         if pd.api.types.is_float_dtype(labels.dtype):
             labels = labels.to_numpy(np.float64, na_value=np.nan)
     found = np.asarray(labels)
@@ -203,12 +203,12 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
         found = found.astype(np.int64)
     if found.shape != (n_rows,):
         what = f"shape {list(found.shape)}" if found.ndim else type(labels).__name__
-        raise DataError(f"labels: {read.place} has {n_rows} rows: expected a label each, or intervals, found {what}")
+        raise DataError(f"labels: {read.place} has {n_rows} rows: expected a label per row, or intervals, found {what}")
     return as_labels(found, read.place)
 
 
 def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
-    """Return the rows in intervals, ends included: of times, or of numbers of rows if the frame has no times."""
+    """Return the rows in intervals, both ends included: of times, or of row numbers if the frame has no times."""
     at: Any = pd.RangeIndex(read.recording.n_rows) if read.times is None else read.times
     at = at.tz_localize("UTC") if isinstance(at, pd.DatetimeIndex) and at.tz is None else at
     rows = np.zeros(len(at), dtype=np.bool_)
@@ -226,7 +226,7 @@ def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
 
 
 def _moment(end: Any, at: pd.Index[Any]) -> Any:
-    """Return an end of an interval as a time like those of the rows, or as a number of a row."""
+    """Return an end of an interval as a time like the rows' times, or as a row number."""
     number = isinstance(end, int | float | np.integer | np.floating)
     if isinstance(at, pd.DatetimeIndex) and not number:
         moment = pd.Timestamp(end)

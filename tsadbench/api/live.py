@@ -1,4 +1,4 @@
-"""Shows work in progress on standard error: bars on a terminal, lines elsewhere."""
+"""Shows progress on standard error: bars on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def watched() -> bool:
-    """Whether a person watches: this process has a terminal, or is the kernel of a notebook."""
+    """Whether a person is watching: on a terminal or in a notebook."""
     return sys.stderr.isatty() or Console().is_jupyter
 
 
 def _bars(console: Console) -> Progress:
-    """Return progress bars whose tasks have a ``note``; nothing is shown if the console is not a terminal."""
+    """Return progress bars whose tasks have a ``note``. Shows nothing unless the console is a terminal."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -44,7 +44,7 @@ def _bars(console: Console) -> Progress:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[None]:
-    """Show on a terminal what the block reports by `tsadbench.progress`."""
+    """Show progress that the block reports by `tsadbench.progress`, on terminals only."""
     with _bars(Console(stderr=True, force_jupyter=False)) as bar:
         task = bar.add_task(title, total=None, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
@@ -52,7 +52,7 @@ def progress_bar(title: str) -> Iterator[None]:
 
 
 class RunProgress(Observer):
-    """Shows how many trials have ended and what one of them does; to be entered as a context."""
+    """Context manager that shows the number of finished trials and the state of a running trial."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.total, self.n_done, self.n_failed, self.n_kept = sum(len(plan.trials) for plan in plans), 0, 0, 0
@@ -70,7 +70,7 @@ class RunProgress(Observer):
         self._bars.stop()
 
     def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
-        """Count a trial of an earlier run; the bar counts those that run."""
+        """Count a trial of an earlier run; the bar only counts trials that run now."""
         self.n_kept += 1
         self.n_done += 1
         self._bars.update(self._bar, total=self.total - self.n_kept)
@@ -80,12 +80,12 @@ class RunProgress(Observer):
         self._bars.update(self._bar, note=f"{trial.contender.label}, seed {trial.seed}")
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Say how far the trial is."""
+        """Show the trial's progress."""
         text = f"{trial.contender.label}, seed {trial.seed}: {done} of {total}{note and f', {note}'}"
         self._bars.update(self._bar, note=text)
 
     def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
-        """Count the trial; say how it ended, on a terminal only if it failed."""
+        """Count the trial, and print its result; on terminals, only failures."""
         origin = f"{record.dataset}, {record.protocol}: " if self._several else ""
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         reason = f": {' '.join(record.reason.split())}" if record.reason else f", {seconds:.1f} s"

@@ -19,28 +19,28 @@ _DATASETS = Path(datasets.__file__).parent
 
 
 def load_dataset(name: str, data: str | Path | None = None) -> LabelledDataset:
-    """Return a data set with its labels: by its name, or the path of its card.
+    """Return a data set with its labels, by its name or the path of its card.
 
-    ``data`` is the folder with the data sets' folders; None searches as the documentation says. A UsageError if there
-    is no such data set, a DataNotFoundError if its files are not on this machine.
+    ``data`` is the folder with the data sets' folders; None searches as the documentation says. Raises a UsageError if
+    there is no such data set, a DataNotFoundError if its files are not on this machine.
     """
     return loading.load_dataset(name)(DataOptions(directory=None if data is None else Path(data)))
 
 
 def fetch(name: str, data: Path | None = None) -> tuple[Path, int, int]:
-    """Download the files of a data set that are missing or differ; return their folder, their number and that of these.
+    """Download a data set's missing or changed files; return the folder, the number of files and of downloads.
 
-    A UsageError if they are not published, a DataError if one cannot be downloaded.
+    Raises a UsageError if they are not published, a DataError if one cannot be downloaded.
     """
     source, folder = Source.load(name), place(name, data)
     return folder, len(source.sha256), len(download(source, folder))
 
 
 def load_prior(name: str) -> Prior:
-    """Return the prior in a file, or that of a data set; its files are read only if the prior does not ship.
+    """Return the prior in a file or of a data set, whose files are only read if its prior does not ship.
 
-    A UsageError if it is neither, or the data set has no prior. A DataNotFoundError if the prior lies among the data
-    set's files, and these are not here.
+    Raises a UsageError if it is neither, or the data set has no prior. A DataNotFoundError if the data set's files are
+    needed but missing.
     """
     if Path(name).is_file():
         return Prior.load(name)
@@ -49,14 +49,12 @@ def load_prior(name: str) -> Prior:
         return Prior.load(shipped[name], origin=name)
     prior = load_dataset(name).dataset.prior if name in {entry.name for entry in entries("datasets")} else None
     if prior is None:
-        raise UsageError(
-            f"{name}: expected the file of a prior, or a data set that has one: {', '.join(sorted(shipped))}"
-        )
+        raise UsageError(f"{name}: expected a prior's file, or a data set with a prior: {', '.join(sorted(shipped))}")
     return prior
 
 
 def one_or_several(value: Any) -> Sequence[Any]:
-    """Return a single value as a list of it; a list or a tuple of several as it is."""
+    """Wrap a single value in a list; return lists and tuples unchanged."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | LabelledDataset):
         return value
     return [value]

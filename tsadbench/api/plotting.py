@@ -1,4 +1,4 @@
-"""Figures of stored trials: what ``tsadbench plot`` and `tsadbench.Board.plot` draw."""
+"""Draws figures of stored trials for ``tsadbench plot`` and `tsadbench.Board.plot`."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def plot(
     for seeds and speed. Other options choose trials, as for `select`: ``detectors``, ``split``, ``seed``, ``dataset``,
     ``protocol``, ``data``.
     """
-    # A graph is derived by the code of a detector, which is to be named: a store may come from a stranger.
+    # Deriving a graph runs a detector's code, so the user must name it: a store may come from a stranger.
     for what, field, given in (("recording", "recording", recording), ("graph", "detectors", choice.get("detectors"))):
         if kind == what and not given:
-            raise UsageError(f"a figure of the kind {kind} draws one: name it", field=field)
+            raise UsageError(f"a figure of kind {kind} shows one: name it", field=field)
     file = require_figure(out)
     chosen = select(runs, everything=kind in ("seeds", "speed", "graph"), **choice)
     for row, reason in chosen.left_out.items():

@@ -1,4 +1,4 @@
-"""`tsadbench.run`, and what ``tsadbench run`` does with the settings that it has read."""
+"""`tsadbench.run`, and the implementation of ``tsadbench run``."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from tsadbench.sandbox import asking, describe
 from tsadbench.utils.text import counted
 
 _DEFAULT_DATASET = "skab"
-_LOGS = 5  # of failed trials that are pointed out
+_LOGS = 5  # number of failed trials whose logs are named
 
 
-# What a `RunRequest` calls arguments of `tsadbench.run`, and those that may be one or several.
+# Arguments of `tsadbench.run` -> fields of `RunRequest`, and arguments that may be a single value or a list.
 _SETTINGS = {"dataset": "datasets", "protocol": "protocols", "memory_mib": "memory"}
 _LISTS = ("detectors", "dataset", "protocol", "splits", "settings")
 
@@ -59,41 +59,41 @@ def run(
     suite: str | None = None,
     progress: bool | None = None,
 ) -> Board:
-    """Run detectors on a data set, or all of a suite, under a protocol and rank them, the floors beside them.
+    """Run detectors on a data set (or a suite) under a protocol, and rank them together with the floors.
 
     Parameters
     ----------
     detectors
-        One or several: names as on the command line, detector classes, detectors, or outlier estimators and
-        pipelines of scikit-learn. ``[]`` runs the floors alone.
+        One or several: names as on the command line, detector classes or objects, or scikit-learn outlier estimators
+        and pipelines. ``[]`` runs only the floors.
     dataset, protocol
-        One or several: names, paths of cards, or the data themselves (`tsadbench.dataset_from_frames`); names.
+        One or several data sets (names, paths of cards, or objects of `tsadbench.dataset_from_frames`) and protocols.
     seeds
         A number, for the seeds 0 to ``seeds - 1``, or a list of seeds.
     splits, floors
-        The splits that the table shows (none: all); whether every registered floor takes part.
+        The splits in the table (default: all); whether to run all registered floors.
     threads, jobs, cluster
-        Threads of a trial's libraries; trials at a time, by default as many as there are cores; or the address of a
-        Dask cluster that runs them: ``tcp://host:port``, ``tls://host:port`` or ``local:N``.
+        Threads of a trial's libraries; parallel trials (default: the number of cores); or the address of a Dask cluster
+        that runs them: ``tcp://host:port``, ``tls://host:port`` or ``local:N``.
     settings, data, require_seal
-        Parameters of detectors and protocols, ``NAME.key=value``; the folder that holds the data sets' folders; whether
-        to refuse machines and detectors whose boxes the kernel cannot seal.
+        Parameters of detectors and protocols, ``NAME.key=value``; the folder with the data sets' folders; whether to
+        refuse machines and detectors whose boxes the kernel cannot seal.
     out
-        Folder of a run store that keeps every trial; None keeps them as long as the board.
+        Folder of a run store for all trials; None keeps them only as long as the board.
     timeout, memory_mib
-        What one trial may use: wall-clock seconds, resident MiB.
+        Limits of one trial: wall-clock seconds, resident MiB.
     against, suite
-        Protocol whose shipped leaderboard is shown beside, used instead of ``protocol``; the name of a suite, used
-        instead of ``dataset``: ``plants``, ``servers`` or ``all``.
+        A protocol (instead of ``protocol``) whose shipped leaderboard is shown as well; a suite (instead of
+        ``dataset``): ``plants``, ``servers``, ``core`` or ``all``.
     progress
-        Whether standard error shows which trials run and have ended: by a bar on a terminal, by lines elsewhere. None:
-        in notebooks and on terminals alone.
+        Whether to show progress on standard error: a bar on a terminal, lines elsewhere. None: only in notebooks and
+        on terminals.
 
     Raises
     ------
     UsageError, DataError, PluginError, MissingExtraError
-        Before anything runs; a UsageError names the argument. A detector that fails while it runs becomes a row with
-        its status. A KeyboardInterrupt ends trials that run; those that have ended are kept in ``out``.
+        Before anything runs; a UsageError names the argument. A detector that fails becomes a row with its status. A
+        KeyboardInterrupt ends running trials; finished trials are kept in ``out``.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def run(
       detector status  auroc_mean
     0       t2     ok         1.0
     """
-    # Whatever the caller gave: the request checks it, and has defaults of its own for these two.
+    # The request checks all arguments, and has its own defaults for these two.
     given = [one for one in locals().items() if one[0] != "progress" and one not in (("jobs", None), ("out", None))]
     watching = watched() if progress is None else progress
     lists = {name: one_or_several(value) for name, value in given if name in _LISTS}
@@ -125,20 +125,20 @@ def run(
 def run_request(
     request: RunRequest, *, rerun: Collection[str] = ALL_BUT_OK, progress: bool = True, keep: bool = True
 ) -> Board:
-    """Run the trials of a request that its store does not hold yet, and rank all of them; errors as for `run`.
+    """Run the trials of a request that its store lacks, and rank all of them; errors as for `run`.
 
-    ``rerun`` is as for `tsadbench.execution.runner.run_plan`; without ``keep`` the store goes with the board.
+    ``rerun`` is as for `tsadbench.execution.runner.run_plan`; without ``keep``, the store is deleted with the board.
     """
     known = {*ALL_BUT_OK, "ok", *([NO_CONTRIBUTIONS] if request.contributions else [])}
     if unknown := {*rerun} - known:
         raise UsageError(f"expected some of {', '.join(sorted(known))}, found {', '.join(unknown)}", field="rerun")
     named = ", ".join(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in request.datasets)
-    with progress_bar(f"Reading {named}") if progress else nullcontext():  # they may have to be downloaded
+    with progress_bar(f"Reading {named}") if progress else nullcontext():  # may download files
         plans = make_plans(request)
     datasets = {plan.data.dataset.name: plan.data for plan in plans}
     with about("against"):
         for data in datasets.values() if request.against else ():
-            stored_records(data, plans[0].protocol_label)  # reported before anything runs
+            stored_records(data, plans[0].protocol_label)  # report errors before anything runs
     with about("out"):
         store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
     if not keep:
@@ -194,7 +194,7 @@ def run_plans(
     progress: bool = True,
     keep: bool = True,
 ) -> tuple[list[tuple[Record, ...]], int]:
-    """Run plans; return the records of each, and how many an earlier run made. An interrupt says what is kept."""
+    """Run plans; return their records, and the number of earlier trials. An interrupt reports what is kept."""
     observer = RunProgress(plans) if progress else None
     try:
         with observer or nullcontext(), about("cluster"):
@@ -213,13 +213,13 @@ def run_plans(
 def _said(
     plans: Sequence[Plan], store: Store, records: Sequence[Record], n_earlier: int, labels: Collection[str]
 ) -> Iterator[str]:
-    """Yield what users should know: seeds that are not used, results that moved, what is kept, and logs of failures."""
+    """Yield remarks for users: unused seeds, changed results, what is kept, and logs of failures."""
     for contender in {trial.contender.label: trial.contender for plan in plans for trial in plan.trials}.values():
         if "seed" in contender.description.defaults and not contender.traits.stochastic:
-            yield f"{contender.label}: takes a seed, but its traits do not say stochastic=True: it runs once"
+            yield f"{contender.label}: has a seed, but its traits do not declare stochastic=True, so it runs once"
     now, keys = {record.trial for record in records}, ["dataset", "rules", "detector"]
     older = [one for one in store.records() if one.label in labels and one.trial not in now]
-    if older:  # by code or data that have changed since
+    if older:  # because of changed code or data
         both = (Leaderboard.from_records(some).frame.drop_duplicates(keys) for some in (older, records))
         before, after = (frame.set_index(keys)["auprc_mean"] for frame in both)
         for (_, _, label), value, was in after.to_frame().join(before.rename("was"), how="inner").dropna().itertuples():

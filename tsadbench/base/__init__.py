@@ -1,7 +1,7 @@
-"""The contracts: all that the author of a detector, a protocol, a data set or a detector library imports.
+"""The contracts: everything that authors of detectors, protocols, data sets and detector libraries import.
 
-Errors and `progress` come from `tsadbench` itself. Everything here is imported at once, so that a plugin has one line
-of imports; the command line keeps this package out of ``--help`` and ``list``.
+Errors and `progress` come from `tsadbench` itself. Everything here is imported at once, so that plugins need one import
+line; the command line avoids this package in ``--help`` and ``list``.
 """
 
 from annotated_types import Ge, Gt, Le, Lt

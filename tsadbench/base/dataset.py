@@ -1,4 +1,4 @@
-"""A data set: training and test recordings. Their labels lie apart, so that only a judge receives them."""
+"""A data set: training and test recordings. Labels are kept separately, so that only a judge receives them."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray, read_only
 from tsadbench.utils.grouping import grouped
 
-# What stands for the one entity of a data set, and for the one fit on it.
+# Name of the only entity of a data set, and of the only fit on it.
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Training recordings and, if there are any, test recordings, with what is known of their origin; no labels.
+    """Training and, optionally, test recordings, with their origin. It has no labels.
 
-    A DataError if there is no training recording, recordings differ in their sensors or share an id, or a split,
-    session or entity names others.
+    Raises a DataError if there is no training recording, recordings differ in their sensors or share an id, or a split,
+    session or entity names unknown recordings.
 
     Parameters
     ----------
     name
-        The name under which tables show it.
+        The name in tables.
     train
         Normal recordings.
     test
-        Recordings to be scored, in the data set's order. There may be none: a detector can still be fitted.
+        Recordings to score, in the data set's order. May be empty if detectors are only fitted.
     splits
-        Named groups of test recordings, by id; ``overall`` holds them all. Empty without test recordings.
+        Named groups of test recordings, by id; ``overall`` has all of them. Empty without test recordings.
     description
-        The system in words: what a language model or an engineer reads.
+        A description of the system, for language models and engineers.
     prior
         The physical couplings of the sensors, if known.
     citation, licence
-        Whom to cite, what one may do with it.
+        The publication to cite, and the terms of use.
     notes
-        What every table over this data set has to say ("2 files differ from the published ones").
+        Remarks for every table over this data set ("2 files differ from the published ones").
     folder
-        Folder of its files: a detector that opens one of them inside the box is invalid.
+        Folder of its files: a detector that opens one of them in the box is invalid.
     layout
-        How its files are written: a model reads new ones alike.
+        The format of its files, which models use to read new files.
     sessions, entities
-        The stretch of operation and the machine of each recording: id to name; by default its own, and one machine.
+        The stretch of operation and the machine of each recording, by id; by default, its own and one for all.
     version
-        Grows whenever its recordings, its choice of training rows, its labels or its splits change; records keep it.
+        Incremented when recordings, training rows, labels or splits change; kept in records.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Dataset:
 
     @property
     def session_of(self) -> Mapping[str, str]:
-        """The session of each recording, by id: the declared one, else one of its own."""
+        """The session of each recording, by id: the declared session, else its own."""
         return self.sessions or {one.id: one.id for one in (*self.train, *self.test)}
 
     @property
@@ -103,7 +103,7 @@ class Dataset:
 
     @cached_property
     def by_entity(self) -> Mapping[str, tuple[tuple[Recording, ...], tuple[Recording, ...]]]:
-        """Training and test recordings of each entity as recordings name them; with at most one, those of "all"."""
+        """Training and test recordings by entity; "all" if there is at most one entity."""
         if len(set(self.entities.values())) < 2:
             return {ALL: (self.train, self.test)}
         train, test = (grouped(part, lambda one: self.entities[one.id]) for part in (self.train, self.test))
@@ -111,7 +111,7 @@ class Dataset:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the recordings' ids, sensors, times and values, in order; sessions and entities apart."""
+        """SHA-256 over the recordings' ids, sensors, times and values, in order; without sessions and entities."""
         digest = hashlib.sha256()
         for role, recordings in (("train", self.train), ("test", self.test)):
             for recording in recordings:
@@ -122,7 +122,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Which sensors are to blame for an event in the rows ``start`` to ``stop - 1`` of a test recording."""
+    """The sensors to blame for an event in rows ``start`` to ``stop - 1`` of a test recording."""
 
     start: int
     stop: int
@@ -136,12 +136,12 @@ class Labels:
     Parameters
     ----------
     rows
-        For each test recording's id, in the data set's order: [n_rows], True where anomalous. Empty if nobody has
-        labelled them. Arrays, lists or pandas Series of booleans or of 0 and 1; kept as read-only booleans.
+        For each test recording's id, in the data set's order: [n_rows], True where anomalous. Empty without
+        labels. Arrays, lists or pandas Series of booleans or of 0 and 1; kept as read-only booleans.
     splits
         Named groups of test recordings, by id: the groups that are judged.
     causes
-        Of some test recordings, by id: the events whose sensors are known; not part of `content_hash`.
+        Events with known sensors, by the id of the test recording; not part of `content_hash`.
     """
 
     rows: Mapping[str, BoolArray]
@@ -162,7 +162,7 @@ class Labels:
 
 
 def as_labels(rows: object, whose: str) -> BoolArray:
-    """Return truth values, or zeros and ones, of a recording as read-only booleans [n_rows]; a DataError for others."""
+    """Return a recording's labels as read-only booleans [n_rows]; a DataError unless they are boolean or 0 and 1."""
     expected = f"labels of {whose}: expected booleans, or the integers 0 and 1, [n_rows], found"
     try:
         found = np.asarray(rows)
@@ -178,21 +178,21 @@ def as_labels(rows: object, whose: str) -> BoolArray:
 
 
 def hashed_parts(recording: Recording, *role: str) -> Iterator[bytes | memoryview]:
-    """Yield what a hash over recordings takes of one: role, id, sensors and shape; values; times."""
+    """Yield the hashed parts of a recording: role, id, sensors and shape; values; times."""
     yield repr((*role, recording.id, recording.sensors, recording.values.shape)).encode()
     for array in (recording.values, recording.time):
         yield b"no time" if array is None else np.ascontiguousarray(array).data
 
 
 class LabelledDataset(NamedTuple):
-    """What a loader returns: the data set for detectors, the labels for the judge."""
+    """A loader's result: the data set for detectors, and the labels for the judge."""
 
     dataset: Dataset
     labels: Labels
 
     @property
     def missing(self) -> str:
-        """What judging lacks: "test recordings" or "labels"; empty if it lacks nothing."""
+        """What is missing for judging: "test recordings", "labels" or ""."""
         if not self.dataset.test:
             return "test recordings"
         return "" if self.labels.rows else "labels"
@@ -200,10 +200,10 @@ class LabelledDataset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """Where a loader may look, and how strict it is.
+    """Where a loader looks for files, and how strict it is.
 
-    ``directory`` holds a folder for each data set; None searches as the documentation says. With ``allow_changed``, a
-    file may differ from the published one; every table notes it.
+    ``directory`` has a folder per data set; None searches as documented. With ``allow_changed``, files may differ from
+    the published ones, which every table notes.
     """
 
     directory: Path | None = None

@@ -1,4 +1,4 @@
-"""The detector's contract: learn from recordings, give every row of a recording a score, nothing else.
+"""The detector's contract: learn from recordings, and score every row of a recording.
 
 Planning constructs the detector in a box without data and calls `check`; another box constructs it again and calls
 `fit` with the training recordings, then `training_scores`, then, one recording at a time, `score` (and
@@ -26,7 +26,7 @@ from tsadbench.utils.parameters import nearest, parameter_defaults, parameter_ru
 from tsadbench.utils.text import Corpora
 
 _Detector = TypeVar("_Detector")
-# Records and tables show it.
+# Shown in records and tables.
 _Text: TypeAlias = Annotated[str, MaxLen(300)]
 
 
@@ -51,12 +51,12 @@ class Traits:
     needs_prior
         Whether a run passes the data set's prior, if there is one, as its parameter ``prior``.
     leaky
-        If its parameters switch on a published leak, what it uses that it must not ("statistics of the scored rows");
-        every table marks its row.
+        What a published leak uses, if its parameters switch one on ("statistics of the scored rows"); tables mark its
+        row.
     scoring_parameters
-        Parameters that training does not depend on: variants that differ only in these share one fit.
+        Parameters that do not affect training: variants that differ only in these share one fit.
     extra
-        The pip extra that it needs, for instance "deep".
+        The pip extra that it requires, for instance "deep".
     paper
         The publication of the method.
     floor
@@ -65,8 +65,8 @@ class Traits:
     fixed_threshold
         Floors only: the threshold to use instead of the protocol's.
     pretrained_on
-        What its weights were trained on before `Detector.fit`: names of data sets or corpora, at most 20. Empty if
-        nothing was. Every table marks its row, because the data that it is tested on may be among them.
+        What its weights were trained on before `Detector.fit`: names of data sets or corpora, at most 20. Empty by
+        default. Tables mark its row, because its test data may be among them.
     """
 
     family: _Text = "other"
@@ -89,10 +89,10 @@ class Traits:
 def detector(cls: type[_Detector]) -> type[_Detector]:
     """Make a detector's annotated attributes its parameters: ``dataclass(kw_only=True, eq=False, repr=False)``.
 
-    What follows the type in ``Annotated[...]`` says more about a parameter: its range (``Ge``, ``Gt``, ``Le``, ``Lt``),
+    Metadata in ``Annotated[...]`` describe a parameter: its range (``Ge``, ``Gt``, ``Le``, ``Lt``),
     what tuning may try (`Tune`, `Choice`), its value in checks (`Cheap`). `Detector` derives ``get_params``,
     ``set_params``, ``search_space``, ``test_params`` and range checks from it. A subclass that sets another default
-    keeps what its base class says.
+    keeps the metadata of its base class.
 
     Examples
     --------
@@ -126,9 +126,9 @@ class Detector(ABC):
     A subclass declares its parameters (`detector`), or has an ``__init__`` of keyword-only arguments, which it only
     stores. It implements ``_fit`` and ``_score``, and may implement ``_check``, ``_check_machine``,
     ``_training_scores``, ``_contributions``, ``_held_out_loss``, ``declared_traits``, ``search_space``,
-    ``test_params``, ``floor_variants``, ``expected_check_failures``, ``_training_facts`` and, if it learns what a model
-    file cannot hold, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no state, no
-    batch statistics, no randomness. NaN is allowed as one leading and one trailing run of a recording, nowhere else.
+    ``test_params``, ``floor_variants``, ``expected_check_failures``, ``_training_facts`` and, if a model file cannot
+    hold its learned state, ``_learned`` and ``_restore``. Learned attributes end in ``_``. ``_score`` is pure: no
+    state, no batch statistics, no randomness. NaN is only allowed as one leading and one trailing run of a recording.
 
     Every public method takes recordings, data frames or arrays [n_rows, n_sensors].
 
@@ -148,21 +148,21 @@ class Detector(ABC):
     """
 
     traits: ClassVar[Traits] = Traits()
-    # Distributions whose versions determine its scores, apart from those that its files import.
+    # Distributions whose versions affect its scores, besides those that its files import.
     libraries: ClassVar[tuple[str, ...]] = ()
-    # Printed below every table that has a row of this detector.
+    # Printed below tables with a row of this detector.
     note: ClassVar[str] = ""
 
     sensors_: tuple[str, ...]
 
     @final
     def get_params(self, deep: bool = True) -> dict[str, object]:  # noqa: ARG002 - scikit-learn's clone passes it
-        """Return the parameters by name; with `set_params`, all that `sklearn.base.clone` needs."""
+        """Return the parameters by name; `sklearn.base.clone` needs this and `set_params`."""
         return {name: getattr(self, name) for name in parameter_defaults(type(self))}
 
     @final
     def set_params(self, **parameters: object) -> Self:
-        """Set parameters; a UsageError if there is no such parameter."""
+        """Set parameters; raises a UsageError for unknown ones."""
         known = parameter_defaults(type(self))
         for name, value in parameters.items():
             if name not in known:
@@ -179,7 +179,7 @@ class Detector(ABC):
     def check(self, sensors: tuple[str, ...], *, elsewhere: bool = False) -> None:
         """Raise a UsageError if a parameter is out of range, or does not fit these sensors or this machine.
 
-        With ``elsewhere``, another machine will do the work: what this one lacks, such as a GPU, is no error then.
+        ``elsewhere`` means that the work runs on another machine, so a GPU missing here is no error.
         """
         declared = getattr(type(self), "__dataclass_fields__", {})
         for name in [name for name in parameter_defaults(type(self)) if name in declared]:
@@ -191,7 +191,7 @@ class Detector(ABC):
 
     @final
     def fit(self, recordings: Series | Sequence[Series]) -> Self:
-        """Learn from one or several normal recordings of the same sensors; forget what an earlier fit learned.
+        """Learn from one or several normal recordings of the same sensors; forget earlier fits.
 
         Raises a UsageError if a parameter is out of range, a DataError if the recordings are invalid.
         """
@@ -205,17 +205,17 @@ class Detector(ABC):
 
     @final
     def score(self, recording: Series) -> FloatArray:
-        """Return the score of every row, [n_rows]; higher = more anomalous, NaN where it cannot score.
+        """Return the score of every row, [n_rows]; higher = more anomalous, NaN without a score.
 
-        Raises a NotFittedError before `fit`, a DataError if the recording's sensors are not those of training, a
-        ContractError if the detector's scores have a wrong shape, dtype, infinities or NaN in the middle.
+        Raises a NotFittedError before `fit`, a DataError if the sensors differ from those of training, a ContractError
+        if the scores have a wrong shape or dtype, infinities, or NaN between scored rows.
         """
         ready = self._ready(recording)
         return checked_scores(self._score(ready), (ready.n_rows,), f"{type(self).__name__}.score")
 
     @final
     def training_scores(self, recordings: Series | Sequence[Series]) -> list[FloatArray]:
-        """Return the scores of the recordings that `fit` was given, an array [n_rows] for each; errors as for `score`.
+        """Return the scores of the recordings given to `fit`, an array [n_rows] for each; errors as for `score`.
 
         Thresholds are set on them, so a detector that remembers its rows returns held-out scores here.
         """
@@ -230,7 +230,7 @@ class Detector(ABC):
     def contributions(self, recording: Series) -> FloatArray:
         """Return how much each sensor contributes to each row's score, [n_rows, n_sensors]; errors as for `score`.
 
-        A UsageError if the detector does not offer contributions (`offers_contributions`).
+        Raises a UsageError if the detector does not offer contributions (`offers_contributions`).
         """
         if not self.offers_contributions():
             raise UsageError(f"{type(self).__name__} does not say which sensor contributes to its score")
@@ -246,11 +246,11 @@ class Detector(ABC):
 
     @final
     def held_out_loss(self, recordings: Series | Sequence[Series], first: int = 0) -> float:
-        """Return how well it forecasts or reconstructs normal rows that it was not fitted on; smaller = better.
+        """Return the forecast or reconstruction loss on held-out normal rows; smaller = better.
 
-        Rows before ``first`` are context. Tuning compares losses between values of a detector's parameters that do not
-        change what it measures (`search_space`); those of two detectors cannot be compared. A UsageError if it has none
-        (`offers_held_out_loss`), a ContractError if it is not finite; other errors as for `score`.
+        Rows before ``first`` are context. Tuning compares losses between values of parameters that do not change what
+        is measured (`search_space`); losses of different detectors are not comparable. Raises a UsageError if there is
+        no loss (`offers_held_out_loss`), a ContractError if it is not finite; other errors as for `score`.
         """
         if not self.offers_held_out_loss():
             raise UsageError(f"{type(self).__name__} has no held-out loss: it neither forecasts nor reconstructs rows")
@@ -268,10 +268,10 @@ class Detector(ABC):
 
     @final
     def training_facts(self) -> dict[str, Fact]:
-        """Return what the detector states about its fit, by name: numbers, bools or None; by default nothing.
+        """Return the detector's facts about its fit, by name: numbers, bools or None; empty by default.
 
-        Records keep it. Tables mark a fit whose ``share_seen``, the share of the training windows (or rows) that it
-        looked at, is below 1, or whose ``levelled`` is False: its loss was still falling when training ended. A
+        Records keep them. Tables mark fits whose ``share_seen``, the share of training windows (or rows) that were
+        used, is below 1, or whose ``levelled`` is False: the loss was still falling when training ended. Raises a
         ContractError if there are more than 32 facts, or a name or a value is not allowed.
         """
         self._fitted_sensors()
@@ -279,7 +279,7 @@ class Detector(ABC):
 
     @final
     def learned(self) -> dict[str, object]:
-        """Return all that `fit` has learned, by attribute, for `restore`."""
+        """Return the fitted state, by attribute, for `restore`."""
         self._fitted_sensors()
         return self._learned()
 
@@ -291,35 +291,35 @@ class Detector(ABC):
         return self
 
     def declared_traits(self) -> Traits:
-        """Return this detector's traits; override it to fill in those that depend on parameters."""
+        """Return this detector's traits; override it for traits that depend on parameters."""
         return self.traits
 
     def expected_check_failures(self) -> Mapping[str, str]:
-        """Return why this detector fails checks of `tsadbench check`, by check. Only a floor may leak."""
+        """Return the reasons for known failures of `tsadbench check`, by check. Only floors may leak."""
         return {}
 
     @classmethod
     def test_params(cls) -> dict[str, object]:
-        """Return constructor arguments that make it cheap enough for the checks."""
+        """Return constructor arguments for a detector cheap enough for the checks."""
         rules = parameter_rules(cls)
         return {name: rule.value for name in rules for rule in rules[name] if isinstance(rule, Cheap)}
 
     @classmethod
     def search_space(cls) -> Mapping[str, Space]:
-        """Return what `tsadbench tune` may try: constructor parameters and their values, every combination valid."""
+        """Return the search space of `tsadbench tune`: values of constructor parameters, valid in every combination."""
         rules = parameter_rules(cls)
         return {name: rule for name in rules for rule in rules[name] if isinstance(rule, Space)}
 
     @classmethod
     def floor_variants(cls) -> Sequence[Mapping[str, object]]:
-        """Return, for a floor, the constructor arguments of the variants that runs add to it."""
+        """Return, for a floor, the constructor arguments of the additional variants in every run."""
         return ()
 
     def _check(self, sensors: tuple[str, ...]) -> None:
         """Raise a UsageError (`_require`) if a parameter is wrong, or does not fit these sensors."""
 
     def _check_machine(self) -> None:
-        """Raise a UsageError (`_require`) if this machine lacks what a parameter asks for."""
+        """Raise a UsageError (`_require`) if this machine lacks something that a parameter requires."""
 
     @abstractmethod
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
@@ -346,7 +346,7 @@ class Detector(ABC):
         return {}
 
     def _learned(self) -> dict[str, object]:
-        """Return what is not a parameter; override it, and `_restore`, if a model file cannot hold it."""
+        """Return all attributes except parameters; override it, and `_restore`, if a model file cannot hold them."""
         parameters = parameter_defaults(type(self))
         return {name: value for name, value in vars(self).items() if name not in parameters}
 

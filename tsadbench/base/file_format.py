@@ -1,4 +1,4 @@
-"""How a file with rows of sensor values is written. A model keeps its data set's format, to read new files alike."""
+"""The format of a file with rows of sensor values. Models keep their data set's format for new files."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ TIME_FORMATS = ("ISO8601", "seconds", "milliseconds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormat:
-    """How a file with rows of sensor values is written; pydantic checks the ranges where cards and models are read."""
+    """The format of a file with rows of sensor values; pydantic validates it in cards and models."""
 
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"  # as Python names it
     header_line: HeaderLine = 1  # counted from 1; "search": the first of ten that names all columns
-    units_line: bool = False  # whether the line below the header holds units or the like, which are skipped
-    remove_prefix: str = ""  # from the front of column names
-    time: tuple[str, ...] = ()  # the columns whose texts make up a time
+    units_line: bool = False  # skip the line of units below the header
+    remove_prefix: str = ""  # prefix to remove from column names
+    time: tuple[str, ...] = ()  # the columns that make up a time
     # TIME_FORMATS or formats of `datetime.strptime`: the first that fits all rows of a file, or the first of a stream.
     time_formats: Annotated[tuple[str, ...], Len(1)] = ("ISO8601",)
-    period: _Seconds | None = None  # from row to row if no column holds times
-    unused: tuple[str, ...] = ()  # names or patterns of columns that are neither sensors nor times, as the label
-    fill: Literal["error", "forward-fill"] = "error"  # what becomes of missing values
+    period: _Seconds | None = None  # seconds per row if there is no time column
+    unused: tuple[str, ...] = ()  # names or patterns of columns that are neither sensors nor times, such as labels
+    fill: Literal["error", "forward-fill"] = "error"  # treatment of missing values
     fill_at_most: Annotated[int, Ge(1)] | None = None  # rows: the longest run that may be filled
     missing: tuple[str, ...] = ()  # texts of missing values, in addition to the empty cell, NaN, NA, NULL and the like
-    long: tuple[str, str] | None = None  # columns of a sensor's name and its value, if each row holds one value
-    resample_every: _Seconds | None = None  # from row to row of the regular grid that rows are laid on
-    resample_by: Literal["median", "mean", "last"] = "median"  # what becomes of the values between two rows of it
-    # Names or patterns of sensors whose cells may hold texts, each with the numbers that stand for the texts.
+    long: tuple[str, str] | None = None  # columns with a sensor's name and value, if each row holds one value
+    resample_every: _Seconds | None = None  # seconds between the rows of a regular grid
+    resample_by: Literal["median", "mean", "last"] = "median"  # how values between two grid points are combined
+    # Sensor name or pattern -> text in cells -> number.
     states: tuple[tuple[str, tuple[tuple[str, _Finite], ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise a UsageError if no file can be written so."""
+        """Raise a UsageError if the format is impossible."""
         faults = [encoding_fault(self.encoding), *map(time_format_fault, self.time_formats)]
         if not separates(self.separator):
             faults.append(f"separator: expected one character between cells, found {self.separator!r}")
@@ -56,12 +56,12 @@ class FileFormat:
 
 
 def separates(separator: str) -> bool:
-    """Whether a text is one character that can stand between two cells."""
+    """Whether a text is one character that can separate cells."""
     return len(separator) == 1 and separator.splitlines() == [separator] and separator != '"'
 
 
 def encoding_fault(encoding: str) -> str:
-    """Return a message unless Python knows this encoding of texts."""
+    """Return a message unless Python knows this text encoding."""
     try:
         "".encode(encoding)
     except (LookupError, ValueError):  # an ending of a text, a null byte
@@ -70,7 +70,7 @@ def encoding_fault(encoding: str) -> str:
 
 
 def time_format_fault(form: str) -> str:
-    """Return a message unless times can be written in this format."""
+    """Return a message unless this is a valid time format."""
     if form not in TIME_FORMATS:
         try:
             if not form.isprintable():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1
 _MOST_BYTES = 2**24
-_SHOWN = 1000  # characters of a list of names that a message shows
+_SHOWN = 1000  # how many characters of a list of names a message shows
 _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 
 
@@ -30,8 +30,8 @@ _HOW_TO_GET_ONE = "see docs/priors.md for the format and for how to make one"
 class Edge:
     """One directed coupling: a change at the sensor ``source`` physically changes the sensor ``target``.
 
-    Quantities are what is measured, ``mechanism`` why the one changes the other. ``votes`` is the share of a language
-    model's answers that name the edge, in (0, 1]; None if it was not put to a vote.
+    Quantities are what the sensors measure; ``mechanism`` explains the effect. ``votes`` is the share of a language
+    model's answers that name the edge, in (0, 1]; None without a vote.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """What a sensor measures, and to which part of the plant it belongs."""
+    """What a sensor measures, and its part of the plant."""
 
     name: str
     quantity: str = ""
@@ -53,10 +53,10 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Directed couplings between sensors: at least one, no self-loops, none twice.
+    """Directed couplings between sensors: at least one, without self-loops and duplicates.
 
-    ``origin`` is where it was read from, as tables and messages name it; ``provenance`` how it was made, as far as its
-    file says so; ``sensors`` describe sensors for people.
+    ``origin`` is its source as named in tables and messages; ``provenance`` says how it was made, if its file states
+    that; ``sensors`` describe sensors for readers.
     """
 
     edges: tuple[Edge, ...]
@@ -89,7 +89,7 @@ class Prior:
         return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
 
     def check(self, sensors: tuple[str, ...]) -> None:
-        """Raise a UsageError if an edge names a sensor that the data do not have."""
+        """Raise a UsageError if an edge names a sensor that the data lack."""
         named = {end for edge in self.edges for end in (edge.source, edge.target)}
         unknown = sorted(named - set(sensors))
         if unknown:
@@ -123,10 +123,10 @@ class Prior:
     def load(cls, path: str | Path, origin: str | None = None) -> Prior:
         """Read a prior's JSON file: an object with ``edges``, or a bare list of edges.
 
-        ``origin`` is what messages and tables call it, by default the path. A DataError if the file is missing, is not
-        JSON or does not hold edges.
+        ``origin`` is its name in messages and tables, by default the path. Raises a DataError if the file is missing,
+        is not JSON or has no edges.
         """
-        # Here, because `tsadbench list` imports this module and reads no prior.
+        # Imported late, because `tsadbench list` imports this module but reads no prior.
         from pydantic import TypeAdapter, ValidationError
 
         origin = origin or str(path)
@@ -159,7 +159,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class _PriorFile:
-    """The content of a prior's file; pydantic checks it."""
+    """The content of a prior's file, validated by pydantic."""
 
     schema: Literal[1]
     edges: tuple[Edge, ...]

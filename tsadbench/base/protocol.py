@@ -1,4 +1,4 @@
-"""The protocol's contract: what is trained on and what is scored, then thresholds and metrics.
+"""The protocol's contract: select the rows for training and scoring, then judge scores.
 
 A protocol never touches a detector: the trial takes its episodes to the box and brings the scores back.
 """
@@ -19,17 +19,17 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.text import LabelText
 
 ThresholdStatus: TypeAlias = Literal["ok", "clamped", "quantile", "degenerate", "fixed"]
-# Ranges are checked where records are read: within them, no sum over the rows of a table overflows.
+# Ranges are checked when records are read, so that sums over a table's rows cannot overflow.
 Count: TypeAlias = Annotated[int, Interval(ge=0, le=10**15)]
 Metrics: TypeAlias = Mapping[LabelText, Annotated[float, Interval(ge=-1e15, le=1e15)] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One fit: the recordings that train a detector, and those that it then scores, without labels.
+    """One fit: the recordings that train a detector, and those that it scores afterwards, without labels.
 
-    ``id`` is unique in its protocol and data set. ``calibration`` are normal recordings kept from training, on whose
-    scores the threshold is found; empty: the training recordings.
+    ``id`` is unique in its protocol and data set. ``calibration`` are held-out normal recordings whose scores set
+    the threshold; empty: the training recordings.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Locates a test recording's rows in an episode's scores, and says which of them count.
+    """Locates a test recording's rows in an episode's scores, and marks those that count.
 
     They begin at row ``start`` of ``episode.test[scored]``; ``evaluated`` counts from the recording's own first row.
     """
@@ -67,7 +67,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A threshold with diagnostics of how it was found; a row is flagged if score > value.
+    """A threshold with diagnostics; a row is flagged if score > value.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Threshold:
     log_likelihood
         Of the excesses under that distribution.
     endpoint
-        The largest score that the distribution allows; None if it is unbounded.
+        The largest possible score under the distribution; None if unbounded.
     """
 
     value: float
@@ -137,7 +137,7 @@ class SplitJudgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Thresholds of all episodes, metrics of every split, and remarks that every table prints about its rows."""
+    """Thresholds of all episodes, metrics of every split, and remarks for tables."""
 
     thresholds: tuple[EpisodeThreshold, ...]
     splits: Mapping[str, SplitJudgement]
@@ -148,8 +148,8 @@ class Judgement:
 class Metric:
     """How tables name and rank a metric: ``name`` in machine-readable output, ``title`` in tables.
 
-    ``better`` is None if neither a higher nor a lower value is better (a share of flagged rows). An ``oracle`` uses the
-    test labels to choose a threshold, which no user can do.
+    ``better`` is None for metrics without a better direction (a share of flagged rows). An ``oracle`` chooses its
+    threshold by the test labels, which users cannot do.
     """
 
     name: str
@@ -159,11 +159,11 @@ class Metric:
 
 
 class Protocol(ABC):
-    """Decides what is trained on and what is scored, and judges the scores. Its methods are pure functions.
+    """Selects the rows for training and scoring, and judges the scores. Its methods are pure functions.
 
     A subclass's constructor takes keyword-only parameters with defaults and stores them under their names. Its
-    ``version`` grows whenever its rules give other numbers for the same scores: results of two versions are never
-    compared.
+    ``version`` is incremented when its rules change the numbers for the same scores; results of different versions are
+    never compared.
     """
 
     version: ClassVar[int] = 1
@@ -176,7 +176,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
-        """Return thresholds and metrics for the scores of all episodes; a ContractError if no row was scored."""
+        """Return thresholds and metrics for the scores of all episodes; raises a ContractError without any score."""
 
     @abstractmethod
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
@@ -187,18 +187,18 @@ class Protocol(ABC):
 
     @abstractmethod
     def calibration_rows(self, n_rows: int) -> slice:
-        """Return which rows' scores set the threshold, of a normal recording with ``n_rows`` rows."""
+        """Return which rows of a normal recording with ``n_rows`` rows set the threshold."""
 
     @abstractmethod
     def find_threshold(self, scored: Scored) -> Threshold:
-        """Return the threshold of one fit, from its `calibration_scores`; a ContractError if too few rows have one."""
+        """Return the threshold of one fit, from its `calibration_scores`; a ContractError if too few scores exist."""
 
     def limits(self, scored: Scored, threshold: Threshold) -> tuple[FloatArray, ...]:
         """Return which value each score must exceed for its row to be flagged, [n_rows] a test recording."""
         return tuple(np.full(len(scores), threshold.value) for scores in scored.test)
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
-        """Return the scores that set the threshold of one fit, an array a recording, NaN where a row has none."""
+        """Return the scores that set the threshold of one fit, an array per recording, NaN for missing scores."""
         return tuple(scores[self.calibration_rows(len(scores))] for scores in scored.calibration or scored.train)
 
     def check(self) -> None:

@@ -22,7 +22,7 @@ Series: TypeAlias = "Recording | pd.DataFrame | NDArray[np.floating | np.integer
 class Recording:
     """One uninterrupted series of sensor values. It has no labels.
 
-    A DataError if the shapes do not fit, a value is not finite or a sensor's name occurs twice.
+    Raises a DataError if shapes do not match, a value is not finite, or a sensor's name occurs twice.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Recording:
     sensors
         Name of each column, unique.
     time
-        [n_rows] seconds, or None if rows have no time. Only loaders check its order.
+        [n_rows] seconds, or None. Only loaders check the order.
     """
 
     id: str
@@ -69,12 +69,12 @@ class Recording:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the recording has."""
+        """Number of rows."""
         return int(self.values.shape[0])
 
     @property
     def n_sensors(self) -> int:
-        """How many sensors the recording has."""
+        """Number of sensors."""
         return int(self.values.shape[1])
 
     def rows(self, start: int, stop: int, id: str | None = None) -> Recording:  # noqa: A002 - the field's name
@@ -84,7 +84,7 @@ class Recording:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, id: str = "recording") -> Recording:  # noqa: A002
-        """Make a recording of a data frame: columns are sensors, a date or time index becomes seconds.
+        """Make a recording from a data frame: columns are sensors, a date or time index becomes seconds.
 
         A ``DatetimeIndex`` gives seconds since 1970, a ``TimedeltaIndex`` seconds; any other index gives no time. A
         DataError if a column is not numeric or a value is missing.
@@ -112,7 +112,7 @@ class Recording:
 
 
 def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A002 - the field's name
-    """Return a recording, a data frame or an array [n_rows, n_sensors] as a recording; else a DataError."""
+    """Convert a recording, data frame or array [n_rows, n_sensors] to a recording; else raise a DataError."""
     if isinstance(series, Recording):
         return series
     if isinstance(series, np.ndarray):
@@ -126,7 +126,7 @@ def as_recording(series: Series, id: str = "recording") -> Recording:  # noqa: A
 
 
 def as_recordings(series: Series | Sequence[Series]) -> tuple[Recording, ...]:
-    """Return one series, or a sequence of them, as recordings; a DataError if it is empty or sensors differ."""
+    """Convert one or several series to recordings; a DataError if there are none, or sensors differ."""
     several = list(series) if isinstance(series, Sequence) else [series]
     recordings = tuple(as_recording(one, id=f"recording-{i}") for i, one in enumerate(several))
     if not recordings:

@@ -1,33 +1,33 @@
-"""What the replay audit of a trial found: whether a row's score depends on anything but the rows around it."""
+"""The result of a trial's replay audit: whether a row's score only depends on the rows around it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-# How the second copy of the fitted detector came about, from the strongest to the weakest: its learned state restored
-# in a fresh box, a fork of the fitted process, the same process once more.
+# Origins of the second copy of the fitted detector, from the strongest to the weakest: the learned state restored in a
+# fresh box, a fork of the fitted process, or the same process again.
 Copy: TypeAlias = Literal["restored", "forked", "same process"]
 
-# A rank correlation below this, and a ratio beyond this, mark a row of a table.
+# A rank correlation below this, or a ratio beyond this, marks a table row.
 MIN_CORRELATION = 0.9
 MAX_RATIO = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The replay audit of one trial that is ok; a trial whose scores did not repeat is "invalid" instead."""
+    """The replay audit of one ok trial; trials whose scores do not repeat are "invalid"."""
 
     copy: Copy
     rows: int  # test rows that were scored again and compared
-    # The smallest rank correlation of scores behind other beginnings, after 500 rows; None if memory is bounded or no
-    # recording was long enough.
+    # The smallest rank correlation of scores 500 rows behind other beginnings; None if memory is bounded or recordings
+    # are too short.
     correlation: float | None = None
-    # The medians and the 99 % quantiles of the training scores, divided by those of fresh scores of the same rows; None
-    # unless the detector scores its training rows by a rule of its own.
+    # Ratios of the medians and the 99 % quantiles of training scores to fresh scores of the same rows; None unless the
+    # detector has its own rule for training scores.
     median_ratio: float | None = None
     tail_ratio: float | None = None
-    # Memory is unbounded, adaptive, or reaches so far that only the correlation shows that places do not count.
+    # Memory is unbounded, adaptive, or so long that only the correlation can show independence of the position.
     unbounded: bool = False
 
     @property
@@ -37,11 +37,11 @@ class Replay:
 
     @property
     def calibrated(self) -> bool:
-        """Whether training scores are of the size of fresh ones, as far as that was compared."""
+        """Whether training scores are on the scale of fresh scores, if compared."""
         ratios = [ratio for ratio in (self.median_ratio, self.tail_ratio) if ratio is not None]
         return all(1.0 / MAX_RATIO <= ratio <= MAX_RATIO for ratio in ratios)
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What marks a row of a table: "unforgetting", "uncalibrated"."""
+        """Marks of a table row: "unforgetting", "uncalibrated"."""
         return ("unforgetting",) * (not self.forgets) + ("uncalibrated",) * (not self.calibrated)

@@ -1,4 +1,4 @@
-"""Scores: their contract, how two computations of them compare, means over rows, and what a missing one counts as."""
+"""The contract of scores, their comparison, trailing means, and the worst case for missing scores."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from tsadbench.errors import ContractError
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-# Networks compute in single precision, and other numbers of windows at once are summed in another order. Of all that
-# ships, no score of a part of a recording differs from that of the whole by more than 1e-6 of this size; a hundred
-# times as much leaves room for deeper networks, and is a tenth of what a change of a score by a thousandth takes.
+# Single-precision sums depend on the batch size. For all detectors that ship, scores of a part of a recording differ
+# from those of the whole by at most 1e-6 of the spread. 100 times as much leaves room for deeper networks, and still
+# detects changes of a score by a thousandth.
 _OF_SPREAD = 1e-4
-# Of the score itself: single precision has seven digits.
+# As a share of the score: single precision has seven digits.
 _OF_SIZE = 1e-6
 
 
 def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatArray:
     """Return scores [n_rows] or contributions [n_rows, n_sensors] as float64.
 
-    A ContractError if dtype or shape is wrong, a value is infinite, or NaN stands between scored rows.
+    Raises a ContractError if dtype or shape is wrong, a value is infinite, or NaN occurs between scored rows.
     """
     if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu":
         found = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
@@ -44,10 +44,10 @@ def checked_scores(scores: object, shape: tuple[int, ...], where: str) -> FloatA
 
 
 def worst_case(scores: FloatArray, anomalous: BoolArray) -> FloatArray:
-    """Return scores in which every missing one has the worst rank: above all others if the row is normal, else below.
+    """Replace missing scores by the worst rank: above all others if the row is normal, else below.
 
-    Scores [n_rows] are NaN if missing, and not infinite; ``anomalous`` is the truth. All other scores are unchanged. No
-    threshold may flag the lowest ones: see `flagged_rows`.
+    Scores [n_rows] are NaN if missing, and not infinite; ``anomalous`` is the truth. Other scores stay unchanged. No
+    threshold may flag the lowest scores: see `flagged_rows`.
 
     Examples
     --------
@@ -79,16 +79,16 @@ def flagged_rows(scores: FloatArray, anomalous: BoolArray, limits: FloatArray | 
 
 
 def trailing_mean(values: FloatArray, rows: int) -> FloatArray:
-    """Return the mean of each value and the ``rows - 1`` before it; at the start, of those that exist.
+    """Return the mean of each value and the ``rows - 1`` values before it; at the start, of fewer values.
 
-    Values [n_rows, ...] are of one recording; NaN counts as not existing, and stays.
+    Values [n_rows, ...] belong to one recording; NaN is ignored, and stays NaN.
 
     Examples
     --------
     >>> trailing_mean(np.array([np.nan, 2.0, 4.0, 9.0]), 2)
     array([nan, 2. , 3. , 6.5])
     """
-    # Each sum starts from zero: a running sum never forgets what an extreme value has cost it in digits.
+    # Each sum starts from zero, because a running sum keeps the rounding error of extreme values.
     present = ~np.isnan(values)
     total, count = np.zeros_like(values), np.zeros(values.shape)
     for shift in range(min(rows, len(values))):
@@ -101,11 +101,11 @@ def trailing_mean(values: FloatArray, rows: int) -> FloatArray:
 def difference(
     found: FloatArray, expected: FloatArray, *, exact: bool = False, whole: FloatArray | None = None
 ) -> tuple[int | None, float]:
-    """Return the first row in which two arrays of scores differ (None if none does), and the largest difference.
+    """Return the first row in which two arrays of scores differ (or None), and the largest difference.
 
-    A row that is scored in one and not in the other differs infinitely. Unless ``exact``, differences of rounding do
-    not count; their size is that of the distances from the median, so that adding a large number to all scores hides
-    nothing. ``whole`` are scores of the same detector that show how they are spread; None: those expected.
+    A row with a score in only one array differs infinitely. Unless ``exact``, rounding is tolerated, relative to the
+    distances from the median, so that adding a large number to all scores hides nothing. ``whole`` are scores of the
+    same detector that determine the spread; None: the expected scores.
     """
     apart = np.abs(found - expected)
     missing = np.isnan(found) != np.isnan(expected)
@@ -117,7 +117,7 @@ def difference(
         median = np.median(present)
         spread = np.median(np.abs(present - median))
         typical = np.median(np.abs(present[present != 0.0])) if present.any() else 0.0
-        # The last term is for scores at zero, which rounding may leave a little above it.
+        # The last term is for scores at zero, which rounding may raise slightly.
         allowed = _OF_SPREAD * (np.abs(expected - median) + spread) + _OF_SIZE * (np.abs(expected) + 0.1 * typical)
     rows = np.flatnonzero(apart > np.where(np.isnan(allowed), 0.0, allowed))
     return (int(rows[0]) if len(rows) else None), float(apart.max(initial=0.0))

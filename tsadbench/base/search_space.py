@@ -1,4 +1,4 @@
-"""What follows a parameter's type in ``Annotated``: its range, the values that tuning may try, its value in checks."""
+"""Metadata of parameters in ``Annotated``: the range, the values for tuning, the value in checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIGITS = 3
 
 @dataclass(frozen=True, slots=True)
 class Cheap:
-    """The value of a parameter in `tsadbench check`, which fits a detector many times."""
+    """The value of a parameter in `tsadbench check`, which fits detectors many times."""
 
     value: object
 
@@ -33,7 +33,7 @@ class Choice:
     values
         At least two different values.
     alters_loss
-        Whether held-out losses of two values cannot be compared, because the parameter changes what is forecast,
+        Whether held-out losses are not comparable between values, because the parameter changes what is forecast,
         reconstructed or measured. Then only the objective ``injection`` searches it.
     """
 
@@ -51,14 +51,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """A number from ``low`` to ``high``, both included: an integer if both are, else of three significant digits.
+    """A number from ``low`` to ``high``, inclusive: an integer if both are, else with three significant digits.
 
     Parameters
     ----------
     low, high
         The bounds.
     log, alters_loss
-        Whether it is drawn on a logarithmic scale; as for `Choice`.
+        Whether to draw on a logarithmic scale; as for `Choice`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Tune:
         return number and self.low <= value <= self.high  # type: ignore[operator]
 
     def rounded(self, value: float) -> int | float:
-        """Return an integer as it is, another number with three significant digits, as labels show it."""
+        """Return an integer unchanged, or a float with three significant digits, as in labels."""
         return value if self.integer else min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
 
 
@@ -96,11 +96,11 @@ Space: TypeAlias = Choice | Tune
 
 
 def resolve_fields(cls: type, names: dict[str, Any]) -> None:
-    """Resolve a class's annotations by ``names``, and add what the base classes declare of the same parameters."""
+    """Resolve a class's annotations by ``names``, and add the base classes' metadata of the same parameters."""
     declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
     annotations = {name: declared[name] for name in declared if name in vars(cls)}  # a default without annotation
     for name in filter(lambda name: name.endswith("_"), vars(cls).get("__annotations__", {})):
-        cls.__annotations__[name] = "object"  # learned, not a parameter: a class that may follow in its file
+        cls.__annotations__[name] = "object"  # learned, not a parameter; its type may be defined later in the file
     for name, annotation in inspect.get_annotations(cls, globals=names, eval_str=True).items():
         kind, own = _parts(annotation)
         rules = (*_parts(declared.get(name))[1], *(_real(rule) if kind is float else rule for rule in own))
@@ -109,12 +109,12 @@ def resolve_fields(cls: type, names: dict[str, Any]) -> None:
 
 
 def _real(rule: object) -> object:
-    """Return the range of a float: one from 0 to 1 holds more than two numbers."""
+    """Return a float's range with float bounds, because 0 to 1 would mean two integers."""
     return replace(rule, low=float(rule.low), high=float(rule.high)) if isinstance(rule, Tune) else rule
 
 
 def expectation(value: object, annotation: object) -> str:
-    """Return what a parameter of this type must be, if the value is not that; else an empty text."""
+    """Return what a parameter of this type must be if the value is invalid, else ""."""
     kind, rules = _parts(annotation)
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     wanted = [_expectation(value, one, rules) for one in kinds]
@@ -123,7 +123,7 @@ def expectation(value: object, annotation: object) -> str:
 
 def _expectation(value: object, kind: Any, rules: tuple[object, ...]) -> str:
     if not (kind in (bool, int, float, NoneType) or get_origin(kind) is Literal):
-        return ""  # mypy's business
+        return ""  # left to mypy
     from pydantic import TypeAdapter, ValidationError  # late: `tsadbench list` imports this module
 
     plain = value.item() if isinstance(value, np.generic) else value
@@ -136,6 +136,6 @@ def _expectation(value: object, kind: Any, rules: tuple[object, ...]) -> str:
 
 
 def _parts(annotation: Any) -> tuple[Any, tuple[object, ...]]:
-    """Return a type, and what follows it in ``Annotated``."""
+    """Return a type and its ``Annotated`` metadata."""
     rules = getattr(annotation, "__metadata__", ())
     return (annotation.__origin__ if rules else annotation), rules

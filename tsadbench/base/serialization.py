@@ -1,8 +1,7 @@
-"""A fitted detector as the parts of a model file.
+"""Converts a fitted detector to and from the parts of a model file.
 
 Learned state becomes JSON, arrays and scikit-learn's estimators; decoding executes no stored code. JSON holds None,
-booleans, numbers, strings and lists as they are; everything else is an object with one of the keys in
-`_Decoder.decode`.
+booleans, numbers, strings and lists directly; everything else is an object with one of the keys in `_Decoder.decode`.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _DTYPES = frozenset(
     {"bool", "complex64", "float16", "float32", "float64"}
     | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
-# Types of scikit-learn that skops does not trust by itself.
+# scikit-learn types that skops does not trust by default.
 _TRUSTED = ["sklearn.tree._tree.Tree"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
-    """Collects arrays and estimators, numbered in order; JSON holds the numbers in their place."""
+    """Collects arrays and estimators, numbered in order; JSON refers to them by number."""
 
     owner: type
     may_hold_estimators: bool
@@ -66,7 +65,7 @@ class _Encoder:
             return {"dict": [[self.encode(key), self.encode(item)] for key, item in value.items()]}
         if isinstance(value, np.ndarray | np.generic) and value.dtype.name in _DTYPES:
             return self._array(value)
-        # Without the module if it is the detector's own: its name may differ elsewhere.
+        # Omit the detector's own module, whose name may differ elsewhere.
         reference = f"{'' if kind.__module__ == self.owner.__module__ else kind.__module__}:{kind.__qualname__}"
         if _find_dataclass(reference, self.owner) is kind:
             names = [one.name for one in dataclasses.fields(value) if one.init]
@@ -83,7 +82,7 @@ class _Encoder:
         self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
         if isinstance(value, np.generic):
             return {"number": name}
-        # The memory layout belongs to the value: numpy may sum rows and columns in the order of memory.
+        # Keep the memory layout, because numpy may sum in memory order.
         by_column = value.flags.f_contiguous and not value.flags.c_contiguous
         return {"array": name, "order": "F" if by_column else "C"}
 
@@ -118,7 +117,7 @@ class _Decoder:
 
 
 def _find_dataclass(reference: str, owner: type) -> Any:
-    """Return a loaded dataclass of the detector's package or of tsadbench, else None; nothing is imported."""
+    """Return a loaded dataclass of the detector's package or of tsadbench, else None. Imports nothing."""
     module, _, name = reference.partition(":")
     module = module or owner.__module__
     if module.partition(".")[0] not in (owner.__module__.partition(".")[0], "tsadbench"):
@@ -136,8 +135,8 @@ def _skops() -> Any:
 def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]:
     """Return a fitted detector's parameters and learned state as parts, by name.
 
-    Without ``estimators``, no scikit-learn estimator may occur: skops, which writes them, takes seconds to import. A
-    ModelFileError names the attribute that cannot be written.
+    Without ``estimators``, no scikit-learn estimators are allowed, because importing skops takes seconds. A
+    ModelFileError names an attribute that cannot be written.
     """
     encoder = _Encoder(type(detector), estimators)
     state = {"parameters": detector.get_params(deep=False), "learned": detector.learned()}
@@ -148,8 +147,8 @@ def to_parts(detector: Detector, *, estimators: bool = True) -> dict[str, bytes]
 def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping[str, object]) -> Detector:
     """Restore a fitted detector; ``changes`` replace parameters, for instance the device.
 
-    A ModelFileError if the parts are not those of a fitted detector of this class, a UsageError if a parameter is out
-    of range, a MissingExtraError if safetensors or skops is not installed.
+    Raises a ModelFileError if the parts are not from a fitted detector of this class, a UsageError if a parameter is
+    out of range, a MissingExtraError if safetensors or skops is not installed.
     """
     safetensors = safetensors_package()
     try:
@@ -158,11 +157,11 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
         detector = cls(**content["parameters"] | dict(changes))
         detector.check(learned["sensors_"])
         return detector.restore(learned)
-    except UsageError as error:  # in a file that tsadbench wrote, only the device can be wrong
+    except UsageError as error:  # in tsadbench's own files, only the device can be wrong
         raise UsageError(f"{error} with --device") from error
     except (ModelFileError, MissingExtraError):
         raise
-    except Exception as error:  # of safetensors, skops, dataclasses and detectors
+    except Exception as error:  # errors of safetensors, skops, dataclasses and detectors
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ModelFileError(f"it holds no fitted {cls.__name__} ({reason})") from error
 

@@ -1,4 +1,4 @@
-"""Rows that occur in several recordings: the one definition for protocols, audits and significance tests."""
+"""Rows that occur in several recordings: one definition for protocols, audits and significance tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tsadbench.utils.arrays import IntArray
 
 Untimed: TypeAlias = Literal["distinct", "by value"]
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # makes the order of columns count
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # makes the order of columns matter
 
 
 def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[IntArray]:
-    """Return for each recording [n_rows] a number for each row that another recording has too, -1 for other rows.
+    """Return, per recording, [n_rows] numbers of rows that also occur in another recording; -1 for other rows.
 
     Equal rows get equal numbers: rows of the same time and values; 0 equals -0. ``untimed`` says how to treat
-    rows without time. "distinct": such a row equals no other, for callers that *remove* shared rows; a system at rest
-    repeats its values, and would lose all its rows. "by value": if any recording has no time, values alone decide in
-    all of them, for callers that *report* shared rows and say so.
+    rows without time. "distinct": such rows equal no other row, for callers that *remove* shared rows, because a system
+    at rest repeats its values and would lose all its rows. "by value": if any recording has no time, only values are
+    compared in all of them, for callers that *report* shared rows.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[In
 
 
 def row_digests(recording: Recording, *, by_time: bool) -> NDArray[np.uint64]:
-    """Return 64 bits for each row's values, and its time if asked for; equal rows have equal digests.
+    """Return a 64-bit digest of each row's values and, if requested, time; equal rows have equal digests.
 
-    Two different rows among a million have equal digests with a probability of 3e-8.
+    The probability of a collision among a million rows is 3e-8.
     """
     from pandas.util import hash_array
 

@@ -1,4 +1,4 @@
-"""What a detector states about its fit: how long it trained, what share of the training rows it looked at."""
+"""A detector's facts about its fit: the length of training, and the share of training rows used."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from tsadbench.errors import ContractError
 
 Fact: TypeAlias = bool | int | float | None
-# The facts that tables mark: the share of the windows that was trained on, if it is below 1, and whether the loss had
-# levelled out when training ended, if it had not.
+# Facts that tables mark: a share of training windows below 1, and a loss that had not levelled out when training
+# ended.
 SHARE_SEEN = "share_seen"
 LEVELLED = "levelled"
 STILL_FALLING = "training ended while the loss was still falling"
 
 _MOST_FACTS = 32
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_TAKEN = ("seed", "episode")  # keys that rows of tables have besides the facts
+_TAKEN = ("seed", "episode")  # reserved keys of table rows
 
 
 def checked_facts(facts: object, where: str) -> dict[str, Fact]:
-    """Return the facts as Python's own numbers; a ContractError if they break `Detector.training_facts`' contract."""
+    """Return the facts as Python numbers; a ContractError if they violate the contract of `Detector.training_facts`."""
     if not isinstance(facts, Mapping) or len(facts) > _MOST_FACTS:
         found = f"{len(facts)} facts" if isinstance(facts, Mapping) else type(facts).__name__
         raise ContractError(f"{where}: expected a mapping with at most {_MOST_FACTS} facts, found {found}")
@@ -46,7 +46,7 @@ def checked_facts(facts: object, where: str) -> dict[str, Fact]:
 
 
 def share_note(facts: Iterable[Mapping[str, Fact]]) -> str:
-    """Return "saw 37 % of the training windows" if one of several fits did not see all of them, else nothing."""
+    """Return "saw 37 % of the training windows" if any fit did not see all of them, else ""."""
     shares = sorted(share for one in facts if (share := one.get(SHARE_SEEN)) is not None)
     if not shares or shares[0] >= 1.0:
         return ""

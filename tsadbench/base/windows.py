@@ -1,4 +1,4 @@
-"""Windows of rows: what detectors of windows need."""
+"""Windows of rows for detectors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tsadbench.utils.arrays import FloatArray, IntArray
 
 
 def trailing_windows(rows: FloatArray, length: int) -> FloatArray:
-    """Return for each row the window that ends with it; copies of the first row stand in for rows before it.
+    """Return the window that ends at each row; copies of the first row pad the first windows.
 
-    With it, a detector with windows scores every row. While it learns, it leaves out the first ``length - 1`` windows,
-    which are filled up. ``rows`` [n_rows, n_sensors] are of one recording; the result [n_rows, length, n_sensors],
-    oldest row first, is a read-only view of rows that are kept once.
+    With these windows a detector scores every row. Do not train on the first ``length - 1`` windows, which are
+    padded. ``rows`` [n_rows, n_sensors] belong to one recording; the result [n_rows, length, n_sensors],
+    oldest row first, is a read-only view.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def trailing_windows(rows: FloatArray, length: int) -> FloatArray:
     array([[1., 1.],
            [1., 2.],
            [2., 3.]])
-    >>> trailing_windows(rows, 2)[1:, :, 0]  # to learn from
+    >>> trailing_windows(rows, 2)[1:, :, 0]  # for training
     array([[1., 2.],
            [2., 3.]])
     """
@@ -37,11 +37,11 @@ def trailing_windows(rows: FloatArray, length: int) -> FloatArray:
 
 
 class Windows:
-    """Every window of ``length`` consecutive rows that lies within one series, in order.
+    """All windows of ``length`` consecutive rows within one series, in order.
 
-    Windows are cut when they are asked for: memory grows with the batch, not with the series. It is a map-style data
-    set of PyTorch's `DataLoader`; ``numpy.asarray`` returns all windows at once. A series [n_rows, n_sensors] that is
-    shorter than a window gives none.
+    Windows are cut on demand, so memory grows with the batch, not with the series. It is a map-style data set for
+    PyTorch's `DataLoader`; ``numpy.asarray`` returns all windows at once. Series [n_rows, n_sensors] shorter than a
+    window have none.
 
     Examples
     --------
@@ -59,14 +59,14 @@ class Windows:
         self._starts: IntArray = np.concatenate([np.arange(n) + at for n, at in zip(counts, first, strict=True)])
         rows = np.concatenate(series)
         if len(rows) < length:
-            rows = np.zeros((length, rows.shape[1]))  # nothing starts in it
+            rows = np.zeros((length, rows.shape[1]))  # no window starts there
         self._all = np.moveaxis(sliding_window_view(rows, length, axis=0), -1, 1)
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def __getitem__(self, index: int | slice | Sequence[int] | IntArray) -> FloatArray:
-        """Return the window of this number, [length, n_sensors], or those of these, [n_windows, length, n_sensors]."""
+        """Return the window at an index, [length, n_sensors], or at several, [n_windows, length, n_sensors]."""
         chosen: FloatArray = self._all[self._starts[index]]
         return chosen if chosen.flags.writeable else chosen.copy()
 

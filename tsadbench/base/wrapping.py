@@ -1,4 +1,4 @@
-"""Detectors of other libraries: a class around a library's calls, and families of classes by name."""
+"""Detectors of other libraries: a wrapper class, and families of classes by name."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from tsadbench.utils.numerics import seeded
 
 
 class WrappedDetector(Detector):
-    """A detector whose work a library does; a subclass writes ``__init__``, `_build`, and what differs from defaults.
+    """A detector that delegates to a library; subclasses write ``__init__``, `_build` and overrides of defaults.
 
-    A window ends at the row that gets its score. The windows of a recording's first rows are filled up with copies of
-    its first row to score them; nothing is fitted on these. Each call of the library runs with the global random
-    generators seeded (`seeded`), and scoring works on a copy of the fitted model, which may store what it likes.
+    A window ends at the row that gets its score. For scoring, the windows of a recording's first rows are padded with
+    copies of its first row; padded windows are not used for fitting. Library calls run with seeded global random
+    generators (`seeded`), and scoring uses a copy of the fitted model, so the library may change it.
 
-    A subclass has parameters ``window`` (rows of a window; without it, 1) and ``seed`` if it needs them.
+    If needed, a subclass has parameters ``window`` (rows per window; default 1) and ``seed``.
 
     Attributes
     ----------
     takes
-        What the library is passed.
+        The form of the data for the library.
 
-        * "rows": an array [n_samples, n_features] of all training recordings, a sample for each row or window.
-        * "series": an array [n_rows, n_sensors], of which the library cuts its own windows. It is fitted on the longest
-          training recording: windows of joined ones would cross the borders. ``share_seen`` is its share of the rows.
+        * "rows": an array [n_samples, n_features] of all training recordings, one sample per row or window.
+        * "series": an array [n_rows, n_sensors], from which the library cuts windows. It is fitted on the longest
+          training recording, because windows must not cross borders. ``share_seen`` is that recording's share of rows.
     standardised
         Whether rows are standardised by mean and standard deviation of all training rows before the library sees them.
     """
@@ -57,13 +57,13 @@ class WrappedDetector(Detector):
     def _rate(self, model: Any, data: FloatArray) -> object:
         """Return scores of data of the form `takes`, higher = more anomalous.
 
-        One score per sample; for a series, one per row or one per window. By default scikit-learn's ``score_samples``
-        with the sign reversed, or else ``decision_function`` as PyOD and TSB-AD define it.
+        One score per sample; for a series, one per row or one per window. The default is scikit-learn's
+        ``score_samples`` with the sign reversed, else ``decision_function`` as defined by PyOD and TSB-AD.
         """
         return -model.score_samples(data) if hasattr(model, "score_samples") else model.decision_function(data)
 
     def _fitted_scores(self, model: Any) -> object:  # noqa: ARG002 - for subclasses
-        """Return the library's own scores of what it was fitted on, for models that remember it; by default None.
+        """Return the library's own training scores, for models that remember their rows; by default None.
 
         For instance PyOD's ``decision_scores_``.
         """
@@ -135,7 +135,7 @@ class WrappedDetector(Detector):
         return scaled
 
     def _data(self, series: Sequence[FloatArray]) -> FloatArray:
-        """Return series [n_rows, n_sensors] in the form that the library takes; it is passed one if it cuts windows."""
+        """Convert series [n_rows, n_sensors] to the library's form; a library that cuts windows gets one series."""
         if self.takes == "series":
             return series[0]
         windows = Windows(series, self._length)
@@ -143,10 +143,10 @@ class WrappedDetector(Detector):
 
 
 class EstimatorDetector(WrappedDetector):
-    """An outlier estimator of scikit-learn, or a pipeline that ends in one, on rows that are not standardised.
+    """Wraps a scikit-learn outlier estimator (or a pipeline that ends in one); rows are not standardised.
 
-    Scores are ``score_samples``, or else ``decision_function``, with the sign turned, so that higher is more anomalous.
-    ``estimator`` is cloned for each fit; ``of`` is the estimator in words; ``seed`` replaces every ``random_state``.
+    Scores are ``score_samples``, or else ``decision_function``, with the sign reversed: higher is more anomalous.
+    ``estimator`` is cloned for each fit; ``of`` is its text in labels; ``seed`` replaces every ``random_state``.
     """
 
     traits: ClassVar[Traits] = Traits(family="estimator", memory=0)
@@ -163,7 +163,7 @@ class EstimatorDetector(WrappedDetector):
 
         model = clone(self.estimator)
         chosen = dict.fromkeys(names_of(model, "random_state"), self.seed)
-        # A local outlier factor that is to score new rows.
+        # Needed by the local outlier factor to score new rows.
         return model.set_params(**chosen, **dict.fromkeys(names_of(model, "novelty"), True))
 
     def _rate(self, model: Any, data: Any) -> object:
@@ -172,14 +172,14 @@ class EstimatorDetector(WrappedDetector):
 
 
 def names_of(estimator: Any, parameter: str) -> Iterator[str]:
-    """Yield the names of a parameter in an estimator and those inside it: ``random_state``, ``pca__random_state``."""
+    """Yield the full names of a parameter in nested estimators: ``random_state``, ``pca__random_state``."""
     return (name for name in estimator.get_params() if name.rpartition("__")[2] == parameter)
 
 
 def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> type[EstimatorDetector]:
-    """Return the class of a detector that is this estimator, with a hash of it and its code as ``content``.
+    """Return a detector class for this estimator, with a hash of it and its code as ``content``.
 
-    ``libraries`` are the distributions whose versions determine its scores.
+    ``libraries`` are the distributions whose versions affect its scores.
     """
 
     class Wrapped(EstimatorDetector):
@@ -231,9 +231,9 @@ def _empty(cls: type) -> EstimatorDetector:
 
 @dataclass(frozen=True, slots=True)
 class LibraryDetector:
-    """One class of a library, as ``tsadbench info FAMILY`` shows it: its name stands after the colon.
+    """One class of a library, for ``tsadbench info FAMILY``; its name follows the colon.
 
-    ``note`` is what readers of its scores need to know, ``refusal`` why it cannot be run; empty if it can.
+    ``note`` is a remark for readers of its scores; ``refusal`` says why it cannot be run, or is empty.
     """
 
     name: str
@@ -244,9 +244,9 @@ class LibraryDetector:
 class DetectorLibrary(ABC):
     """Turns a library's classes into detectors.
 
-    What `load` returns must be an attribute of the module that the entry point names, under the member's name, so that
+    The class returned by `load` must be an attribute of the entry point's module, under the member's name, so that
     other processes find it; a module-level ``__getattr__`` may create it on demand. ``description`` is the text of
-    ``tsadbench info LIBRARY``. Both methods raise a MissingExtraError if what they need is not installed.
+    ``tsadbench info LIBRARY``. Both methods raise a MissingExtraError if a package is not installed.
     """
 
     description: str = ""

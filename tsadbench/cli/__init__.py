@@ -1,1 +1,1 @@
-"""The command line: the only package that prints. Commands import what is heavy when they run."""
+"""The command line: the only package that prints. Commands import slow packages only when they run."""

@@ -1,4 +1,4 @@
-"""The commands, and how one ends: an error is one line, Ctrl-C exit code 130, a broken trial of a store a line."""
+"""The commands and their exits: an error is one line, Ctrl-C exit code 130, a broken stored trial one line."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from tsadbench.cli import (
 from tsadbench.cli.interrupts import EXIT_CODE, interrupted
 from tsadbench.errors import BrokenTrialWarning, PluginError, TsadbenchError, UsageError
 
-# What a shell reports of a program that was ended because nobody reads its output, such as one before `| head`.
+# The shell's exit code for a program whose output pipe was closed, such as before `| head`.
 _BROKEN_PIPE = 141
 _ABOUT = "Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."
 
 
 class PluginCommand(TyperCommand):
-    """Stands for a plugin's command, so that neither --help nor another command imports the plugin."""
+    """A placeholder for a plugin's command, so that neither --help nor other commands import the plugin."""
 
     def load(self) -> Any:  # Typer's own classes, which differ by version
         """Return the plugin's command.
 
-        A PluginError if the plugin cannot be imported, two packages claim the name, or it is no Typer application.
+        Raises a PluginError if the plugin cannot be imported or is not a Typer app, or two packages claim the name.
         """
         app = api.locate_entry("commands", str(self.name)).load("commands")
         if not isinstance(app, typer.Typer):
@@ -60,14 +60,14 @@ class PluginCommand(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A command group that turns exceptions into exit codes; errors name the options that are wrong."""
+    """A command group that turns exceptions into exit codes; errors name the wrong options."""
 
     def invoke(self, ctx: Any) -> Any:  # Typer's own class of contexts, which differs by version
         """Run the command that the user has named."""
         try:
             return super().invoke(ctx)
         except BaseException as error:
-            # Some libraries make another error of an interrupt that hits their imports.
+            # Some libraries turn an interrupt during their import into another error.
             if isinstance(error, KeyboardInterrupt) or (interrupted() and not isinstance(error, typer.Exit)):
                 _say("; ".join(["interrupted", *getattr(error, "__notes__", ())]))
                 raise typer.Exit(EXIT_CODE) from None
@@ -75,7 +75,7 @@ class Group(TyperGroup):
             if isinstance(error, UsageError):
                 error.field = options.get(error.field or "", error.field)
             elif "detector" in options and str(getattr(error, "message", "")).startswith("Got unexpected extra"):
-                error.message += "; a detector is named with -d"  # type: ignore[attr-defined]
+                error.message += "; name detectors with -d"  # type: ignore[attr-defined]
             raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -92,7 +92,7 @@ class Group(TyperGroup):
 
 
 def _options(command: Any) -> dict[str, str]:
-    """Return what the command line calls the arguments of Python."""
+    """Return the options of Python arguments, by argument."""
     found: dict[str, str] = {}
     for one in getattr(command, "params", ()):
         option = one.opts[0] if one.opts[0].startswith("-") else (one.metavar or str(one.name)).strip(".")
@@ -108,7 +108,7 @@ class Commands(Group):
         return list(dict.fromkeys([*super().list_commands(ctx), *(entry.name for entry in api.entries("commands"))]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command, or what stands for a plugin's."""
+        """Return a command, or the placeholder of a plugin's command."""
         if command := super().get_command(ctx, cmd_name):
             return command
         for entry in api.entries("commands"):
@@ -118,7 +118,7 @@ class Commands(Group):
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is called; a plugin's is imported now."""
+        """Return the called command; import it now if it is a plugin's."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, PluginCommand) else command, rest
 
@@ -133,7 +133,7 @@ app = typer.Typer(
 )
 
 
-_GROUPS: dict[str, dict[str, tuple[Any, str]]] = {  # by what people do
+_GROUPS: dict[str, dict[str, tuple[Any, str]]] = {  # grouped by task
     "Run": {"run": (run.run, "Run detectors on data sets and show the ranked table.")},
     "Read": {
         "leaderboard": (leaderboard.leaderboard, "Show the table of one or several run stores."),
@@ -146,8 +146,8 @@ _GROUPS: dict[str, dict[str, tuple[Any, str]]] = {  # by what people do
     "Check": {
         "check": (check.check, "Check a detector for leaks and broken promises."),
         "verify": (verify.verify, "Check a store: records, scores, metrics, labels."),
-        "judge": (judge.judge, "Judge stored scores again, or by rules of your own."),
-        "regress": (regress.regress, "Run committed rows again: does a cell move?"),
+        "judge": (judge.judge, "Judge stored scores again, or by your own rules."),
+        "regress": (regress.regress, "Run committed rows again, and fail if a cell has moved."),
     },
     "Data": {
         "data": (data.app, "Fetch, validate and audit data sets; draft a card."),
@@ -191,7 +191,7 @@ def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # no character that an encoding lacks ends a command
+            stream.reconfigure(errors="replace")  # unencodable characters must not end a command
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         code = _run()
@@ -203,7 +203,7 @@ def main() -> None:
         sys.stdout.flush()
     except OSError as error:
         code = code or _stream_code(error)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes again at exit
     sys.exit(code)
 
 
@@ -225,7 +225,7 @@ def _run() -> int:
 
 
 def _stream_code(error: OSError) -> int:
-    """Complain about a stream or file that cannot be used; return the exit code, 0 if the error is of another kind."""
+    """Report a stream or file that cannot be used; return the exit code, or 0 for other errors."""
     if error.errno == errno.EPIPE:
         return _BROKEN_PIPE
     if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF):

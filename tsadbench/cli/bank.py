@@ -33,7 +33,7 @@ def build(
 @app.command()
 def fetch(
     source: Annotated[str, typer.Argument(help="The bank: a folder, or http(s)://...")],
-    out: Annotated[Path, typer.Option(help="Folder for the files. Those that it has are not fetched again.")],
+    out: Annotated[Path, typer.Option(help="Folder for the files. Existing files are not fetched again.")],
 ) -> None:
     """Fetch a bank and check every file by its SHA-256. `tsadbench judge` takes the folder like a run store."""
     with api.progress_bar("Fetching"):

@@ -20,7 +20,7 @@ _KINDS: tuple[api.Kind, ...] = ("detectors", "families", "protocols", "datasets"
 
 
 def list_all() -> None:
-    """List detectors, families of them, protocols, data sets and suites; imports none of them."""
+    """List detectors, detector families, protocols, data sets and suites. Imports none of them."""
     width = max((len(entry.name) for kind in _KINDS for entry in api.entries(kind)), default=0)
     for kind in _KINDS:
         typer.echo(f"{kind}:")
@@ -33,13 +33,13 @@ def list_all() -> None:
 
 
 def _origin(same_name: list[Any]) -> str:
-    """Return where a plugin comes from, by packages' metadata."""
+    """Return a plugin's origin from packages' metadata."""
     entry, *others = same_name
     if others:
         return f"registered by {' and '.join(map(api.package_of, same_name))}: uninstall one of them"
     try:
         found = importlib.util.find_spec(entry.value.partition(":")[0].partition(".")[0]) is not None
-    except ValueError:  # the reference names no package, or __main__: nothing that can be imported
+    except ValueError:  # the reference names no importable package
         found = False
     missing = "" if found else "  CANNOT BE FOUND: its package is not on the import path"
     return f"{entry.value}  ({api.package_of(entry)} {entry.dist.version if entry.dist else '?'}){missing}"
@@ -56,14 +56,14 @@ def info(
 ) -> None:
     """Describe a detector, family, protocol or data set: its text, parameters with defaults, traits, paper.
 
-    Of a detector, also the equations, what differs from the paper, and how defaults were chosen.
+    For a detector, also its equations, differences from the paper, and the origin of its defaults.
     """
     describe = {"detectors": _detector, "families": _family, "protocols": _protocol, "datasets": _data_set}
     typer.echo("\n\n".join(describe[kind](name) for kind in _kinds(name)))
 
 
 def _kinds(name: str) -> list[api.Kind]:
-    """Return all that a name stands for: ``skab`` is a data set and a protocol."""
+    """Return everything with this name: ``skab`` is a data set and a protocol."""
     if name.endswith(".toml"):
         return ["datasets"]
     if ":" in name:
@@ -77,7 +77,7 @@ def _kinds(name: str) -> list[api.Kind]:
 
 
 def _text(first: str, sections: Mapping[str, str]) -> str:
-    """Return a text with sections that are not empty, each with its heading."""
+    """Return a text and its non-empty sections, each with its heading."""
     return "\n\n".join([first, *(f"{heading}\n{indent(text, '  ')}" for heading, text in sections.items() if text)])
 
 
@@ -95,7 +95,7 @@ def _detector(name: str) -> str:
     told = {
         "Parameters": _parameters(detector.parameters),
         "Note": detector.note,
-        "Floors that runs add beside it": ", ".join(str(api.Label(name, one)) for one in detector.floor_variants),
+        "Variants that runs add": ", ".join(str(api.Label(name, one)) for one in detector.floor_variants),
         **api.method_notes(detector.doc),
         "Paper": traits.paper,
         "References": sections.get("References", ""),
@@ -126,7 +126,7 @@ def _family(name: str) -> str:
 
 
 def _library(source: api.Source) -> tuple[str, tuple[api.LibraryDetector, ...]]:
-    """Return the description and the detectors of a library, from beside its code in a box."""
+    """Return the description and the detectors of a library. Runs in a box."""
     library = source.load("families")
     return str(library.description), tuple(library.members())
 
@@ -137,11 +137,11 @@ def _data_set(name: str) -> str:
         loader: Any = api.card_loader(Path(name))
     else:
         loader = api.locate_entry("datasets", name).load("datasets")
-        if getattr(loader, "__name__", "") == "load":  # the only one of its module, whose text describes the data set
+        if getattr(loader, "__name__", "") == "load":  # the only loader of its module
             texts.append(inspect.getdoc(inspect.getmodule(loader)) or "")
         texts.append(re.split(r"\n(?:Parameters|Raises)\n", inspect.getdoc(loader) or "")[0].strip())
     try:
-        # A folder that is named is not filled: nothing is downloaded.
+        # With a named folder, nothing is downloaded.
         folder = api.place(name, None).parent if name in api.published() else None
         lines = list(data.contents(loader(api.DataOptions(folder, allow_changed=True))))
     except DataNotFoundError as error:

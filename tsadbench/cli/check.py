@@ -1,4 +1,4 @@
-"""``tsadbench check``: whether a detector is honest and keeps its promises."""
+"""``tsadbench check``: checks a detector for leaks and broken promises."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _RUNS = Path("runs")  # where `tsadbench run` keeps trials by default
 def check(
     detector: options.DetectorArgument,
     full: Annotated[
-        bool, typer.Option("--full/--fast", help="Its own parameters and more rows, or its cheap test parameters.")
+        bool, typer.Option("--full/--fast", help="Use its own parameters and more rows, not its cheap test parameters.")
     ] = False,
     only: Annotated[list[str] | None, typer.Option(help="Id of a check; repeatable.", show_default="all")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="RUNS",
-            help="Run store that keeps the report: its tables no longer say `not checked`.",
-            show_default="runs, if it is there",
+            help="Run store for the report, so that tables no longer say `not checked`.",
+            show_default="runs, if it exists",
         ),
     ] = None,
     require_seal: options.RequireSeal = None,
@@ -48,7 +48,7 @@ def check(
 
 
 def _show(detector: str, results: Sequence[api.CheckResult]) -> None:
-    """Print results with reasons and evidence, and how many checks ended in which way."""
+    """Print results with reasons and evidence, and the number of checks by result."""
     ran = [result for result in results if result.status != "not-run"]
     width = max(len(result.id) for result in ran)
     for result in ran:

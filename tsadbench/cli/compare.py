@@ -1,4 +1,4 @@
-"""``tsadbench compare``: whether stored detectors differ, over sessions."""
+"""``tsadbench compare``: compares stored detectors over sessions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from tsadbench.cli import options, output
 
 def compare(
     runs: options.Runs,
-    detectors: Annotated[list[str], typer.Argument(metavar="DETECTOR...", help="Two or more, as tables label them.")],
-    metric: Annotated[str, typer.Option(help="The one metric to compare; choose it before you look.")] = "auprc",
+    detectors: Annotated[list[str], typer.Argument(metavar="DETECTOR...", help="Two or more labels, as in tables.")],
+    metric: Annotated[str, typer.Option(help="The metric to compare; choose it before you see results.")] = "auprc",
     split: options.Split = None,
     dataset: options.Dataset = None,
     protocol: options.Protocol = None,
     rope: Annotated[float, typer.Option(help="Region of practical equivalence: differences up to it are ties.")] = 0.01,
-    independent: Annotated[
-        bool, typer.Option("--independent", help="Take each recording for a session of its own.")
-    ] = False,
+    independent: Annotated[bool, typer.Option("--independent", help="Treat each recording as a session.")] = False,
     form: options.ResultForm = "table",
     figure: options.Figure = None,
     data: options.Data = None,
 ) -> None:
     """Compare stored detectors over sessions, stretches of operation; no detector runs.
 
-    Sessions are the unit, as the data set declares them or as its times and shared rows tell; seeds are averaged.
+    Sessions, as the data set declares them, are the unit; without them, each file is one. Seeds are averaged.
     From six sessions on: Wilcoxon's signed-rank test (with Holm's correction for several pairs), Friedman's test,
     effect sizes, bootstrap intervals, wins and losses. Below six it describes each session and tests nothing. In both
-    cases it says how many sessions a difference of .05 would need.
+    cases it estimates how many sessions a difference of .05 needs.
     """
     api.require_figure(figure)
     comparison = api.compare(

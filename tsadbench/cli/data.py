@@ -1,4 +1,4 @@
-"""``tsadbench data``: list, fetch and audit data sets; cards for your own."""
+"""``tsadbench data``: lists, fetches and audits data sets; drafts and validates cards."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tsadbench.errors import DataError, UsageError
 
 app = typer.Typer(help="List, fetch and audit data sets; write and validate cards for your own.", no_args_is_help=True)
 
-_DECIDE = "# Decide: "  # begins a line of a card that asks a person to decide
+_DECIDE = "# Decide: "  # prefix of a card's lines that the user must decide
 
 
 @app.command()
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME...]", help="Data sets, or suites of them.", autocompletion=options.datasets),
+        typer.Argument(metavar="[NAME...]", help="Data sets or suites.", autocompletion=options.datasets),
     ] = None,
     data: options.Data = None,
 ) -> None:
@@ -45,7 +45,7 @@ def fetch(
 
 @app.command("list")
 def list_all(data: options.Data = None, form: options.TableForm = "table") -> None:
-    """List the data sets: their licences, how large their files are, and where these are or can be had."""
+    """List the data sets: licence, size of the files, and where they are or can be downloaded."""
     datasets = list(api.listed(data))
     if form == "json":
         output.show_json({"schema": 1, "datasets": datasets})
@@ -67,8 +67,8 @@ def new(
 ) -> None:
     """Draft a data set card from a folder of files.
 
-    Files are sorted into training, test, labels and leftovers, by their names and contents; the card says why. It is a
-    guess, tried on the files: read it and the first rows, correct it, then validate it.
+    Files are sorted into training, test, labels and leftovers by their names and contents; the card says why. It is a
+    guess, tested on the files: read it and the first rows, correct it, then validate it.
     """
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml" or card.parent.resolve() != folder.resolve():
@@ -85,7 +85,7 @@ def new(
     if draft.rows:
         typer.echo("\n  ".join(["The first rows, as they are read with this card:", *draft.rows]))
     if draft.problems:
-        raise DataError(f"{card} is written, but does not fit its files yet; {draft.problems}")
+        raise DataError(f"{card} was written, but does not fit its files yet; {draft.problems}")
     typer.echo(f"Read it, correct it, then:\n  tsadbench data validate {quote(str(card))}")
     typer.echo(f"  tsadbench {_next(card, judged=draft.judged)}")
 
@@ -94,15 +94,15 @@ def new(
 def validate(card: Annotated[Path, typer.Argument(metavar="CARD", help="A data set card: a TOML file.")]) -> None:
     """Read a card and all of its files, and list everything that is wrong; exit code 2 if anything is.
 
-    A recording of which the default protocol evaluates no row is wrong as well. A card without labels, or without test
-    files, is right: detectors can be fitted on it.
+    A recording in which the default protocol evaluates no row is an error, too. A card without labels or test files is
+    valid: detectors can be fitted on it.
     """
     with api.progress_bar(f"Reading {card}"):
         loaded = api.card_loader(card)(api.DataOptions())
         api.require_evaluated(loaded)
     typer.echo(f"{loaded.dataset.name}: nothing is wrong")
     for line in card.read_text(encoding="utf-8").splitlines():
-        if line.startswith(_DECIDE):  # until the person who decides removes the line
+        if line.startswith(_DECIDE):  # until the user removes the line
             typer.echo(line.removeprefix("# "))
     for line in contents(loaded):
         typer.echo(f"  {line}")
@@ -120,7 +120,7 @@ def audit(
     ] = "skab",
     data: options.Data = None,
     runs: Annotated[
-        Path | None, typer.Option(metavar="RUNS", help="A run store: also show what other labels move of its trials.")
+        Path | None, typer.Option(metavar="RUNS", help="A run store: also show how changed labels affect its trials.")
     ] = None,
     protocol: options.Protocol = None,
     split: options.Split = None,
@@ -136,12 +136,11 @@ def audit(
 ) -> None:
     """Audit a data set, labels included, for flaws that make results look better than they are.
 
-    Rows that recur, copies, gaps, constant sensors, scaling by the test's statistics, shift between training and test,
-    events that a threshold on one sensor finds, and how well a row's position, time alone and one-liners predict the
-    label; a verdict for each. Of several entities each is audited alone, and means are shown. Labels are noisy: the
-    audit shows how the AUPRC and the ranks of one-liners, with --runs also of stored trials, move by labels that are
-    shifted by a few rows (1, 5 and 10), without rows that have two labels, and without some rows after each event (10
-    and 60).
+    It checks repeated rows, copies, gaps, constant sensors, scaling by the test's statistics, shift between training
+    and test, events that a threshold on one sensor finds, and how well a row's position, time and one-liners predict
+    the label. Several entities are audited one by one, and means are shown. Labels are noisy, so the audit also shows
+    how the AUPRC and the ranks of one-liners (with --runs also of stored trials) change if labels are shifted by 1, 5
+    and 10 rows, and without rows that have two labels or the first 10 and 60 rows after each event.
     """
     from rich.text import Text
 
@@ -168,7 +167,7 @@ def audit(
 
 
 def contents(loaded: api.LabelledDataset) -> Iterator[str]:
-    """Yield what a data set contains, line by line."""
+    """Yield lines that describe a data set."""
     data, labels = loaded.dataset, loaded.labels
     n_rows = sum(recording.n_rows for recording in data.test)
     test = f"{len(data.test)} recordings, {n_rows:,} rows"
@@ -190,7 +189,7 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
         yield f"entities  {len(entities)}, a model for each: {_first(entities)}"
     yield f"prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}"
     if labels.causes:
-        yield f"causes    {sum(map(len, labels.causes.values()))} events with the sensors that are to blame"
+        yield f"causes    {sum(map(len, labels.causes.values()))} events with known causes (sensors)"
     yield f"version   {data.version}"
     for title, texts in (("licence", [data.licence]), ("citation", [data.citation]), ("note", data.notes)):
         yield from (f"{title:<9} {text}" for text in texts if text)

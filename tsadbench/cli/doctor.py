@@ -1,4 +1,4 @@
-"""``tsadbench doctor``: what is available, what is missing and how to get it, what is broken."""
+"""``tsadbench doctor``: reports what is available, missing (and how to get it) or broken."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tsadbench.errors import MissingExtraError, TsadbenchError
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-# missing: something optional, or something that can be obtained; broken: something fails that a command relies on.
+# missing: optional or obtainable; broken: something that commands rely on fails.
 State: TypeAlias = Literal["ok", "missing", "broken"]
 
 _UNREPORTED_EXTRAS = {"all", "dev", "docs"}
 _KINDS: tuple[api.Kind, ...] = ("detectors", "families", "protocols", "datasets", "commands")
-_SECONDS = 180.0  # for a plugin to be imported
+_SECONDS = 180.0  # seconds to import a plugin
 
 
 class Finding(NamedTuple):
-    """One thing that was examined: what it is, its state, what was found, and what to do about it."""
+    """One examined item: its name, its state, what was found, and what to do about it."""
 
     section: str
     name: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 def doctor(data: options.Data = None, form: options.TableForm = "table") -> None:
     """Report what is available (versions, extras, plugins, data), what is missing and what is broken.
 
-    Every fault comes with what to do about it. Exit code 1 if anything is broken; what is only missing does not count.
+    Every problem comes with its solution. Exit code 1 if anything is broken; missing items do not count.
     """
     parts = (packages(), plugins(), machine(), data_sets(data))
     found = [one for part in parts for one in part]
@@ -54,7 +54,7 @@ def doctor(data: options.Data = None, form: options.TableForm = "table") -> None
 
 
 def packages() -> Iterator[Finding]:
-    """Yield Python, tsadbench, each package that it requires, and each extra: whether its packages are installed."""
+    """Check Python, tsadbench, its required packages, and the packages of each extra."""
     yield Finding("packages", "python", "ok", f"{platform.python_version()} ({sys.executable})")
     yield Finding("packages", "tsadbench", "ok", version("tsadbench"))
     core = {one.name: one for one in _requirements("")}
@@ -71,7 +71,7 @@ def packages() -> Iterator[Finding]:
 
 
 def _requirements(extra: str) -> list[Requirement]:
-    """Return the packages that tsadbench requires, alone or with an extra."""
+    """Return the packages that tsadbench requires, with or without an extra."""
     from packaging.requirements import Requirement
 
     parsed = map(Requirement, requires("tsadbench") or [])
@@ -79,7 +79,7 @@ def _requirements(extra: str) -> list[Requirement]:
 
 
 def _fault_of(requirement: Requirement) -> str:
-    """Return why an installed package does not meet a requirement; empty if it does."""
+    """Return why an installed package does not meet a requirement, or ""."""
     try:
         installed = version(requirement.name)
     except PackageNotFoundError:
@@ -89,7 +89,7 @@ def _fault_of(requirement: Requirement) -> str:
 
 
 def plugins() -> Iterator[Finding]:
-    """Load every plugin in a box; one that crashes or hangs its box is reported, and another box does the rest."""
+    """Load every plugin in a box; report plugins that crash or hang it, and continue in another box."""
     names = [(kind, name) for kind in _KINDS for name in dict.fromkeys(one.name for one in api.entries(kind))]
     with api.asking():
         for kind, name in names:
@@ -107,23 +107,23 @@ def plugins() -> Iterator[Finding]:
 
 
 def plugin_text(kind: api.Kind, source: api.Source) -> str:
-    """Return the text on a plugin of any kind, from beside its code in a box."""
+    """Return the description of a plugin. Runs in a box."""
     loaded: Any = source.load(kind)
     return str(loaded.traits.family) if kind == "detectors" else "loads"
 
 
 def machine() -> Iterator[Finding]:
-    """Yield the system, and whether the kernel seals boxes."""
+    """Check the system, and whether the kernel seals boxes."""
     yield Finding("machine", "system", "ok", f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores")
     status = api.seal_status()
     sealed = status.seal == "sealed"
-    advice = "" if sealed else "detectors run, but an audit hook stops mistakes alone, and --require-seal refuses"
+    advice = "" if sealed else "detectors run, but the audit hook only stops mistakes, and --require-seal refuses"
     text = f"{status.seal}: {status.reason}" if status.reason else status.seal
     yield Finding("machine", "seal", "ok" if sealed else "missing", text, advice)
 
 
 def data_sets(directory: Path | None) -> Iterator[Finding]:
-    """Yield every registered data set and the location of its files; nothing is downloaded or read."""
+    """Check every registered data set and the location of its files, without downloading or reading them."""
     folder = os.environ.get(api.VARIABLE) if directory is None else None
     if folder and not Path(folder).expanduser().is_dir():
         text = f"names {folder}, which is not a folder"

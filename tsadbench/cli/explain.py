@@ -1,4 +1,4 @@
-"""``tsadbench explain``: a detector's alarms on one recording, in words."""
+"""``tsadbench explain``: explains a detector's alarms on one recording in words."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def explain(
     seed: Annotated[int | None, typer.Option(help="The seed (default: the lowest).")] = None,
     figure: options.Figure = None,
     prior: Annotated[
-        str | None, typer.Option(metavar="FILE|NAME", help="Prior to look up neighbours in: its file, or a data set.")
+        str | None, typer.Option(metavar="FILE|NAME", help="Prior for neighbours of sensors: a file or a data set.")
     ] = None,
     dataset: options.Dataset = None,
     protocol: options.Protocol = None,
     data: options.Data = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="Format of standard output.")] = "text",
 ) -> None:
-    """Explain a detector's alarms on a recording: when, how late, by which sensors, and what drives these.
+    """Explain a detector's alarms on a recording: time, delay, contributing sensors, and what drives them.
 
     Which sensors raised an alarm is known only if the trial kept contributions.
     """

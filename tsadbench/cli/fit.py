@@ -1,4 +1,4 @@
-"""``tsadbench fit``: one detector, fitted for use, in a file."""
+"""``tsadbench fit``: fits a detector for use and stores it in a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fit(
         str, typer.Option(help="Decides which rows train and how the threshold is set: strict or published.")
     ] = "strict",
     entity: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose model to fit, if the data set has several entities.")
+        str | None, typer.Option(metavar="NAME", help="The entity to model, if the data set has several.")
     ] = None,
     settings: options.Set = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of a stochastic detector.")] = 0,
@@ -32,7 +32,7 @@ def fit(
     """Fit a detector on a data set's training recordings and write it, with its threshold, to a file.
 
     Without --detector it is the registered default, `multiview`, which needs no settings, labels or prior. The fit is
-    the one that `tsadbench run` makes with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the
+    that of `tsadbench run` with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the
     detector fails.
     """
     with output.box_failures(detector or dataset), api.progress_bar(f"Fitting {detector or dataset}"):
@@ -55,6 +55,6 @@ def fit(
     typer.echo(f"{out}: {card.label}, fitted on {card.n_rows:,} rows of {source}, {len(card.sensors)} sensors")
     typer.echo(f"  threshold {threshold.value:.6g} ({threshold.method}, {threshold.status}), protocol {card.protocol}")
     typer.echo(f"  a row's score uses {traits.look_ahead} later rows, and {memory_rows} before it")
-    # Rows that arrive one by one cannot be resampled.
+    # Streams cannot be resampled.
     streamed = f"   or   ... | tsadbench score {out} -" if card.layout.resample_every is None else ""
     typer.echo(f"Next:  tsadbench score {out} FILE.csv{streamed}")

@@ -1,6 +1,6 @@
-"""What Ctrl-C does to a command: the first is an exception that it can tidy up after, the second ends it at once.
+"""Handles Ctrl-C: the first raises an exception, so that a command can clean up; the second ends it at once.
 
-Imports nothing that takes time, so that an interrupt can be expected before everything else is imported.
+Imports nothing slow, so that interrupts are handled before everything else is imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 def end_at_once(_number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
-    """End this process with one line; the server of the boxes sees that and ends them."""
+    """End this process with one line; the boxes' server notices and ends them."""
     with contextlib.suppress(OSError):
         os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"interrupted: ended at once\n")
     os._exit(EXIT_CODE)
@@ -31,5 +31,5 @@ def interrupt_once(_number: int, _frame: FrameType | None) -> None:
 
 
 def interrupted() -> bool:
-    """Whether `interrupt_once` was called: an error after that may be an import that was cut short."""
+    """Whether `interrupt_once` was called: a later error may come from an interrupted import."""
     return signal.getsignal(signal.SIGINT) is end_at_once

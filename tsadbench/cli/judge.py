@@ -1,4 +1,4 @@
-"""``tsadbench judge``: stored scores, judged by today's rules or by a protocol of one's own."""
+"""``tsadbench judge``: judges stored scores by today's rules or by a user's protocol."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def judge(
 ) -> None:
     """Judge the stored scores of every trial again, by today's protocols and labels; no detector runs.
 
-    Records of a run store are written anew, scores stay; files of the bank are only compared with their records. If a
-    protocol's code has changed, `run`, `leaderboard` and `verify` do this by themselves. Exit code 1 if a trial cannot
+    Records of a run store are replaced, scores stay; files of a bank are only compared with their records. If a
+    protocol's code has changed, `run`, `leaderboard` and `verify` do this automatically. Exit code 1 if a trial cannot
     be judged. --split and --format are for the tables of --protocol.
     """
     source = api.BankFolder(runs) if (runs / "registry.txt").is_file() else api.Store.open(runs)

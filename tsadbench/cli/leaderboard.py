@@ -1,4 +1,4 @@
-"""``tsadbench leaderboard``: tables from run stores."""
+"""``tsadbench leaderboard``: shows tables of run stores."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def leaderboard(
     dataset: options.Datasets = None,
     data: options.Data = None,
 ) -> None:
-    """Rank the trials of run stores; of a row that several have, the last store's counts.
+    """Rank the trials of run stores; if several have a row, the last store's counts.
 
     --diagnostics also compares their scores with the data.
     """
     if write is not None and (detector or columns or smoothing > 1):
-        raise UsageError("it is for whole tables: leave out --detector, --columns and --smoothing", field="write")
+        raise UsageError("it writes whole tables: leave out --detector, --columns and --smoothing", field="write")
     if write is not None:
         api.require_outside_stores(write)
     groups = diagnostics.split(",") if diagnostics else ()

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, each defined once, and how shells complete names."""
+"""Shared arguments and options of commands, and shell completion of names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def splits(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _splits(dataset: str) -> Iterable[str]:
-    """Return a data set's splits: from its card, or from the leaderboards over it that ship with the package."""
+    """Return a data set's splits from its card or from its shipped leaderboards."""
     card = Path(dataset) if dataset.endswith(".toml") else _CARDS / f"{dataset}.toml"
     try:
         return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
@@ -66,7 +66,7 @@ def _splits(dataset: str) -> Iterable[str]:
 
 
 _DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"
-_PROTOCOL, _SPLIT = "Protocol; needed if there are several.", "Split, for instance overall"
+_PROTOCOL, _SPLIT = "Protocol; required if there are several.", "Split, for instance overall"
 _DATASET = "Data set: its name, or the path of its card"
 
 # What is run
@@ -79,7 +79,7 @@ Detectors: TypeAlias = Annotated[
 ]
 Set: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--set", help="NAME.key=value: a detector's or the protocol's parameter; repeatable."),
+    typer.Option("--set", help="Parameter of a detector or protocol, NAME.key=value; repeatable."),
 ]
 Jobs: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Trials at a time.", show_default="cores")]
 Timeout: TypeAlias = Annotated[float | None, typer.Option(min=0, help="Time limit per trial, in seconds.")]
@@ -87,7 +87,7 @@ Memory: TypeAlias = Annotated[
     float | None, typer.Option("--memory", min=0, help="Memory limit of a trial's process and its children, in MiB.")
 ]
 RequireSeal: TypeAlias = Annotated[
-    bool | None, typer.Option("--require-seal", help="Refuse to run a detector in a box that the kernel does not seal.")
+    bool | None, typer.Option("--require-seal", help="Only run detectors in boxes sealed by the kernel.")
 ]
 
 # Which data
@@ -107,11 +107,11 @@ Splits: TypeAlias = Annotated[
 ]
 
 # What is read from run stores
-Runs: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help="A run store: what `tsadbench run` has written.")]
+Runs: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help="A run store, written by `tsadbench run`.")]
 Stores: TypeAlias = Annotated[list[Path], typer.Argument(metavar="RUNS...", help="Run stores.")]
 Labels: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--detector", "-d", metavar="LABEL", help="Detector, as tables label it; repeatable (default: all)."),
+    typer.Option("--detector", "-d", metavar="LABEL", help="Label of a detector in tables; repeatable (default: all)."),
 ]
 Trusted: TypeAlias = Annotated[
     list[str] | None,

@@ -1,4 +1,4 @@
-"""How commands print: tables on standard output, everything else on standard error."""
+"""Prints for commands: tables on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tsadbench import api
 
 
 def wide_console() -> Console:
-    """Return a console on standard output, wide if that is a pipe or a file: its readers want every column."""
+    """Return a console on standard output, which is wide for pipes and files so that they get every column."""
     return Console() if sys.stdout.isatty() else Console(width=240)
 
 
@@ -40,7 +40,7 @@ def show_board(
 
 
 def show_table(title: str, rows: Sequence[Mapping[str, object]], decimals: Mapping[str, int | None]) -> None:
-    """Print a table of rows, values by the names of columns; numbers have four decimals unless ``decimals`` says so."""
+    """Print rows (dicts by column) as a table; numbers have four decimals unless ``decimals`` sets others."""
     import pandas as pd
 
     api.print_tables(wide_console(), [api.Table(title, pd.DataFrame(rows), decimals=decimals)])
@@ -71,9 +71,9 @@ def show_findings(
     most: int = 20,
     err: bool = False,
 ) -> Counter[str]:
-    """Print the faults of findings, and return how many have each verdict; fill counts of remarks, or of seals.
+    """Print the faults of findings, return counts of verdicts, and fill the counts of remarks or seals.
 
-    With ``seals`` the findings are of repetitions: those without a fault are printed as well, and possible causes.
+    With ``seals`` the findings are repetitions: print those without faults, too, and possible causes.
     """
     counts: Counter[str] = Counter()
     for one in findings:

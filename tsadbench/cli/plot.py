@@ -1,4 +1,4 @@
-"""``tsadbench plot``: figures of stored trials, for papers."""
+"""``tsadbench plot``: draws figures of stored trials for papers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tsadbench.cli import options, output
 def plot(
     kind: Annotated[
         Literal["roc", "precision-recall", "recording", "threshold", "seeds", "speed", "graph"],
-        typer.Argument(metavar="KIND", help="One of those below."),
+        typer.Argument(metavar="KIND", help="One of the kinds below."),
     ],
     runs: options.Runs,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The figure to write: .svg, .png or .pdf.")],
@@ -22,7 +22,7 @@ def plot(
     split: options.Split = None,
     recording: Annotated[str | None, typer.Option(metavar="ID", help="Test recording (recording, threshold).")] = None,
     metric: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Metrics, each with panels of its own (seeds, speed).")
+        str, typer.Option(metavar="NAME,...", help="Metrics, each with its own panels (seeds, speed).")
     ] = "",
     seed: Annotated[int | None, typer.Option(help="Show this seed only.")] = None,
     dataset: options.Dataset = None,
@@ -35,11 +35,11 @@ def plot(
 
     - recording: one recording's sensors, label, scores, thresholds, flags and stored contributions on one time axis
 
-    - threshold: where scores lie beside the threshold, how well the Peaks-over-Threshold tail fits, return levels
+    - threshold: distribution of scores and threshold, fit of the Peaks-over-Threshold tail, return levels
 
-    - seeds: metrics seed by seed, beside the floors
+    - seeds: metrics seed by seed, with the floors
 
-    - speed: a metric against seconds of a fit and rows scored per second, with what nothing else beats in both
+    - speed: a metric against seconds of a fit and rows scored per second, with the Pareto front
 
     - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
 

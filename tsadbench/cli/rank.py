@@ -1,4 +1,4 @@
-"""``tsadbench rank``: the places of stored rows, on each data set and over several, and how firm they are."""
+"""``tsadbench rank``: ranks stored rows on each data set and over several, with intervals."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tsadbench.errors import UsageError
 def rank(
     runs: options.Stores,
     stability: Annotated[
-        bool, typer.Option("--stability", help="Resample sessions, and recordings within them: how firm is each rank?")
+        bool, typer.Option("--stability", help="Resample sessions, and recordings within them, for intervals of ranks.")
     ] = False,
-    metric: Annotated[str, typer.Option(help="The metric that ranks.")] = "auprc",
+    metric: Annotated[str, typer.Option(help="The metric to rank by.")] = "auprc",
     split: options.Splits = None,
     dataset: options.Dataset = None,
     suite: Annotated[
@@ -32,15 +32,15 @@ def rank(
     figure: options.Figure = None,
     data: options.Data = None,
 ) -> None:
-    """Rank the rows of run stores, floors included; --stability says how firm the ranks are. No detector runs.
+    """Rank the rows of run stores, floors included; --stability adds intervals. Runs no detector.
 
-    RUNS may also be folders of committed leaderboards, which `tsadbench leaderboard --write` has written. With
+    RUNS may also be folders of leaderboards written by `tsadbench leaderboard --write`. With
     --stability each row has the 90 % interval of its rank, and how often it beats the best floor, over resamples
     of the sessions and of the recordings within each. That needs stored scores, the data, and two sessions or more.
-    Of a data set with more than eight splits the first is shown, unless --split names others.
+    For data sets with more than eight splits, only the first is shown, unless --split names others.
 
-    Several data sets are ranked together too, each on its split overall or the first of --split that it has: mean
-    ranks, on how many the best floor is beaten, win rates, with intervals over resamples of the data sets.
+    Several data sets are also ranked together, each by its split overall or the first of --split that it has: mean
+    ranks, on how many the best floor is beaten, and win rates, with intervals over resamples of the data sets.
     """
     api.require_figure(figure)
     with api.progress_bar("Resampling") if stability else nullcontext():
@@ -57,6 +57,6 @@ def rank(
         )
     if figure is not None:
         if not found.over_all:
-            raise UsageError("it draws a ranking over several data sets; here there is none", field="figure")
+            raise UsageError("it draws a ranking over several data sets, but there is only one", field="figure")
         api.draw_ranking(found.over_all[0], figure)
     typer.echo(found.text(form, output.table_width()), nl=False)

@@ -1,4 +1,4 @@
-"""``tsadbench regress``: run a chosen set again, and fail if a cell left its tolerance."""
+"""``tsadbench regress``: runs committed rows again, and fails if a cell left its tolerance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tsadbench.cli import options
 
 def regress(
     baseline: Annotated[
-        Path, typer.Option(metavar="DIR", help="Tables that `tsadbench leaderboard --write DIR` has written.")
+        Path, typer.Option(metavar="DIR", help="Tables written by `tsadbench leaderboard --write DIR`.")
     ],
     chosen: Annotated[
         Literal["quick", "full"],

@@ -1,4 +1,4 @@
-"""``tsadbench report``: a run store as one HTML page."""
+"""``tsadbench report``: writes a run store as one HTML page."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder to write index.html into.")] = Path("report"),
     detector: options.Labels = None,
     best: Annotated[
-        int | None, typer.Option(min=0, help="How many have curves and recordings; 0: all.", show_default="12")
+        int | None, typer.Option(min=0, help="Detectors with curves and recordings; 0: all.", show_default="12")
     ] = None,
     dataset: options.Datasets = None,
     data: options.Data = None,
 ) -> None:
-    """Write a run store as one page that needs no network: tables, differences, seeds, speed, curves, recordings.
+    """Write a run store as one offline page: tables, differences, seeds, speed, curves, recordings.
 
-    Curves and recordings are those of the detectors that are named, or of the best by AUPRC and the best floor.
+    Curves and recordings cover the named detectors, or the best by AUPRC and the best floor.
     """
     with api.progress_bar("Tables"):
         board = api.load_board(runs, dataset=dataset or (), data=data)

@@ -1,4 +1,4 @@
-"""``tsadbench run``: plan, run with progress, show the table."""
+"""``tsadbench run``: plans and runs trials, shows progress and the table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _Dataset: TypeAlias = Annotated[
 ]
 _Suite: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="All data sets of plants, servers or all, not --dataset.", autocompletion=options.suites),
+    typer.Option(help="Replaces --dataset: the suite plants, servers, core or all.", autocompletion=options.suites),
 ]
 _Protocol: TypeAlias = Annotated[
     list[str] | None, typer.Option(help="Protocol.", show_default="strict", autocompletion=options.protocols)
 ]
 _Against: TypeAlias = Annotated[
-    str | None, typer.Option(help="Protocol whose rows that ship are shown beside, floors included; none of them runs.")
+    str | None, typer.Option(help="Use this protocol, and show its shipped rows as well; they do not run.")
 ]
 _Seeds: TypeAlias = Annotated[
     str | None,
@@ -43,7 +43,7 @@ _Jobs: TypeAlias = Annotated[
     int | None, typer.Option(help="Trials at a time, fewer if memory is short.", show_default="cores")
 ]
 _Cluster: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="A Dask cluster, not --jobs: tcp://..., tls://... or local:N.")
+    str | None, typer.Option(metavar="ADDRESS", help="Replaces --jobs: a Dask cluster (tcp://..., tls://..., local:N).")
 ]
 _Floors: TypeAlias = Annotated[
     bool | None, typer.Option("--floors/--no-floors", help="Whether to add the floors.", show_default="floors")
@@ -79,16 +79,16 @@ def run(
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables with the floors.
 
-    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines. A default whose packages
-    are not installed is left out, and a line names it.
+    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines. Defaults without their
+    packages are left out, with a message.
     The table shows the split overall; --format csv and json have all splits. Exit code 1 if a trial failed.
 
-    --rerun takes ok, error, timeout, memory, killed, invalid, or no-contributions: those that are ok and lack the
-    sensors' contributions that their detector offers.
+    --rerun takes ok, error, timeout, memory, killed, invalid, or no-contributions: ok trials that lack the sensors'
+    contributions although their detector offers them.
     """
-    given = {name: value for name, value in locals().items() if value not in (None, [])}  # settings of the request
+    given = {name: value for name, value in locals().items() if value not in (None, [])}  # fields of the request
     given = {name: value for name, value in given.items() if name not in ("config", "rerun", "form")}
-    api.default_server().warm()  # its server imports while this process does
+    api.default_server().warm()  # the server imports in parallel
     if seeds is not None:
         given["seeds"] = _seeds(seeds)
     names = {"detector": "detectors", "dataset": "datasets", "protocol": "protocols", "split": "splits"}
@@ -106,7 +106,7 @@ def run(
 
 
 def _seeds(text: str) -> int | list[int]:
-    """Return a number of seeds, or the seeds themselves.
+    """Return the number of seeds, or a list of seeds.
 
     >>> _seeds("5"), _seeds("0,3"), _seeds("3,")
     (5, [0, 3], [3])
@@ -114,5 +114,5 @@ def _seeds(text: str) -> int | list[int]:
     try:
         return [int(seed) for seed in text.removesuffix(",").split(",")] if "," in text else int(text)
     except ValueError:
-        message = f"expected a number N, or seeds with commas (0,3), found {text!r}"
+        message = f"expected a number N, or seeds separated by commas (0,3), found {text!r}"
         raise UsageError(message, field="seeds") from None

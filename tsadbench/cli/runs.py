@@ -1,4 +1,4 @@
-"""``tsadbench runs``: inspect a run store, and tidy it up."""
+"""``tsadbench runs``: lists, shows and removes the trials of a run store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Status: TypeAlias = Annotated[list[str] | None, typer.Option(help="Trials of th
 def list_trials(
     runs: options.Runs, detector: _Label = None, status: _Status = None, form: options.TableForm = "table"
 ) -> None:
-    """List the trials of a store, oldest first; broken ones are reported on standard error, and exit code 1."""
+    """List the trials of a store, oldest first. Broken trials are reported on standard error, with exit code 1."""
     names = ("trial", "dataset", "protocol", "label", "seed", "threads", "status")
     lines = [
         {
@@ -45,15 +45,15 @@ def list_trials(
 def show(
     runs: options.Runs,
     trial: Annotated[
-        str | None, typer.Argument(metavar="[TRIAL]", help="Beginning of the name of a trial or a report of checks.")
+        str | None, typer.Argument(metavar="[TRIAL]", help="Beginning of the name of a trial or a check report.")
     ] = None,
     detector: options.Trusted = None,
     data: options.Data = None,
 ) -> None:
-    """Print a trial's record as JSON, and on standard error its log and what has changed since; or a report of checks.
+    """Print a trial's record as JSON, with its log and later changes on standard error; or a check report.
 
-    Without TRIAL the reports of checks are listed. A trial of which a module of the detector, a library, the data or a
-    prior has changed is new to `tsadbench run`; one of which only the rules have changed is judged again.
+    Without TRIAL, list the check reports. If a module of the detector, a library, the data or a prior has changed,
+    `tsadbench run` runs the trial again; if only the rules have changed, it is judged again.
     """
     store = api.Store.open(runs)
     reports = api.read_reports(store.path)
@@ -61,7 +61,7 @@ def show(
         for one in reports:
             result = f"failed: {', '.join(one.failed)}" if one.failed else "passed"
             typer.echo(f"{one.identity}  {one.label}  {one.day}  {result}{' (--full)' if one.full else ''}")
-        output.say([f"{len(reports)} reports of checks in {runs}"])
+        output.say([f"{len(reports)} check reports in {runs}"])
         return
     if named := [one.model_dump() for one in reports if trial and one.identity.startswith(trial)]:
         for content in named:
@@ -74,9 +74,9 @@ def show(
     try:
         named_here = {api.normal_label(one) for one in detector or ()}
         why = api.why_new(record, api.loader((), data)[1], named_here)
-        changed = f"Changed since this trial: {'; '.join(why) or 'nothing that decides it'}"
+        changed = f"Changed since this trial: {'; '.join(why) or 'nothing relevant'}"
     except TsadbenchError as error:
-        changed = f"What has changed since this trial is not known: {error}"
+        changed = f"Changes since this trial are unknown: {error}"
     output.say([*filter(None, [store.log(record.trial)]), api.one_line(changed)])
 
 

@@ -1,4 +1,4 @@
-"""``tsadbench score``: scores, flags and contributions of new rows, from files or as they arrive."""
+"""``tsadbench score``: scores new rows, from files or as they arrive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTRIBUTION, _VALUE = "contribution_", "value_"
 
 
 def score(
-    model: Annotated[Path, typer.Argument(help="A file that `tsadbench fit` has written.")],
+    model: Annotated[Path, typer.Argument(help="A file written by `tsadbench fit`.")],
     files: Annotated[
         list[str],
         typer.Argument(metavar="FILE...", help="CSV, Parquet, .mat, .rda or .pkl files; - is standard input, by row."),
@@ -45,7 +45,7 @@ def score(
         str | None, typer.Option(help="The character between two cells, if not the training files'.")
     ] = None,
     decimal: Annotated[str | None, typer.Option(help="The decimal mark, if it differs.")] = None,
-    time: Annotated[str | None, typer.Option(help="The column of times, if it differs; it must be there.")] = None,
+    time: Annotated[str | None, typer.Option(help="The time column, if it differs; it must exist.")] = None,
     time_format: Annotated[
         str | None, typer.Option(help="ISO8601, seconds, milliseconds or a format of strptime, if it differs.")
     ] = None,
@@ -57,8 +57,8 @@ def score(
 ) -> None:
     """Score new rows with a fitted detector: one line per row, flagged if the score exceeds the threshold.
 
-    A row with an empty or broken cell has no score, but a reason; the others are scored. Standard error lists a file's
-    alarms, which are runs of flagged rows: when, how high, and which sensor contributed most, if the detector tells.
+    Rows with an empty or broken cell get a reason instead of a score. Standard error lists a file's alarms, which are
+    runs of flagged rows: time, highest score, and the sensor that contributed most, if known.
     The detector runs in a box; name it if it is not registered. Exit code 1 if it fails. To watch a file:
     tail -n +1 -F FILE | tsadbench score MODEL -
     """
@@ -98,7 +98,7 @@ def score(
                         shown.insert(0, "file", _name(source))
                     yield shown
 
-        # Only rows that arrive are written before all are scored: an error leaves no partial table.
+        # Only streams are written while scoring: for files, an error leaves no partial table.
         _write(answers() if files == ["-"] else list(answers()), out)
         if plot is not None:
             _draw(loaded, drawn, files[0], plot)
@@ -153,7 +153,7 @@ def _draw(model: api.Model, tables: list[pd.DataFrame], name: str, file: Path) -
 
 
 def _alarms(answers: pd.DataFrame) -> list[str]:
-    """Return a line for each run of flagged rows: when, how high, and which sensor contributed most."""
+    """Return a line per run of flagged rows: time, highest score, and the sensor that contributed most."""
     flagged = answers["flagged"].astype(bool)
     parts = answers.loc[:, answers.columns.str.startswith(_CONTRIBUTION)]
     lines = []
@@ -184,7 +184,7 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
         columns: list[str] = []
         for table in tables:
             if columns and columns != [*table]:
-                raise UsageError("some files have a column of times, some have none; score them one by one")
+                raise UsageError("some files have a time column, others have none; score them one by one")
             table["flagged"] = table["flagged"].astype(int)
             if "time" in table:
                 table["time"] = table["time"].map(pd.Timestamp.isoformat, na_action="ignore")
@@ -194,12 +194,12 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
 
 
 def _require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
-    """Raise a UsageError if a file to be written is also read, before it is opened and its content is lost.
+    """Raise a UsageError if the output is also an input, before opening it would erase it.
 
     Files are paths or descriptors of open files; links do not matter.
     """
     for one in read:
-        with suppress(OSError):  # reported where it is opened
+        with suppress(OSError):  # reported when it is opened
             if os.path.isfile(one) and os.path.samestat(os.stat(one), os.stat(written)):
                 name = written if isinstance(written, Path) else "standard output"
                 raise UsageError(f"{name}: this file is also an input; choose another output")

@@ -1,4 +1,4 @@
-"""``tsadbench tune``: parameters chosen without labels."""
+"""``tsadbench tune``: chooses parameters without labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def tune(
     detector: options.RequiredDetector,
     dataset: Annotated[str, typer.Option(help="Data set, or its card.", autocompletion=options.datasets)] = "skab",
-    trials: Annotated[int, typer.Option(min=1, help="Points of the study, those of earlier runs included.")] = 30,
+    trials: Annotated[int, typer.Option(min=1, help="Points of the study, including earlier runs.")] = 30,
     ranges: Annotated[
         list[str] | None,
         typer.Option(
@@ -35,7 +35,7 @@ def tune(
     timeout: options.Timeout = None,
     storage: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Database of the study, which machines may share (default: SQLite in --out)."),
+        typer.Option(metavar="URL", help="Database of the study, shared by machines (default: SQLite in --out)."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the studies and their results.")] = Path("tuning"),
 ) -> None:
@@ -49,13 +49,13 @@ def tune(
     )
     with api.progress_bar(f"Reading {dataset}"):
         request = api.RunRequest(detectors=[detector], datasets=[dataset], seeds=1, floors=False)
-        # The plan gets no name here: it holds test recordings and labels, which are to be gone when the search begins.
+        # Keep no reference to the plan, so that its test recordings and labels are freed before the search.
         task = api.make_task(api.make_plan(request, judged=False), settings)
     file = out.resolve() / "studies.sqlite3"
     api.require_writable(file)
     output.say([f"study {task.study}: {', '.join(task.space)}"])
 
-    def ended(number: int, points: pd.DataFrame) -> None:  # points of earlier runs and of other machines count
+    def ended(number: int, points: pd.DataFrame) -> None:  # includes points of earlier runs and other machines
         line = _line(number, points, api.best_and_defaults(points, task))
         output.say([f"[{api.n_counted(points)}/{trials}] {line}"])
 
@@ -79,7 +79,7 @@ def tune(
 
 
 def _line(number: int, points: pd.DataFrame, shown: pd.DataFrame) -> str:
-    """Return how a point has ended, and which is the best so far."""
+    """Describe a point's result, and the best point so far."""
     point = points.loc[number]
     value = f"{point['value']:.4g}" if point["state"] == "complete" else point["state"]
     reason = f" ({' '.join(point['reason'].split())})" if point["reason"] else ""

@@ -1,4 +1,4 @@
-"""``tsadbench verify``: whether the tables are what the stored scores and the labels give."""
+"""``tsadbench verify``: verifies records and tables against stored scores and labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def verify(
         typer.Option(metavar="N", help="Instead, run N random trials (or all) again, and compare their scores."),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(min=0.0, help="How far scores of --redo may differ, as a share of the scores' range.")
+        float, typer.Option(min=0.0, help="Largest difference of --redo scores, as a share of the scores' range.")
     ] = 1e-6,
     table: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead, compare a CSV or Markdown table with the store.")
@@ -35,16 +35,15 @@ def verify(
     """Check every record against itself, and its thresholds and metrics against the stored scores and the labels.
 
     This checks stored files only. --redo N runs N trials again, detectors before floors, with the code that is
-    installed here. --table FILE compares a table that `tsadbench leaderboard` has written with what the store's trials
-    give, at the precision that the table prints.
+    installed here. --table FILE compares a table written by `tsadbench leaderboard` with the store's trials, at the
+    printed precision.
 
-    Exit code 1 if something differs or was edited, if data or labels are not those that the trial was run on, if a
-    trial cannot be checked, or if one that was planned is not here. A detector's code that has changed since is
-    reported, but does not count. A trial that other rules than today's have judged is judged again, and its record
-    written anew.
+    Exit code 1 if something differs or was edited, if data or labels differ from the trial's, if a trial cannot be
+    checked, or if a planned trial is missing. Changed code of a detector is reported, but is not a failure. Outdated
+    trials are judged again, and their records replaced.
     """
     if table is not None and redo is not None:
-        raise UsageError("--table and --redo are two checks: give one of them")
+        raise UsageError("give either --table or --redo")
     if table is not None:
         board = api.load_board(runs, dataset=dataset or (), data=data)
         own = api.records_of(board.trials[~board.trials["stored"]])
@@ -68,14 +67,14 @@ def verify(
 
 
 def _number(redo: str) -> int | None:
-    """Return how many trials to run again; None for all."""
+    """Return the number of trials to run again; None for all."""
     if redo != "all" and (not redo.isdecimal() or int(redo) < 1):
         raise UsageError(f"expected a number of trials, at least 1, or all, found {redo}", field="redo")
     return None if redo == "all" else int(redo)
 
 
 def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
-    """Print what checking finds; return whether all trials are as recorded."""
+    """Print the results of verification; return whether all trials are as recorded."""
     remarks: Counter[str] = Counter()
     with api.progress_bar("Verifying"):
         counts = output.show_findings(findings, remarks)
@@ -84,7 +83,7 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     trials, planned = set(store.trials()), store.about().planned
     absent = [words for words, trial in planned.items() if trial not in trials]
     for words in output.first(absent):
-        typer.echo(f"planned, but not here: {words}")
+        typer.echo(f"planned, but missing: {words}")
     typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are here")
     typer.echo(
         f"{counts.total()} trials: {counts['same']} as recorded, {counts['differs']} differ, "
@@ -99,7 +98,7 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
 
 
 def _show_redone(chosen: Sequence[api.Record], findings: Iterable[api.Finding], tolerance: float) -> bool:
-    """Print what running trials again finds; return whether all repeat."""
+    """Print the results of repetition; return whether all trials repeat."""
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     seals: Counter[str] = Counter()
     with api.progress_bar("Running again"):

@@ -1,1 +1,1 @@
-"""The data sets that ship with tsadbench, one loader a file."""
+"""The data sets that ship with tsadbench: one loader per file."""

@@ -1,4 +1,4 @@
-"""Files of arrays (MATLAB, R, NumPy), opened in a box: a forged file reaches nothing else."""
+"""Reads files of arrays (MATLAB, R, NumPy) in a box, so that a forged file can do no harm."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tsadbench.utils.text import one_line
 
 ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy", ".dat")
 _MOST_BYTES, _MOST_MEMORY_MIB = 2**31, 8192.0
-_SECONDS = 30, 0.5  # for each file, and for each MiB of it
-# Between the names of an array and of its column.
+_SECONDS = 30, 0.5  # seconds per file, and per MiB
+# Separates the names of an array and its column.
 _OF = "\n"
 
 
 def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | str]:
     """Return the arrays of files as tables by the arrays' names, or why a file cannot be read.
 
-    The columns of an array have no names (`RangeIndex`); those of a data frame of R have. A MissingExtraError if the
-    package that reads R's files is not installed.
+    Columns of arrays have no names (`RangeIndex`); columns of R data frames have names. Raises a MissingExtraError if
+    the package that reads R files is not installed.
     """
     if any(path.suffix.lower() in (".rda", ".rdata") for path in paths) and not importlib.util.find_spec("rdata"):
-        raise MissingExtraError("reading files of R", "r")
+        raise MissingExtraError("reading R files", "r")
     source = Source("a file of arrays", f"{__name__}:arrays_of", "tsadbench")
     found: dict[Path, dict[str, pd.DataFrame] | str] = {}
     for path in paths:
@@ -46,7 +46,7 @@ def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | s
             with Box(Construction(source), limits=limits, construct=False) as box:
                 parts = box.parts(arrays_of, path.suffix.lower(), np.fromfile(path, np.uint8))
             tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
-            for name, content in parts.items():  # nothing of it is unpickled
+            for name, content in parts.items():  # no pickles
                 array, _, column = name.partition(_OF)
                 tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
             found[path] = {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
@@ -58,13 +58,13 @@ def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | s
     return found
 
 
-# What runs in the box.
+# The rest runs in the box.
 
 
 def arrays_of(suffix: str, content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
-    """Return the arrays of a file's content in NumPy's format, by the names of array and column.
+    """Return the arrays in a file's content in NumPy's format, by array and column name.
 
-    A ValueError if one is not numbers by rows and columns.
+    Raises a ValueError if an array is not a table of numbers.
     """
     found = {}
     for name, array in _arrays(suffix, io.BytesIO(content.data)):
@@ -72,19 +72,19 @@ def arrays_of(suffix: str, content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
             stored = io.BytesIO()
             np.save(stored, array.astype(array.dtype.newbyteorder("="), copy=False), allow_pickle=False)
             found[name] = stored.getvalue()
-        elif suffix != ".mat":  # others may lie there
+        elif suffix != ".mat":  # the folder may hold other files
             raise ValueError(f"expected numbers in rows and columns, found {array.dtype.name} of {list(array.shape)}")
     if not found:
-        raise ValueError("it holds no array of numbers")
+        raise ValueError("the file has no array of numbers")
     return found
 
 
 def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
-    """Yield the arrays of a file with their names, those of data frames column by column."""
+    """Yield the arrays of a file with their names; data frames column by column."""
     if suffix == ".mat":
         import scipy.io
 
-        arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs know paths alone
+        arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs only know paths
         yield from ((name + _OF, array) for name, array in arrays.items() if not name.startswith("__"))
     elif suffix in (".rda", ".rdata"):
         import rdata
@@ -104,19 +104,19 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads an array of numbers; a pickle that asks for anything else is refused before it is run."""
+    """Unpickles arrays of numbers; a pickle that needs anything else is refused before it runs."""
 
     def find_class(self, module: str, name: str, /) -> object:
-        """Return what arrays are made of."""
+        """Return the classes and functions that arrays need."""
         if (found := _GLOBALS.get((module.replace("_core", "core"), name))) is None:
-            raise ValueError(f"the pickle asks for {f'{module}.{name}'[:80]!a}; expected an array of numbers alone")
+            raise ValueError(f"the pickle needs {f'{module}.{name}'[:80]!a}; expected only an array of numbers")
         return found
 
 
 _GLOBALS = {
     ("numpy", "dtype"): np.dtype,
     ("numpy", "ndarray"): np.ndarray,
-    ("_codecs", "encode"): codecs.encode,  # with which old protocols write bytes
+    ("_codecs", "encode"): codecs.encode,  # used for bytes by old protocols
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy.core.numeric", "_frombuffer"): np.empty(0).__reduce_ex__(5)[0],
 }

@@ -1,4 +1,4 @@
-"""The card of a data set: what its files hold, in TOML; docs/adding-a-data-set.md shows each key in use."""
+"""The card of a data set: a TOML description of its files. docs/adding-a-data-set.md explains the keys."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tsadbench.errors import UsageError
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.toml import TABLE, read_toml
 
-# A name becomes a folder of leaderboards and stands in every table's title.
+# The name becomes a folder of leaderboards and appears in table titles.
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 BEFORE_FIRST_EVENT = "before first event"
 NUMBER = "{number}"
 
 
 def canonical(value: object) -> str:
-    """Return a label's value as text in which equal values are equal: 1, 1.0, true and " 1" are the same."""
+    """Normalise a label's value to text, so that 1, 1.0, true and " 1" are equal."""
     text = str(value).strip()
     text = {"true": "1", "false": "0"}.get(text.lower(), text)
     try:
@@ -30,7 +30,7 @@ def canonical(value: object) -> str:
 
 
 def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
-    """Return what a card names once or several times."""
+    """Return one value, a list, or None as a tuple."""
     return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
 
 
@@ -41,20 +41,20 @@ Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1
 
 
 class CardTable(BaseModel):
-    """A table of a card: no key but its fields."""
+    """A table of a card; unknown keys are errors."""
 
     model_config = TABLE
 
 
 class WrittenAs(CardTable):
-    """How text files are written. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``."""
+    """The format of text files. Each key may differ between ``[train]``, ``[test]`` and ``[labels]``."""
 
     separator: str | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
-    header_line: HeaderLine | None = None  # counted from 1, or "search": the first of ten with all the columns
-    units_line: bool | None = None  # whether the line below the header holds units or other texts to skip
-    remove_prefix: str | None = None  # from the front of column names
+    header_line: HeaderLine | None = None  # from 1, or "search": the first of ten lines that has all columns
+    units_line: bool | None = None  # skip the line of units below the header
+    remove_prefix: str | None = None  # prefix to remove from column names
     missing: list[str] | None = None  # texts of missing values, in addition to the empty cell, NaN, NA and NULL
 
 
@@ -62,31 +62,31 @@ class Part(WrittenAs):
     """The files of one part, training or test."""
 
     files: Texts  # names or patterns, relative to the card's folder
-    ids: str = "{path}"  # what a recording is called; "{path}" is its file's path, "{name}" the name alone
-    variables: Texts | None = None  # the arrays of a file that are recordings, called by the array's name
-    join: re.Pattern[str] | None = None  # files with the same text in this group are one recording, called by that text
+    ids: str = "{path}"  # recording ids: "{path}" is the file's path, "{name}" its name
+    variables: Texts | None = None  # arrays that are recordings, with the array's name as id
+    join: re.Pattern[str] | None = None  # files with the same text in this group form one recording with that id
 
 
 class Train(Part):
-    """The training files. Unless all rows train, ``[test]`` may name the same files, for the rows after these."""
+    """The training files. If only their first rows train, ``[test]`` may use the remaining rows of the same files."""
 
-    # The first so many rows, or as many as the expression's group finds in the file's name.
+    # A number of first rows, or a regular expression whose group is this number in the file's name.
     rows: Literal["all", "before first event"] | Rows | re.Pattern[str] = "all"
 
 
 class Columns(CardTable):
-    """What the columns are."""
+    """The roles of columns."""
 
     sensors: Texts = ["*"]
     ignore: list[str] = []
-    time: str | Texts | None = None  # several columns: their texts make up a time
+    time: str | Texts | None = None  # several columns are joined to one time
     time_format: str | Texts = "ISO8601"  # as in `FileFormat.time_formats`
     period: Positive | None = None  # seconds from row to row if no column holds times
-    names: str | Texts | None = None  # of the columns of arrays that have none: a list, or a text with "{number}"
+    names: str | Texts | None = None  # column names for arrays: a list, or a text with "{number}"
 
 
 class LabelValues(WrittenAs):
-    """Labels that are one value a row; 1 and true are the same, 0 and false as well."""
+    """Labels with one value per row; 1 equals true, and 0 equals false."""
 
     anomalous: Values = [1]
     normal: Values = [0]
@@ -100,18 +100,18 @@ class LabelColumn(LabelValues):
 
 
 class LabelFile(LabelValues):
-    """A file for each recording holds its labels, one a row."""
+    """One file per recording with one label per row."""
 
     kind: Literal["file"]
-    file: Annotated[str, Field(pattern=r"\{id\}")]  # below the data folder; "{id}" stands for the recording's id
-    column: str | None = None  # if there are several
+    file: Annotated[str, Field(pattern=r"\{id\}")]  # below the data folder; "{id}" is the recording's id
+    column: str | None = None  # if the file has several columns
 
 
 class LabelIntervals(WrittenAs):
-    """A file, next to the card or in the data folder, lists anomalous intervals.
+    """A file next to the card or in the data folder that lists anomalous intervals.
 
-    A column ``sensors`` may name the sensors that an event shows in, separated by semicolons. A file without the column
-    of recordings is a log book: each of its intervals counts in every recording that has rows in it.
+    The optional column ``sensors`` names the sensors that an event shows in, separated by semicolons. A file without a
+    column of recordings is a log book: its intervals count in every recording that has rows in them.
     """
 
     kind: Literal["intervals"]
@@ -121,61 +121,61 @@ class LabelIntervals(WrittenAs):
     end: str = "end"
     # Rows are counted from 0, seconds from the recording's first row; both ends belong to the interval.
     unit: Literal["rows", "time", "seconds"] = "rows"
-    time_format: str | Texts | None = None  # by default that of the data
+    time_format: str | Texts | None = None  # by default the data's
 
 
 class GapsAreErrors(CardTable):
-    """A missing value is an error."""
+    """Missing values are errors."""
 
     policy: Literal["error"]
 
 
 class FillGaps(CardTable):
-    """A sensor's last value in the same recording is carried forward, and every table says so."""
+    """Missing values are replaced by the sensor's last value in the recording; tables report it."""
 
     policy: Literal["forward-fill"]
     at_most: Rows | None = None  # the longest run of missing values that may be filled
 
 
 class CutGaps(CardTable):
-    """Rows with a missing value are left out, and the recording is cut there into pieces."""
+    """Rows with missing values are dropped, and the recording is cut there."""
 
     policy: Literal["cut"]
-    at_least: Rows = 2  # shorter pieces are left out
+    at_least: Rows = 2  # shorter pieces are dropped
 
 
 class Long(CardTable):
-    """The columns of files whose rows each hold one value of one sensor: a sample, or a change of the value."""
+    """The columns of long tables, with one value of one sensor per row: a sample, or a change of the value."""
 
     name: str
     value: str
 
 
 class Resample(CardTable):
-    """The regular grid that the rows of a file are laid on. It begins at the file's first time."""
+    """Resampling to a regular grid that begins at a file's first time."""
 
     every: Positive  # seconds
-    # What stands for the values from one row of the grid up to the next; "last" holds until there is another.
+    # How values between two grid points are combined; "last" also holds until the next value.
     by: Literal["median", "mean", "last"] = "median"
 
 
 class Card(CardTable):
-    """What a folder's files hold. Patterns of splits, sessions and entities are those of recordings' ids."""
+    """A card. Patterns of splits, sessions and entities match recordings' ids."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
     files: WrittenAs = WrittenAs()  # of all parts, unless a part says otherwise
     train: Train
-    test: Part | None = None  # without it, detectors can be fitted, not compared
+    test: Part | None = None  # without [test], detectors can be fitted but not compared
     columns: Columns = Columns()
     gaps: Annotated[GapsAreErrors | FillGaps | CutGaps, Field(discriminator="policy")] = GapsAreErrors(policy="error")
     labels: Annotated[LabelColumn | LabelFile | LabelIntervals | None, Field(discriminator="kind")] = None
     long: Long | None = None
     resample: Resample | None = None
-    # By name or pattern of sensors: the numbers that stand for texts in their cells.
+    # Sensor name or pattern -> text in cells -> number.
     states: dict[str, Annotated[dict[str, Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=1)]] = {}
     splits: dict[str, Texts] = {}  # of test recordings; "overall" always holds all
-    # Once one is named, each recording belongs to one of them.
+    # If any are declared, every recording must belong to one.
     sessions: dict[str, Texts] = {}
     entities: dict[str, Texts] = {}
     description: str | None = None  # files below the card's folder
@@ -193,12 +193,12 @@ class Card(CardTable):
         rules = (
             (columns.time is None or columns.period is None, "columns: give time or period, not both"),
             (not isinstance(columns.names, str) or NUMBER in columns.names, f"columns.names: expected {NUMBER} in it"),
-            (len(set(map(canonical, values))) == len(values), f"labels: a value stands twice among {values}"),
+            (len(set(map(canonical, values))) == len(values), f"labels: a value occurs twice among {values}"),
             ("overall" not in self.splits, "splits: overall always holds all test recordings; leave it out"),
             (labels or self.train.rows != BEFORE_FIRST_EVENT, f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
             (self.long is None or (grid and columns.time), "[long] needs columns.time and [resample]"),
             (grid is None or timed, "[resample] needs columns.time or columns.period"),
-            (grid is None or unit != "rows", '[resample] makes other rows: labels.unit must be "time" or "seconds"'),
+            (grid is None or unit != "rows", '[resample] changes rows, so labels.unit must be "time" or "seconds"'),
             (timed or unit not in ("time", "seconds"), "labels.unit: times need columns.time or columns.period"),
         )
         broken = [text for holds, text in rules if not holds]
@@ -238,5 +238,5 @@ class Card(CardTable):
 
 
 def read_card(path: Path) -> tuple[Card | None, str, list[Issue]]:
-    """Return the card in a file, None if it cannot be used at all; the file's text; and what is wrong with it."""
+    """Read a card; return it (None if it is unusable), the file's text, and the issues."""
     return read_toml(path, Card, "the card", "tsadbench data new FOLDER  writes a card")

@@ -1,4 +1,4 @@
-"""Draft a card for a folder of files: a guess from their names and contents, in one pass, for a person to correct."""
+"""Drafts a card for a folder of files from their names and contents, for a person to correct."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _START = re.compile(r"(?i)(start|begin|beginn|from|von)([ _-]?(time|date|zeit|ro
 _END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?")
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _SHOWN_ROWS, _SHOWN_SENSORS = 3, 8
-_UNSURE = "nothing speaks against it"
+_UNSURE = "no sign of faults"
 _LOADER = FileSystemLoader(Path(__file__).parent)
 _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, loader=_LOADER)
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
@@ -50,16 +50,16 @@ _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": firs
 class Draft:
     """A drafted card."""
 
-    text: str  # its comments say which files are for what, and what a person must decide
-    problems: str  # what is wrong with the card's files
+    text: str  # its comments explain the role of files and list decisions for the user
+    problems: str  # issues of the card's files
     rows: list[str]  # the first rows, as the card's reader reads them
-    judged: bool  # whether detectors can be compared on it: it has test recordings with labels
+    judged: bool  # whether it has labelled test recordings, so that detectors can be compared
 
 
 def draft_card(folder: Path) -> Draft:
-    """Return a commented card for the files of tables and arrays in a folder and the folders below it.
+    """Return a commented card for the tables and arrays in a folder and its subfolders.
 
-    A UsageError if there is no such folder, or no such file in it. A DataError if no file is a table of numbers.
+    Raises a UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
@@ -82,7 +82,7 @@ class _Drafter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._told: dict[tuple[str, str], list[str]] = {}  # names of files by what they are for, and why
+        self._told: dict[tuple[str, str], list[str]] = {}  # (role, reason) -> file names
         self._labels: dict[str, object] = {}  # the keys of [labels]
         self._looks = self._of_one_kind(self._labelled([*self._read()]))
         if not self._looks:
@@ -100,7 +100,7 @@ class _Drafter:
         return [f"{role:<8} {first_of(names, 5)}: {reason}" for (role, reason), names in self._told.items()]
 
     def _read(self) -> Iterator[Look]:
-        """Yield a look at each file that can be read as a table."""
+        """Yield a `Look` at each file that can be read as a table."""
         paths = {path.relative_to(self._folder).as_posix(): path for path in self._folder.rglob("*") if path.is_file()}
         forms = {}
         for name in sorted(paths, key=as_counted):
@@ -124,12 +124,12 @@ class _Drafter:
             if isinstance(frame.columns, pd.RangeIndex):
                 frame.columns = [f"x{number}" for number in range(1, widest + 1)]
             if frame.columns.has_duplicates:
-                self._tell("left out", "two of its columns have the same name", name)
+                self._tell("left out", "two columns have the same name", name)
             else:
                 yield Look(name, paths[name], forms[name], frame, tuple(wide) if len(arrays) > 1 else ())
 
     def _labelled(self, looks: list[Look]) -> list[Look]:
-        """Give files the labels that a column or a list of intervals holds; return them without the list."""
+        """Label files from a column or an interval file; return the files without the interval file."""
         columns = [name for look in looks if look.those("sensor") for name in look.those("label")]
         if columns:
             column = min(columns, key=lambda name: [*_USUAL_LABELS, name.lower()].index(name.lower()))
@@ -141,12 +141,12 @@ class _Drafter:
             start, end = (next(filter(form.fullmatch, look.frame.columns), "") for form in (_START, _END))
             others = [other for other in looks if other is not look]
             if start and end and others and len(look.frame) and self._intervals(look, start, end, others):
-                self._tell("labels", "it lists intervals", look.name)
+                self._tell("labels", "lists intervals", look.name)
                 return others
         return looks
 
     def _intervals(self, look: Look, start: str, end: str, others: Sequence[Look]) -> bool:
-        """Give files the labels that the intervals in one of them tell; return whether it holds intervals."""
+        """Label files from a file if it lists intervals; return whether it does."""
         cells = look.frame[[start, end]]
         in_rows = all(map(pd.api.types.is_integer_dtype, cells.dtypes))
         concerned = [other for other in others if in_rows or other.time_format]
@@ -170,44 +170,44 @@ class _Drafter:
         return True
 
     def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
-        """Return the files with numbers that have all columns that most rows have."""
+        """Return the numeric files that have all columns that most rows have."""
         kept = list[Look]()
         for look in looks:
             if not look.those("sensor") or len(look.frame) < 2:
                 texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
                 self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
             elif look.frame.shape[1] == 1 and LABEL.search(look.name):
-                self._tell("left out", 'its name speaks of labels: see kind = "file" under [labels]', look.name)
+                self._tell("left out", 'its name suggests labels: see kind = "file" under [labels]', look.name)
             else:
                 kept.append(look)
         kinds = [frozenset(look.those("sensor", "time")) for look in kept]
-        # Of kinds whose columns others have as well, the one that lets most rows in.
+        # Of the sets of columns, choose the one shared by most rows.
         rows = {kind: sum(len(one.frame) for one in kept if kind.issubset(one.frame)) for kind in kinds}
         columns = max(kinds, key=lambda kind: (rows[kind], len(kind)), default=frozenset[str]())
         for look in kept:
             if lacking := sorted(columns.difference(look.frame)):
-                self._tell("left out", f"it lacks columns of most rows: {first_of(lacking, 3)}", look.name)
+                self._tell("left out", f"lacks columns that most rows have: {first_of(lacking, 3)}", look.name)
         return [look for look in kept if columns.issubset(look.frame)]
 
     def _sort(self, anomalous: dict[str, BoolArray]) -> None:
-        """Sort the files into training and test; one whose name says test never trains as a whole."""
+        """Sort the files into training and test. A file whose name says test never trains as a whole."""
         for look in self._looks:
             plain = _FAULT_FREE.sub("normal", look.name)
             if _TEST.search(plain):
-                look.role, look.reason = "test", "its name speaks of tests or faults"
+                look.role, look.reason = "test", "its name suggests tests or faults"
             elif anomalous[look.name].any():
-                look.role, look.reason = "test", "rows are labelled anomalous"
+                look.role, look.reason = "test", "some rows are labelled anomalous"
             elif _TRAINING.search(plain):
                 look.role, look.reason = "train", "its name says normal or training"
         roles = {look.role for look in self._looks}
         for look in self._looks:
             rows = anomalous[look.name]
             if not look.role and "train" in roles:
-                look.role, look.reason = "test", "its name does not say normal, as that of others does"
+                look.role, look.reason = "test", "its name does not say normal, but other names do"
             elif not look.role:
                 look.role, look.reason = "train", _UNSURE
             elif roles == {"test"} and rows.any() and not rows[0]:
-                look.role, look.reason = "both", "no file is for training alone: rows before the first anomaly train"
+                look.role, look.reason = "both", "no file is normal throughout: only rows before an anomaly train"
             self._tell(look.role, look.reason, look.name)
 
     def card(self) -> str:
@@ -240,7 +240,7 @@ class _Drafter:
 
 
 def _patterns(looks: Iterable[Look]) -> list[str]:
-    """Return patterns that match these files and no others, or the files themselves if a folder holds both kinds."""
+    """Return patterns that match only these files, or the file names if a folder also holds other files."""
     chosen, patterns = {look.path: look.name for look in looks}, dict[str, None]()
     for path, name in chosen.items():
         alike = [other for other in path.parent.iterdir() if other.suffix == path.suffix]

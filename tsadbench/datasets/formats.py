@@ -22,7 +22,7 @@ from tsadbench.utils.issues import SHOWN, Issue
 from tsadbench.utils.text import first_of, one_line
 
 PARQUET = (".parquet", ".pq")
-# What pandas takes for a missing value unless it is told otherwise.
+# pandas' default texts for missing values.
 MISSING = frozenset(
     (
         "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
@@ -31,15 +31,15 @@ MISSING = frozenset(
 )  # fmt: skip
 SEARCHED_LINES = 10
 _MOST_ISSUES = 1_000  # of one file
-# Numbers are read to the last bit: what pandas does by itself from version 3.1 on, where this option is deprecated.
+# Exact numbers, which are the default from pandas 3.1 on, where this option is deprecated.
 _EXACTLY: Literal["round_trip"] | None = "round_trip" if Version(pd.__version__) < Version("3.1") else None
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
 def placed(frame: pd.DataFrame, name: str, first: int = 0) -> pd.DataFrame:
-    """Return a frame whose index says where messages find its rows: the file, and the line, counted from 1.
+    """Return a frame indexed by file and line (from 1), for messages.
 
-    In a file without lines (``first`` is 0) they are found by the row, counted from 0.
+    Files without lines (``first`` is 0) are indexed by row, from 0.
     """
     numbers = range(first, first + len(frame))
     frame.index = pd.MultiIndex.from_product([[name], numbers], names=[None, "line" if first else "row"])
@@ -48,7 +48,7 @@ def placed(frame: pd.DataFrame, name: str, first: int = 0) -> pd.DataFrame:
 
 
 def row_issues(places: pd.Index, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
-    """Yield what is wrong with the first rows, the last of which stands for all others; each may have its own text."""
+    """Yield issues of the first rows; the last one stands for all others. Each may have its own text."""
     for number, row in enumerate(rows[:SHOWN].tolist()):
         (file, line), count = places[row], 1 if number < SHOWN - 1 else len(rows) - SHOWN + 1
         fault, is_line = text if isinstance(text, str) else text[number], places.names[1] == "line"
@@ -57,12 +57,12 @@ def row_issues(places: pd.Index, rows: IntArray, text: str | Sequence[str]) -> I
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name is one of these, or fits one of them as a pattern."""
+    """Whether a name equals or matches one of these patterns."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def states_of(form: FileFormat, sensor: str) -> dict[str, float]:
-    """Return the numbers that stand for texts in a sensor's cells; of two patterns that fit it, the first decides."""
+    """Return the numbers for texts in a sensor's cells; the first matching pattern decides."""
     fitting = [dict(codes) for pattern, codes in form.states if matches(sensor, [pattern])]
     return {text: code for codes in reversed(fitting) for text, code in codes.items()}
 
@@ -70,11 +70,11 @@ def states_of(form: FileFormat, sensor: str) -> dict[str, float]:
 def read_files(
     files: Mapping[str, Path], form: Callable[[str], FileFormat], issues: list[Issue], **wanted: Sequence[str]
 ) -> dict[str, dict[str, pd.DataFrame]]:
-    """Read files, given by the names that messages call them; ``form`` returns the format of each.
+    """Read files, given by their names in messages; ``form`` returns the format of each.
 
-    Returns the tables of each file that can be read, by the names of its arrays ("" for a file that is one table); what
-    is wrong with the others is added to ``issues``. Their index is that of `placed`; the columns of arrays without
-    names are a `RangeIndex`. ``wanted`` are arguments of `_read_csv`.
+    Returns the tables of each readable file by array name ("" if the file is one table), and adds the problems of other
+    files to ``issues``. Tables are indexed as by `placed`; unnamed columns of arrays are a `RangeIndex`. ``wanted`` are
+    arguments of `_read_csv`.
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
     arrays = read_arrays([path for path in files.values() if path.suffix.lower() in ARRAYS])
@@ -111,14 +111,14 @@ def _read_csv(
     values: Sequence[str] = (),
     texts: Sequence[str] = (),
 ) -> pd.DataFrame | None:
-    """Return the table in a CSV file; None after an issue if its lines are no table.
+    """Return the table in a CSV file, or None after adding an issue.
 
-    A header is searched for by the ``needed`` columns and the patterns ``sensors``. If the first line holds nothing but
-    ``values``, the file has no header. Columns ``texts`` hold texts even where they look like numbers. Columns that the
-    format calls unused are left out, unless they are needed or texts.
+    The ``needed`` columns and the patterns ``sensors`` identify the header. If the first line holds only ``values``,
+    the file has no header. Columns ``texts`` are read as text even if they look like numbers. Columns that the format
+    calls unused are left out, unless they are needed or texts.
     """
     before, separator, encoding = len(issues), form.separator, codec(form.encoding)
-    # All lines are counted and checked, because pandas silently pads truncated lines.
+    # Check all lines ourselves, because pandas silently pads truncated lines.
     with path.open(encoding=encoding, errors="surrogateescape", newline=None) as file:
         lines = enumerate(file, start=1)
         head = list(islice(lines, SEARCHED_LINES if form.header_line == "search" else form.header_line))
@@ -127,7 +127,7 @@ def _read_csv(
         if values and named and set(named[0][1]) <= set(values):
             header, names = 0, [""] * len(named[0][1])
         elif not names:
-            issues.append(Issue(name, f"no names of columns; set header_line ({len(head)})", 1))
+            issues.append(Issue(name, f"no column names; set header_line ({len(head)})", 1))
         elif len(names) == 1 and re.search(r"[,;\t|]", names[0]):
             fault = f"expected cells separated by {separator!r}, found {names[0][:80]!r}; set separator"
             issues.append(Issue(name, fault, header))
@@ -138,7 +138,7 @@ def _read_csv(
                 fault = f"not {form.encoding}: found the byte 0x{ord(byte[0]) - 0xDC00:02x}"
                 issues.append(Issue(name, f"{fault}; set encoding (often cp1252), or convert the file", number))
                 break
-            if number < first or not line.strip(f"{separator} \t\r\n"):  # at the end, empty lines are no fault
+            if number < first or not line.strip(f"{separator} \t\r\n"):  # empty lines at the end are fine
                 continue
             if number > last + 1:
                 fault = "the line is empty, but others follow; remove it"
@@ -147,7 +147,7 @@ def _read_csv(
             if cells != len(names):
                 fault = f"expected {len(names)} cells separated by {separator!r}, found {cells}; correct the line"
                 issues.append(Issue(name, fault, number, kind="cells"))
-            if len(issues) > before + _MOST_ISSUES:  # a long file of another form must not fill the memory
+            if len(issues) > before + _MOST_ISSUES:  # a long file in another format must not fill the memory
                 break
             last = number
     if len(issues) > before:
@@ -180,7 +180,7 @@ def _read_csv(
 
 
 def _holds_texts(form: FileFormat, column: str) -> bool:
-    """Whether a column holds times (01052024 has a zero in front), names of sensors (such as NA), or states."""
+    """Whether a column must be read as text: times (such as 01052024), sensor names (such as NA), or states."""
     if form.long is not None and column in form.long:
         return column == form.long[0] or bool(form.states)
     is_text = column in form.time and not {"seconds", "milliseconds"}.issuperset(form.time_formats)
@@ -200,45 +200,45 @@ def split(line: str, separator: str) -> list[str]:
     """Return a line's cells; a quoted cell may hold the separator."""
     try:
         return next(csv.reader([line], delimiter=separator), [""])
-    except csv.Error:  # a cell beyond csv's limit, or a NUL, is no number or name either way
+    except csv.Error:  # cells beyond csv's limit, or with NUL, are invalid anyway
         return line.split(separator)
 
 
 def names_of(cells: Iterable[str], form: FileFormat) -> list[str]:
-    """Return column names without the spaces around them and without the prefix."""
+    """Return column names without surrounding spaces and the prefix."""
     return [cell.strip().strip('"').strip().removeprefix(form.remove_prefix).strip() for cell in cells]
 
 
 def codec(encoding: str) -> str:
-    """Return the codec of an encoding; for UTF-8, the one that drops the byte order mark that spreadsheets write."""
+    """Return the codec of an encoding; for UTF-8, the codec that drops the byte order mark of spreadsheets."""
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
 def numbers_of(
     cells: pd.Series, form: FileFormat, states: Mapping[str, float] | None = None
 ) -> tuple[FloatArray, BoolArray]:
-    """Return a column's numbers [n_rows], NaN if a value is missing; and where a cell holds no finite number.
+    """Return a column's numbers [n_rows], NaN where missing, and a mask of cells that are not finite numbers.
 
-    ``states`` are numbers that stand for texts.
+    ``states`` maps texts to numbers.
     """
     absent = cells.isna().to_numpy()
     if states or not pd.api.types.is_numeric_dtype(cells.dtype):
         texts = cells.astype(object).map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-        if states:  # Parquet holds truth values, which Python writes with a capital letter
+        if states:  # booleans in Parquet, which Python writes with a capital letter
             texts = texts.map(lambda cell: states.get(str(cell), states.get(str(cell).lower(), cell)))
         absent = (texts.isna() | texts.isin(MISSING | set(form.missing))).to_numpy()
-        if form.decimal != ".":  # a text that has a point already is no number
+        if form.decimal != ".":  # with a decimal comma, a text with a point is not a number
             pointed = str.maketrans(f"{form.decimal}.", ".?")
             texts = texts.map(lambda cell: cell.translate(pointed) if isinstance(cell, str) else cell)
         cells = pd.to_numeric(texts, errors="coerce")
     numbers = cells.to_numpy(np.float64, na_value=np.nan)
     codes = pd.to_numeric(pd.Series(form.missing, dtype=object), errors="coerce").dropna()
-    absent = absent | np.isin(numbers, codes)  # -999 and -999.0 alike
+    absent = absent | np.isin(numbers, codes)  # -999 matches -999.0, too
     return np.where(absent, np.nan, numbers), ~np.isfinite(numbers) & ~absent
 
 
 def header_fault(names: Sequence[str], needed: Mapping[str, str]) -> str:
-    """Return which columns, given by name with what they are, are missing or occur twice; else an empty text."""
+    """Return which of these columns (name -> role) are missing or occur twice, or ""."""
     faults = [
         f"the {what} {name!r} {'occurs twice' if name in names else 'is missing'}"
         for name, what in needed.items()

@@ -1,4 +1,4 @@
-"""Labels of rows: values of a column or of a file, or a file of intervals."""
+"""Labels of rows, from a column, a file per recording, or a file of intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tsadbench.utils.parameters import nearest
 
 
 def labels_of_cells(cells: pd.Series, labels: LabelValues, issues: list[Issue]) -> BoolArray:
-    """Return where a label is one of the anomalous values [n_rows]; values that are not declared are reported."""
+    """Return which labels are anomalous, [n_rows]; report undeclared values."""
     codes, found = pd.factorize(cells.astype(object), use_na_sentinel=False)
     values = ["" if pd.isna(value) else canonical(value) for value in found]
     is_anomalous, is_normal = (np.isin(values, [*map(canonical, of)]) for of in (labels.anomalous, labels.normal))
@@ -32,7 +32,7 @@ def labels_of_cells(cells: pd.Series, labels: LabelValues, issues: list[Issue]) 
 def read_labels(
     card: Card, labels: LabelFile | LabelIntervals, path: Path, name: str, issues: list[Issue]
 ) -> tuple[pd.DataFrame | None, FileFormat]:
-    """Read a file of labels: written as the data files, but by default with the columns' names in the first line."""
+    """Read a file of labels: in the format of the data files, but by default with a header in the first line."""
     first = {"header_line": 1, "units_line": False, "remove_prefix": ""}
     form = card.file_format(labels.model_copy(update=first | labels.model_dump(include={*first}, exclude_none=True)))
     values = [*map(str, (*labels.anomalous, *labels.normal))] if isinstance(labels, LabelFile) else []
@@ -44,7 +44,7 @@ def read_labels(
 def read_events(
     card: Card, labels: LabelIntervals, path: Path, sensors: Sequence[str], issues: list[Issue]
 ) -> pd.DataFrame | None:
-    """Return the intervals in a file by their starts, less those that are reported; None if the file is no list.
+    """Return the valid intervals in a file, sorted by start, and report the others; None if the file has other columns.
 
     Columns: ``start``, ``end``, ``sensors``, ``used`` (False), and ``recording`` unless the file is a log book. The
     index is that of `formats.placed`.
@@ -68,14 +68,14 @@ def read_events(
     for start, end, own in events[["start", "end", "sensors"]].itertuples(index=False):
         unknown = next((one for one in own if one not in sensors), None)
         fault = "" if unknown is None else f"there is no sensor {unknown!r}{nearest(unknown, sensors)}"
-        faults.append(f"the end, {end:.17g}, lies before the start, {start:.17g}" if end < start else fault)
+        faults.append(f"the end {end:.17g} is before the start {start:.17g}" if end < start else fault)
     wrong = np.flatnonzero(faults)
     issues += row_issues(events.index, wrong, [faults[row] for row in wrong])
     return events[(events["start"] <= events["end"])].sort_values(["start", "end"], kind="stable")
 
 
 def _moments(cells: pd.Series, unit: str, form: FileFormat, issues: list[Issue]) -> FloatArray:
-    """Return rows or seconds, NaN for a cell that is wrong, which is reported."""
+    """Return rows or seconds; report invalid cells (NaN)."""
     if unit == "time" and form.time:
         forms, (numbers, _) = form.time_formats, fitting_times(cells, form.time_formats)
     else:
@@ -90,12 +90,12 @@ def _moments(cells: pd.Series, unit: str, form: FileFormat, issues: list[Issue])
 def label_rows(
     events: pd.DataFrame, unit: str, id_: str, n_rows: int, time: FloatArray | None, step: float
 ) -> tuple[BoolArray, tuple[Cause, ...]]:
-    """Return which rows are anomalous and which sensors events show in; mark used events. A row lasts ``step`` s."""
+    """Return the anomalous rows and the sensors of events; mark used events. A row lasts ``step`` seconds."""
     places = np.flatnonzero(events["recording"] == id_) if "recording" in events else np.arange(len(events))
     starts, ends = (events[key].to_numpy(np.float64)[places] for key in ("start", "end"))
     if time is None or unit == "rows":
         starts, stops = starts.astype(np.int64), ends.astype(np.int64) + 1
-    else:  # counted from the first row, because a sum with seconds since 1970 would lose digits
+    else:  # relative to the first row, because sums with seconds since 1970 lose digits
         time = time - time[0] if unit == "seconds" else time
         starts = np.searchsorted(time + step, starts, side="right" if step else "left")
         stops = np.searchsorted(time, ends, side="right")
@@ -110,13 +110,13 @@ def label_rows(
 
 
 def unused_events(events: pd.DataFrame, ids: Sequence[str], issues: list[Issue]) -> list[str]:
-    """Return how many intervals of a log book contain no row; if all of them do, or others, they are reported."""
+    """Return how many intervals of a log book contain no row; report them if all do, or if the file is no log book."""
     unused = np.flatnonzero(~events["used"].astype(bool))
     if "recording" not in events and len(unused) < len(events):
         many = f"{len(unused)} of the {len(events)} intervals contain no row of any recording"
         return [many] if len(unused) else []
     names = events.get("recording", pd.Series("", events.index)).iloc[unused[:SHOWN]]
-    text = f"; there are {[*ids[:10]]} (labels.unit, labels.time_format)"
+    text = f"; the recordings are {[*ids[:10]]} (labels.unit, labels.time_format)"
     texts = [f"the interval does not lie within a recording {name!r}{text}" for name in names]
     issues += row_issues(events.index, unused, texts)
     return []

@@ -1,4 +1,4 @@
-"""From the name of a data set or a suite, or the path of a card, to loaders."""
+"""Finds the loaders of data sets by name, suite, or path of a card."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tsadbench.utils.parameters import Parameter, nearest, parse_label, parse_va
 if TYPE_CHECKING:
     from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
 
-CARD_ENDING = ".toml"  # a data set whose name ends in this is the path of a card
+CARD_ENDING = ".toml"  # names with this ending are paths of cards
 
 
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, ``NAME[key=value]``, or of the card at this path.
 
-    A UsageError if there is no such data set. A PluginError or a MissingExtraError as for `load_detector`.
+    Raises a UsageError if there is no such data set. A PluginError or a MissingExtraError as for `load_detector`.
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))
@@ -46,7 +46,7 @@ def load_dataset(name: str) -> Loader:
 def loader(
     datasets: Iterable[str | Path | LabelledDataset] = (), directory: Path | None = None
 ) -> tuple[tuple[str, ...], Callable[[str], LabelledDataset]]:
-    """Return the names of data sets (names, cards, or the data), and a function that loads one by its name, once."""
+    """Return the names of data sets (names, cards, or data), and a cached function that loads one by name."""
     from tsadbench.base.dataset import DataOptions, LabelledDataset
 
     with about("dataset"):
@@ -62,14 +62,14 @@ def loader(
 
 
 def checked_loader(name: str, loader: object) -> Loader:
-    """Return what an entry point refers to as a loader; a PluginError if it cannot be called."""
+    """Return an entry point's object as a loader; a PluginError if it is not callable."""
     if not callable(loader):
         raise PluginError(f"data set {name!r}: expected a function that loads it, found {loader!r}")
     return cast("Loader", loader)
 
 
 def card_loader(path: Path) -> Loader:
-    """Return the loader of the card at a path; it raises a UsageError if the card cannot stand for a data set."""
+    """Return the loader of the card at a path. The loader raises a UsageError if the card is unsuitable."""
 
     def load(options: DataOptions) -> LabelledDataset:
         from tsadbench.datasets.reader import load_card
@@ -77,7 +77,7 @@ def card_loader(path: Path) -> Loader:
         if path.suffix != CARD_ENDING or path.is_dir():
             raise UsageError(f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER")
         if options.directory is not None:
-            raise UsageError(f"it is for data sets with a name; the files of {path} lie beside it", field="data")
+            raise UsageError(f"it is for named data sets; the files of {path} are beside the card", field="data")
         loaded = load_card(path)
         if (name := loaded.dataset.name) in {entry.name for entry in entries("datasets")}:
             raise UsageError(f"{path}: the name {name!r} belongs to a registered data set; choose another")
@@ -87,7 +87,7 @@ def card_loader(path: Path) -> Loader:
 
 
 def check_labels(data: LabelledDataset) -> None:
-    """Raise a DataError unless all test rows or none are labelled, and causes lie in them and name sensors."""
+    """Raise a DataError unless all test rows or none are labelled, and causes refer to test rows and sensors."""
     dataset, labels, where = data.dataset, data.labels, f"data set {data.dataset.name!r}:"
     expected = {recording.id: recording.n_rows for recording in dataset.test}
     found = {name: len(rows) for name, rows in labels.rows.items()}
@@ -104,12 +104,12 @@ def check_labels(data: LabelledDataset) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Data sets that are run by one name, and ranked over all of them."""
+    """Data sets that are run under one name and ranked together."""
 
     name: str
-    version: int  # raised when a data set joins or leaves: ranks over two versions are not compared
+    version: int  # raise it when a data set joins or leaves, since ranks of two versions are not comparable
     datasets: Sequence[str]  # names of registered data sets, in the order of tables
-    splits: Mapping[str, str] = field(default_factory=dict)  # those that rank, by data set, if not "overall"
+    splits: Mapping[str, str] = field(default_factory=dict)  # data set -> ranked split, if not "overall"
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

@@ -1,4 +1,4 @@
-"""What a stranger's file seems to hold: how it is written, and which columns are times, labels or sensors."""
+"""Guesses a file's format, and which columns are times, labels or sensors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 _COUNTER = re.compile(r"(unnamed.*|index|row|row ?id|id|nr|no|sample|x?)", re.IGNORECASE)
 _TIME = re.compile(r"\b(date|time|zeit|datum)\b|timestamp|datetime|_time$|^ts?$", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
-# "1,200" may be a number with a separator of thousands, "1,2" and "0,200" are not.
+# "1,200" may have a thousands separator; "1,2" and "0,200" cannot.
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-# Of equals the first is taken. With a decimal comma, every line holds commas as well, so the comma comes last.
+# The first of equals wins. The comma comes last, because decimal commas occur in every line.
 _SEPARATORS = (";", "\t", "|", ",")
 _SAMPLED_LINES, _HEADER_LINES, _MOST_LABELS = 200, 10, 10
-# Of texts among numbers: so many different ones, in so small a share of the cells.
+# Texts count as missing values up to this number of different texts and this share of the cells.
 _MOST_ODD, _FEW_ODD = 5, 0.2
-# Texts that stand for two states, which hardly mean anything else.
+# Pairs of texts that almost always mean two states.
 _STATES = dict.fromkeys(("open", "opened", "on", "true", "yes", "running", "active", "auf", "offen", "ein", "an"), 1)
 _STATES |= dict.fromkeys(("closed", "off", "false", "no", "stopped", "inactive", "zu", "geschlossen", "aus"), 0)
 _DATES = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
@@ -38,21 +38,21 @@ _TIME_FORMATS = ("ISO8601", *(f"{date} {clock}" for date in _DATES for clock in 
 
 @dataclass(slots=True, eq=False)
 class Look:
-    """What a file seems to hold. Texts among the numbers of a sensor are missing values in ``frame``."""
+    """The guessed contents of a file. In ``frame``, texts among a sensor's numbers are missing values."""
 
     name: str
     path: Path
     form: FileFormat
     frame: pd.DataFrame
-    variables: tuple[str, ...]  # the widest arrays of several
+    variables: tuple[str, ...]  # of several arrays, the widest
     roles: dict[str, str] = field(default_factory=dict)  # "sensor", "time", "label", "counter", "text" or "empty"
     time_format: str = ""
-    states: dict[str, dict[str, int]] = field(default_factory=dict)  # of sensors: Open is 1, Closed is 0
+    states: dict[str, dict[str, int]] = field(default_factory=dict)  # states of sensors: Open is 1, Closed is 0
     texts: dict[str, list[str]] = field(default_factory=dict)  # of columns that are not sensors
     odd: list[str] = field(default_factory=list)  # texts among numbers, such as Bad Input
     labels: pd.Series | None = None  # [n_rows], canonical texts
     role: str = ""  # "train", "test", "both" or "left out", once files are sorted
-    reason: str = ""  # for the role
+    reason: str = ""  # reason for the role
 
     def __post_init__(self) -> None:
         """Guess what each column is, from its name and its cells."""
@@ -69,7 +69,7 @@ class Look:
         return time_in_seconds(self.frame[self.those("time")[0]], self.time_format)
 
     def anomalous(self, normal: str | None) -> BoolArray:
-        """Return which rows are labelled, but not as normal ones; none if the file has no labels."""
+        """Return which rows have a label other than normal; all False without labels."""
         labels = pd.Series([None] * len(self.frame)) if self.labels is None else self.labels
         return (labels.notna() & (labels != normal)).to_numpy(np.bool_)
 
@@ -100,21 +100,21 @@ class Look:
 
 
 def _time_format(name: str, filled: pd.Series) -> str:
-    """Return the format of a column's times; "" if it seems to hold none."""
+    """Return the format of a column's times, or ""."""
     if pd.api.types.is_numeric_dtype(filled.dtype):
         rising = _TIME.search(name) and (np.diff(filled.to_numpy(np.float64)) >= 0).all()
         return "" if not rising else "milliseconds" if filled.iloc[0] > 1e11 else "seconds"
-    # A day beyond the 12th may come late in a file: some rows of all of it tell the day from the month.
+    # Sample the whole file: a day after the 12th, which tells day from month, may come late.
     return fitting_format(pd.concat([filled.head(100), filled.iloc[:: max(1, len(filled) // 1000)]]))
 
 
 def fitting_format(cells: pd.Series) -> str:
-    """Return the first format in which all of these cells are times, or ""."""
+    """Return the first time format that fits all of these cells, or ""."""
     return next((form for form in _TIME_FORMATS if np.isfinite(time_in_seconds(cells, form)).all()), "")
 
 
 def sniffed(path: Path) -> FileFormat:
-    """Return how a text file seems to be written. An OSError if it cannot be read."""
+    """Guess the format of a text file. An OSError if it cannot be read."""
     with path.open("rb") as file:
         head = file.read(2**18)
     encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
@@ -131,7 +131,7 @@ def sniffed(path: Path) -> FileFormat:
     commas = [cell for cell in cells if re.search(r"\d,\d", cell)]
     points = any(re.search(r"\.\d", cell) for cell in cells)
     clear = not all(map(_THOUSANDS.fullmatch, commas))
-    # Units: no cell is a number or a date, and most of those below are numbers.
+    # A line of units has no number or date, and most cells below are numbers.
     units = [(cell, number) for cell, number in zip(*below[:2], strict=False) if cell] if len(below) > 1 else []
     named = not any(re.search(r"\d{2}", cell) or _NUMBER.fullmatch(cell) for cell, _ in units)
     return FileFormat(
@@ -144,7 +144,7 @@ def sniffed(path: Path) -> FileFormat:
 
 
 def _width(rows: Sequence[Sequence[str]]) -> tuple[int, float]:
-    """Return the most common number of cells and its share of the lines, 0 if that is one."""
+    """Return the most common number of cells per line and its share of the lines (0 for one cell)."""
     widths = Counter(len(row) for row in rows if any(row))
     n_cells, count = widths.most_common(1)[0] if widths else (1, 0)
     return n_cells, round(count / widths.total(), 1) if n_cells > 1 else 0.0

@@ -1,4 +1,4 @@
-"""The pump loop's physics. It works on many loops at once: what is a number for one is an array [n_loops] for many.
+"""The pump loop's physics, for one loop or, with arrays [n_loops] instead of numbers, for many at once.
 
 SI units inside, the sensors' own outside. Each step is an explicit Euler step of one second; fast electrical and
 mechanical transients have settled by then. The flow settles where the pump's head ``h0 n^2 - h1 Q^2`` meets the loop's
@@ -15,7 +15,7 @@ import numpy as np
 
 from tsadbench.utils.arrays import FloatArray
 
-# As SKAB's card has them.
+# The names in SKAB's card.
 SENSORS = (
     "Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure", "Temperature", "Thermocouple", "Voltage",
     "Volume Flow RateRMS",
@@ -24,14 +24,14 @@ Quantity: TypeAlias = float | FloatArray
 
 NOMINAL_VOLTAGE = 230.0  # V
 _RHO_G = 998.0 * 9.81  # N/m3
-# Nominal values: a small circulation pump of some 2 m3/h, as on a testbed.
+# Nominal values of a small circulation pump of about 2 m3/h, as on a testbed.
 _COS_PHI, _SHAFT_POWER = 0.8, 140.0  # -, W
 _HEAD, _HEAD_LOSS = 12.0, 8.0e6  # m; m / (m3/s)^2
 _PIPE, _VALVE_IN, _VALVE_OUT = 6.0e6, 1.0e6, 4.0e6  # m / (m3/s)^2
 _EFFICIENCY, _FRICTION, _SLIP = 0.55, 25.0, 0.03  # -, W, -
 _RESISTANCE, _COPPER = 20.0, 0.0039  # Ohm, 1/K
-# A motor of 2 kg of iron and copper, 1 l of water and a cooler: heat settles within minutes, not hours, so that a
-# recording shows both what a fault does to the temperatures and how they come back.
+# A motor of 2 kg of iron and copper, 1 l of water and a cooler: heat settles within minutes, so that a recording
+# shows both how a fault changes the temperatures and how they recover.
 _HEAT_MOTOR, _HEAT_WATER = 0.9e3, 4.2e3  # J/K
 _TO_AIR, _TO_WATER, _COOLER = 1.5, 2.5, 14.0  # W/K
 _TANK_PRESSURE, _SUCTION_LIMIT = 1.05e5, 0.93e5  # Pa
@@ -39,15 +39,15 @@ _ACROSS, _ALONG, _TURBULENCE = 0.12, 0.08, 3.0e8  # g, g, g / (m3/s)^3
 
 
 class Fault(NamedTuple):
-    """What is wrong with the loop, each by its amount; 0 is sound."""
+    """The amounts of all faults in the loop; 0 is sound."""
 
     valve1: Quantity = 0.0  # share by which the valve after the pump is closed
-    valve2: Quantity = 0.0  # the same of the valve before it
-    unbalance: Quantity = 0.0  # vibration across the shaft at nominal speed that is added, g
+    valve2: Quantity = 0.0  # the same for the valve before the pump
+    unbalance: Quantity = 0.0  # added vibration across the shaft at nominal speed, g
     air: Quantity = 0.0  # share of air in the water: lowers head and efficiency, and cavitates
-    leak: Quantity = 0.0  # share of the flow that does not come back past the flow meter
-    friction: Quantity = 0.0  # power that the bearings take at nominal speed, added to what sound ones take, W
-    winding: Quantity = 0.0  # resistance of the motor's winding at 20 degrees Celsius that is added, Ohm
+    leak: Quantity = 0.0  # share of the flow that bypasses the flow meter
+    friction: Quantity = 0.0  # added friction power of the bearings at nominal speed, W
+    winding: Quantity = 0.0  # added resistance of the motor's winding at 20 degrees Celsius, Ohm
     fouling: Quantity = 0.0  # share by which motor and cooler give off less heat
     wear: Quantity = 0.0  # share of the pump's head that is lost
 
@@ -69,7 +69,7 @@ class Loop:
         self.motor, self.water = air + 14.0, air + 5.0
 
     def step(self, asked: Quantity, opening: Quantity, air: Quantity, fault: Fault) -> tuple[Quantity, ...]:
-        """Go on by one second with the motor voltage asked for (V); return the sensors' values without noise."""
+        """Advance one second at the requested motor voltage (V); return the sensors' values without noise."""
         self.voltage = self.voltage + (asked - self.voltage) / 3.0
         self.flow = self.flow + (_settled_flow(self.speed, opening, fault) - self.flow) / 2.0
         head = np.maximum(0.0, _lift(self.speed, fault) - _HEAD_LOSS * self.flow**2)

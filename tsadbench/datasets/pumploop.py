@@ -1,12 +1,12 @@
-"""pumploop: a simulated water-pump loop that ships with the package, for machines without any other data.
+"""pumploop: a simulated water-pump loop that ships with the package and needs no files.
 
 An inverter feeds a motor, the motor drives a centrifugal pump, the pump pushes water from a tank through a valve before
 it and a valve after it, and back. Eight sensors, named as in SKAB; one row a second (`pump_physics` has the equations).
-Everything is drawn from seeds, one a session, and takes part of a second.
+Everything is drawn from seeds, one per session, in less than a second.
 
-Because it is simulated, the truth is known: every test recording is simulated twice, with its fault and without, from
-the same draws. A row is anomalous while the fault lasts, and after it until the loop is back where it would have been:
-until every sensor, without noise, stays within `TOLERANCE` of the twin run (`labels_of`).
+The simulation knows the truth: every test recording is simulated twice from the same draws, with its fault and without
+(the twin run). A row is anomalous while the fault lasts, and after it until every sensor, without noise, stays within
+`TOLERANCE` of the twin run (`labels_of`).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 _HERE = Path(__file__).parent
 _N_TRAIN, _TRAIN_ROWS = 6, 1500
 _N_SESSIONS = 9  # of the test
-WARM_UP = 1800  # seconds before a recording's first row, so that its heat does not give its beginning away
-_TEST_ROWS, _FAULT_ROWS = (560, 741), (200, 301)  # from, up to but without
-_LEAST = 60  # rows of the fault that lie inside its recording: no protocol leaves out more at the borders
+WARM_UP = 1800  # seconds simulated before the first row, so that temperatures do not reveal the beginning
+_TEST_ROWS, _FAULT_ROWS = (560, 741), (200, 301)  # half-open range
+_LEAST = 60  # rows of a fault inside its recording: more than any protocol leaves out at the borders
 # Standard deviations of the sensors' noise, in their order and units.
 NOISE = np.array([0.004, 0.004, 0.015, 0.006, 0.15, 0.1, 0.35, 0.25])
-# How far a sensor may be from the twin run where the loop counts as back: what three noise deviations hide.
+# The loop has recovered when each sensor is this close to the twin run: three standard deviations of its noise.
 TOLERANCE = 3 * NOISE
 
 
@@ -56,15 +56,15 @@ FAULTS: Mapping[str, tuple[tuple[float, float, float], tuple[str, ...]]] = {
 
 
 class Course(NamedTuple):
-    """What one recording is made of. Arrays begin `WARM_UP` seconds before its first row, unless said otherwise."""
+    """The inputs of one recording. Arrays begin `WARM_UP` seconds before its first row, unless stated otherwise."""
 
     id: str
     session: str
     start: float  # time of the recording's first row, s
-    asked: FloatArray  # voltage asked for as a share of the nominal one
+    asked: FloatArray  # requested voltage as a share of the nominal voltage
     opening: FloatArray  # of the valves
     air: FloatArray  # degrees Celsius around the loop
-    noise: FloatArray  # of the sensors, [n_rows, n_sensors]: rows of the recording alone
+    noise: FloatArray  # of the sensors, [n_rows, n_sensors], from the first row on
     fault: str = ""  # a key of `FAULTS`; empty if the loop is sound
     size: str = ""  # one of `SIZES`
     amount: Fault = SOUND  # what is wrong while the fault lasts
@@ -80,8 +80,8 @@ class Course(NamedTuple):
 def load(options: DataOptions, *, seed: NonNegativeInt | None = None) -> LabelledDataset:  # noqa: ARG001 - no files
     """Return pumploop: 9,000 normal rows to train on, nine test sessions in which each of nine faults occurs once.
 
-    Splits: ``overall``, one for each fault, one for each size. The same numbers on every machine: they are rounded as
-    sensors round. Another seed draws another plant, called ``pumploop[seed=N]``, which no detector can have seen.
+    Splits: ``overall``, one per fault, and one per size. Values are rounded like a sensor's and are the same on every
+    machine. Another seed draws another plant, ``pumploop[seed=N]``, which no detector can have seen.
     """
     return _plant(seed)
 
@@ -116,7 +116,7 @@ def _plant(seed: int | None) -> LabelledDataset:
 
 
 def sound_courses(key: Sequence[int] = ()) -> list[Course]:
-    """Return the recordings of the sound loop, a session each."""
+    """Return the recordings of the sound loop, one session each."""
     generators = [np.random.default_rng([*key, 0, number]) for number in range(_N_TRAIN)]
     return [
         _course(generator, f"normal/{number}", f"train-{number}", _TRAIN_ROWS, *_day(generator))
@@ -125,11 +125,11 @@ def sound_courses(key: Sequence[int] = ()) -> list[Course]:
 
 
 def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
-    """Return the recordings with faults: each session has each fault once, in sizes and places that are balanced.
+    """Return the recordings with faults: each session has each fault once, in balanced sizes and places.
 
-    Which size a fault has in a session, and in which ninth of its recording it begins, are two orthogonal Latin
-    squares: over the sessions each fault comes three times in each size and once from each ninth, and each size comes
-    equally often from each ninth. So a row's place says next to nothing about its label, whatever the seeds.
+    Two orthogonal Latin squares set a fault's size in a session and the ninth of its recording in which it begins: over
+    the sessions, each fault occurs three times in each size and once in each ninth, and each size equally often in each
+    ninth. So a row's place says next to nothing about its label, whatever the seeds.
     """
     courses = []
     for number in range(_N_SESSIONS):
@@ -149,7 +149,7 @@ def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
 
 
 def _day(generator: np.random.Generator) -> tuple[float, float]:
-    """Return what a session's recordings have in common: how warm it is, and when it began."""
+    """Return what a session's recordings share: the air temperature and the start time."""
     return float(generator.uniform(18.0, 26.0)), float(generator.integers(1_700_000_000, 1_800_000_000))
 
 
@@ -167,7 +167,7 @@ def _course(generator: np.random.Generator, name: str, session: str, n_rows: int
 
 
 def _operating_points(generator: np.random.Generator, seconds: int, low: float, high: float) -> FloatArray:
-    """Return what operators set, [seconds]: each value is held for 40 to 240 s."""
+    """Return operators' set points [seconds]; each is held for 40 to 240 s."""
     points: list[float] = []
     while len(points) < seconds:
         points += [float(generator.uniform(low, high))] * int(generator.integers(40, 241))
@@ -175,14 +175,14 @@ def _operating_points(generator: np.random.Generator, seconds: int, low: float, 
 
 
 def _wander(generator: np.random.Generator, seconds: int, deviation: float) -> FloatArray:
-    """Return noise with a memory of some 20 s, [seconds]."""
+    """Return noise [seconds] with a correlation time of about 20 s."""
     kept = 0.95
     drawn = generator.normal(0.0, deviation * math.sqrt(1 - kept**2), seconds)
     return np.asarray(lfilter([1.0], [1.0, -kept], drawn), dtype=np.float64)
 
 
 def simulate(courses: Sequence[Course]) -> list[FloatArray]:
-    """Return what the sensors show without noise, [n_rows, n_sensors] for each course; all loops run side by side."""
+    """Return the sensors' values without noise, [n_rows, n_sensors] per course; simulates all loops at once."""
     seconds = WARM_UP + max(course.n_rows for course in courses)
     asked, opening, air = (  # [seconds, n_courses]; shorter ones repeat their last value
         np.stack([np.pad(one, (0, seconds - len(one)), mode="edge") for one in inputs], axis=1)
@@ -202,9 +202,9 @@ def simulate(courses: Sequence[Course]) -> list[FloatArray]:
 
 
 def labels_of(course: Course, values: FloatArray, twin: FloatArray) -> BoolArray:
-    """Return which rows are anomalous: the fault's, and those after it in which the loop is not yet back.
+    """Return which rows are anomalous: those of the fault, and those after it until the loop has recovered.
 
-    ``values`` and ``twin`` are what the sensors show without noise, with the fault and without it, [n_rows, n_sensors].
+    ``values`` and ``twin`` [n_rows, n_sensors] are the sensors' values without noise, with and without the fault.
     """
     row = np.arange(course.n_rows)
     away = np.flatnonzero((np.abs(values - twin) > TOLERANCE).any(axis=1) & (row >= course.last))

@@ -27,15 +27,15 @@ from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import line_of
 
-# What columns with labels are called.
+# Names that suggest labels.
 LABEL = re.compile(r"(?i)anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$")
 _LONGEST_DESCRIPTION = 2**24
 
 
 def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
-    """Return the data set that a card describes.
+    """Load the data set that a card describes.
 
-    A DataError if anything is wrong with the card or its files; the message lists all of it.
+    A DataError lists everything that is wrong with the card and its files.
     """
     card, text, issues = cards.read_card(path)
     loaded = CardReader(card, text, path, folder or path.parent, issues).read() if card else None
@@ -46,14 +46,14 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A recording of the files, and later a part of its rows that trains or is tested."""
+    """A recording as read from files, later one of its parts for training or test."""
 
     id: str
-    part: cards.Part  # the last of those that name it
-    frames: Sequence[pd.DataFrame]  # hold its rows until `values` does
-    roles: dict[str, int] = field(default_factory=dict)  # the parts that name it, each with its place there
-    names: tuple[str, ...] = ()  # what patterns may call it
-    places: pd.Index = field(default_factory=lambda: pd.Index([]))  # of its rows, as in `formats.placed`
+    part: cards.Part  # the last part that names it
+    frames: Sequence[pd.DataFrame]  # its rows, until `values` is set
+    roles: dict[str, int] = field(default_factory=dict)  # part -> its position there
+    names: tuple[str, ...] = ()  # names that patterns may match
+    places: pd.Index = field(default_factory=lambda: pd.Index([]))  # index of its rows, as in `formats.placed`
     values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # [n_rows, n_sensors], NaN if missing
     time: FloatArray | None = None
     labels: BoolArray | None = None
@@ -61,15 +61,15 @@ class Run:
 
     @property
     def trains(self) -> bool:
-        """Whether training alone takes rows of it."""
+        """Whether its rows are for training only."""
         return [*self.roles] == ["train"]
 
     def is_called(self, *patterns: str) -> bool:
-        """Whether one of its names fits one of the patterns."""
+        """Whether one of its names matches a pattern."""
         return any(matches(name, patterns) for name in self.names)
 
     def cut(self, start: int, stop: int, id_: str, role: str) -> Run:
-        """Return rows ``start`` to ``stop - 1`` under an id of their own."""
+        """Return rows ``start`` to ``stop - 1`` under a new id."""
         rows, inside = slice(start, stop), [one for one in self.causes if start < one.stop and one.start < stop]
         return replace(
             self,
@@ -85,7 +85,7 @@ class Run:
 
 
 class CardReader:
-    """Reads the files of one card. What is wrong is added to ``issues``."""
+    """Reads the files of one card. Problems are added to ``issues``."""
 
     def __init__(self, card: cards.Card, text: str, path: Path, folder: Path, issues: list[Issue]) -> None:
         self.issues = issues
@@ -107,7 +107,7 @@ class CardReader:
                 self._read += [file] if file.is_relative_to(self._folder) else []
                 events = read_events(card, labels, file, self._sensors, self.issues)
             else:
-                self._report("there is no such file beside the card, or in the data folder", labels.file)
+                self._report("there is no such file next to the card or in the data folder", labels.file)
         for done, run in enumerate(runs):
             progress(done, len(runs), run.id)
             self._read_rows(run, events)
@@ -124,7 +124,7 @@ class CardReader:
         splits = {"overall": tuple(run.id for run in test)} if card.test else {}
         splits |= {name: tuple(run.id for run in test if run.is_called(*of)) for name, of in card.splits.items()}
         for run in runs:
-            run.values.flags.writeable = False  # so that the recording does not copy them
+            run.values.flags.writeable = False  # read-only, so that the recording does not copy them
         recordings = {run: Recording(run.id, run.values, self._sensors, run.time) for run in runs}
         try:
             dataset = Dataset(
@@ -134,10 +134,10 @@ class CardReader:
                 description=description,
                 prior=prior,
                 notes=tuple(self._notes),
-                # What a detector in the box must not reach for.
+                # A detector must not read this folder.
                 folder=Path(os.path.commonpath([path.resolve().parent for path in self._read])),
                 layout=card.file_format(),
-                # The pieces of a file are of one session.
+                # All pieces of a file form one session.
                 sessions=self._groups("sessions", runs) or {run.id: (*run.names, run.id)[0] for run in runs},
                 entities=self._groups("entities", runs),
                 **card.model_dump(include={"name", "citation", "licence", "version"}),
@@ -152,7 +152,7 @@ class CardReader:
         self.issues.append(Issue(file or self._path.name, text, line))
 
     def _runs(self) -> list[Run]:
-        """Return the recordings of all parts, those of training first."""
+        """Return the recordings of all parts, training first."""
         card, runs = self._card, dict[tuple[str, ...], Run]()
         names = {role: self._find(part.files) for role, part in card.parts.items()}
         forms = {name: card.file_format(part) for role, part in card.parts.items() for name in names[role]}
@@ -173,12 +173,12 @@ class CardReader:
             for place, (id_, own) in enumerate(found.values()):
                 run = runs.setdefault(tuple(frame.attrs["name"] for frame in own), Run(id_, part, own))
                 if run.roles and card.train.rows == "all":
-                    self._report("it is a training file and a test file; keep it in one", own[0].attrs["name"])
+                    self._report("it is both a training and a test file; keep it in one part", own[0].attrs["name"])
                 run.roles[role], run.id, run.part = place, id_, part
         return list(runs.values())
 
     def _find(self, patterns: Sequence[str]) -> dict[str, None]:
-        """Return the files that any pattern names, by their paths below the card's folder."""
+        """Return the paths of the files that match any pattern, relative to the card's folder."""
         files: dict[str, None] = {}
         for pattern in patterns:
             try:
@@ -189,7 +189,7 @@ class CardReader:
                 continue
             safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
             if not found or len(safe) < len(found):
-                text = f"expected files below {self._folder} whose names can be printed, found {found or 'none'}"
+                text = f"expected files below {self._folder} with printable names, found {found or 'none'}"
                 self._report(f"files {pattern!r}: {printable(text)}")
             files |= dict.fromkeys(safe)
         return files
@@ -197,7 +197,7 @@ class CardReader:
     def _picked(
         self, role: str, part: cards.Part, name: str, arrays: dict[str, pd.DataFrame]
     ) -> Iterator[tuple[tuple[str, ...], str, pd.DataFrame]]:
-        """Yield the tables of a file that a part takes, each with the key and the id of its recording."""
+        """Yield the tables of a file that a part uses, with the key and the id of their recordings."""
         columns, path = self._card.columns, PurePosixPath(name)
         picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
         group = part.join.search(name) if part.join else None
@@ -207,12 +207,12 @@ class CardReader:
             self._report(text, name)
             return
         if part.join and not joined:
-            self._report(f"{role}.join: its first group is not found in {name!r}; correct either")
+            self._report(f"{role}.join: its first group is not found in {name!r}; correct the pattern or the name")
             return
         for array in picked:
             frame, given = arrays[array], columns.names or []
-            if isinstance(frame.columns, pd.RangeIndex):  # an array without names
-                if not isinstance(given, str) and len(given) == len(frame) != frame.shape[1]:  # a sensor a row
+            if isinstance(frame.columns, pd.RangeIndex):  # an array without column names
+                if not isinstance(given, str) and len(given) == len(frame) != frame.shape[1]:  # one sensor per row
                     frame = arrays[array] = formats.placed(pd.DataFrame(frame.to_numpy().T), frame.attrs["name"])
                 found = frame.shape[1]
                 if isinstance(given, str):
@@ -225,10 +225,10 @@ class CardReader:
             yield (id_,) if joined else (name, array), id_, frame
 
     def _choose_sensors(self, frames: Sequence[pd.DataFrame]) -> None:
-        """Choose the sensors from the columns' names; the first file's header decides, and its order."""
+        """Choose the sensors from column names; the first file's header decides, including the order."""
         columns, labels, long = self._card.columns, self._card.labels, self._card.long
         headers = [[*frame.columns] for frame in frames]
-        if long is not None:  # of a long table, the sensors' names
+        if long is not None:  # for a long table, the sensor names
             named = [frame.get(long.name, pd.Series(dtype=object)) for frame in frames]
             headers = [[*names.astype(str).str.strip().unique()] for names in named]
         if not headers:
@@ -239,18 +239,18 @@ class CardReader:
         free += [name for name in columns.sensors if name in everywhere and name not in used]
         self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
         if not self._sensors:
-            self._report(f"no column is a sensor; the columns are {headers[0][:20]}", first)
+            self._report(f"no sensor columns found; the columns are {headers[0][:20]}", first)
         for name in filter(LABEL.search, self._sensors if labels is None else ()):
             if name not in columns.sensors:
                 advice = "name it under [labels], columns.ignore or columns.sensors"
-                self._report(f"column {name!r} is called like a label: {advice}", first)
+                self._report(f"column {name!r} has the name of a label: {advice}", first)
         for pattern in columns.sensors if not self.issues else ():
             if not any(matches(name, [pattern]) for name in everywhere):
-                text = f"columns.sensors: no column is called {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
+                text = f"columns.sensors: no column matches {pattern!r}{nearest(pattern, list(everywhere)[:1000])}"
                 self._report(text, line=line_of(self._text, ("columns", "sensors")))
 
     def _read_rows(self, run: Run, events: pd.DataFrame | None) -> None:
-        """Read the rows of a recording; it has none if its columns or times are wrong."""
+        """Read the rows of a recording; leave them unset if its columns or times are wrong."""
         columns, labels, long, grid = self._card.columns, self._card.labels, self._card.long, self._card.resample
         label = labels.column if isinstance(labels, cards.LabelColumn) else ""
         needed = dict.fromkeys(cards.listed(columns.time), "time column")
@@ -266,7 +266,7 @@ class CardReader:
         if len(self.issues) > before:
             return
         frame = pd.concat(run.frames) if run.frames[1:] else run.frames[0]
-        run.frames, run.places = (), frame.index  # so that its rows are in memory once
+        run.frames, run.places = (), frame.index  # frees memory: keep the rows only once
         time = self._times(frame)
         if time is None and columns.time:
             return
@@ -283,7 +283,7 @@ class CardReader:
                 return
             rows = np.arange(bins[-1] + 1)
             time, run.places = time[0] + rows * grid.every, frame.index[np.searchsorted(bins, rows)]
-            if run.labels is not None:  # a row is anomalous if any of its rows is; without any, as the last one before
+            if run.labels is not None:  # anomalous if any row of a bin is; empty bins repeat the row before
                 groups = pd.Series(run.labels.astype(float)).groupby(bins)
                 held = groups.last().reindex(range(len(rows))).ffill()
                 run.labels = groups.max().reindex(held.index).fillna(held).to_numpy() > 0
@@ -293,7 +293,7 @@ class CardReader:
             run.labels, run.causes = label_rows(events, labels.unit, run.id, len(run.values), time, step)
 
     def _times(self, frame: pd.DataFrame) -> FloatArray | None:
-        """Return the times of the rows, None if there are none, or if one is wrong or runs backwards."""
+        """Return the times of the rows; None if there are none, or after an issue (invalid or decreasing times)."""
         columns = self._card.columns
         names, forms = cards.listed(columns.time), cards.listed(columns.time_format)
         if not names:
@@ -303,12 +303,12 @@ class CardReader:
         wrong = np.flatnonzero(~np.isfinite(time))
         texts = [text + times.time_fault(cell, forms) for cell in cells.iloc[wrong[:SHOWN]]]
         self.issues += row_issues(frame.index, wrong, texts)
-        text += "the time lies before that of the row above; sort the rows by time (if a clock was set back, in UTC)"
+        text += "the time is before that of the row above; sort the rows by time (if a clock was set back, in UTC)"
         self.issues += row_issues(frame.index, np.flatnonzero(np.diff(time) < 0) + 1, text)
         return time if len(self.issues) == before else None
 
     def _values(self, run: Run, frame: pd.DataFrame, bins: IntArray | None) -> FloatArray:
-        """Return the sensors' values [n_rows, n_sensors], on the grid if there is one, with gaps filled if allowed."""
+        """Return the sensors' values [n_rows, n_sensors], resampled and with gaps filled if the card says so."""
         long, gaps, form = self._card.long, self._card.gaps, self._card.file_format(run.part)
         values = np.empty((len(run.places), len(self._sensors)))
         if long is not None:
@@ -323,7 +323,7 @@ class CardReader:
             if wrong.any():
                 bad, numbers = np.flatnonzero(wrong), np.where(wrong, 0.0, numbers)
                 declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""
-                advice = "another decimal mark? then set decimal; see files.missing and columns.ignore too"
+                advice = "set decimal if the decimal mark differs; see also files.missing and columns.ignore"
                 found = [f"found {str(cell).strip()[:40]!r}; {advice}" for cell in cells.iloc[bad[:SHOWN]]]
                 text = f"column {sensor!r}: expected a finite number{declared}, "
                 self.issues += row_issues(cells.index, bad, [text + one for one in found])
@@ -335,7 +335,7 @@ class CardReader:
                 advice = "set gaps.policy"
                 if isinstance(gaps, cards.FillGaps):
                     numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
-                    advice = f"no value before it is near enough (gaps.at_most: {gaps.at_most or 'any'})"
+                    advice = f"the last value is too far back (gaps.at_most: {gaps.at_most or 'any'})"
                     self._n_filled += int(absent.sum())
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
                 self.issues += row_issues(run.places, np.flatnonzero(np.isnan(numbers)), text)
@@ -362,7 +362,7 @@ class CardReader:
             run.labels = labels_of_cells(frame[column], labels, self.issues)
 
     def _beside(self, name: str, folder: Path) -> Path | None:
-        """Return a file that a card names, None if there is no such file below the folder."""
+        """Return the path of a file that a card names; None if there is no such file below the folder."""
         path = folder / name
         inside = ".." not in PurePosixPath(name).parts and path.resolve().is_relative_to(folder.resolve())
         return path if inside and path.is_file() else None
@@ -375,7 +375,7 @@ class CardReader:
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):
                 if start < stop and (role == "train" or not run.trains):
                     whole.append(run.cut(start, stop, f"{run.id}/{role}" if both else run.id, role))
-        for part in whole:  # the rows that lack a value cut it into pieces
+        for part in whole:  # cut the recording at rows with missing values
             complete = np.asarray(~np.isnan(part.values).any(axis=1))
             pieces = [rows for rows in mask_runs(complete) if rows[1] - rows[0] >= at_least]
             cut = [part.cut(*rows, f"{part.id}/{number}", *part.roles) for number, rows in enumerate(pieces, start=1)]
@@ -397,31 +397,31 @@ class CardReader:
         return not run.trains or self._card.train.rows == cards.BEFORE_FIRST_EVENT
 
     def _border(self, run: Run) -> int:
-        """Return how many rows of a recording are for training."""
+        """Return the number of training rows of a recording."""
         n_rows, rows, name = len(run.values), self._card.train.rows, str(run.places[0][0])
         if "train" not in run.roles or rows == "all":
             return n_rows if run.trains else 0
         if rows == cards.BEFORE_FIRST_EVENT:
             if run.labels is not None and run.labels.any():
                 return int(np.argmax(run.labels))
-            self._notes.append(f"no event is found in {run.id!r}: all of its rows train")
+            self._notes.append(f"{run.id!r} has no event, so all of its rows train")
             return n_rows
         found = rows.search(name) if isinstance(rows, re.Pattern) else None
         number = "".join(found.groups("")) if found else str(rows)
         border = int(number) if number.isdecimal() else 0
         if not 0 < border < n_rows:
-            self._report(f"train.rows: {number!r} makes {border} training rows, but it has {n_rows}", name)
+            self._report(f"train.rows: {number!r} makes {border} training rows, but the file has {n_rows}", name)
         return min(border, n_rows)
 
     def _groups(self, table: str, runs: Sequence[Run]) -> dict[str, str]:
-        """Return the session or entity that each recording belongs to."""
+        """Return the session or entity of each recording."""
         declared: dict[str, list[str]] = getattr(self._card, table)
         found: dict[str, str] = {}
         for group, patterns in declared.items():
             lost = [one for one in patterns if not any(run.is_called(one) for run in runs)]
             faults = [f"no recording is called {one!r}" for one in lost]
             members = [run for run in runs if run.is_called(*patterns)]
-            faults += [f"recording {run.id!r} belongs to {found[run.id]!r} too" for run in members if run.id in found]
+            faults += [f"recording {run.id!r} also belongs to {found[run.id]!r}" for run in members if run.id in found]
             if table == "entities" and not faults and not any(run.trains for run in members):
                 faults.append("it has no training row")
             for fault in faults:
@@ -430,7 +430,7 @@ class CardReader:
         return found
 
     def _described(self) -> tuple[str, Prior | None]:
-        """Return the description and the prior, which are files below the card's folder."""
+        """Read the description and the prior, files below the card's folder."""
         description, prior, beside = "", None, self._path.parent
         for key, name in self._card.model_dump(include={"description", "prior"}, exclude_none=True).items():
             try:

@@ -1,7 +1,7 @@
-"""The data sets that are a card in ``cards`` and files that their authors publish, or send to those who ask.
+"""Data sets that ship as a card in ``cards``; their authors publish the files, or send them on request.
 
-Each card says where its files come from, which rows train and why, and what was left out. Files are looked for in
-``--data DIR``, else in the folder that TSADBENCH_DATA names, else in the cache, which is filled by downloading.
+Each card says where its files come from, which rows train and why, and what was left out. The search order is
+``--data DIR``, the folder TSADBENCH_DATA, and the cache, into which missing files are downloaded.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ VARIABLE = "TSADBENCH_DATA"
 CATALOGUE = _HERE = Path(__file__).parent  # holds one NAME.source.json for each data set whose files are published
 _SUFFIX = ".source.json"
 BY_REQUEST = ("swat", "wadi")  # their files may not be published
-HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) sends them to those who ask"
-TIMEOUT = (3.0, 30.0)  # seconds until a server answers, and until it sends more
+HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) provides them on request"
+TIMEOUT = (3.0, 30.0)  # timeouts in seconds: to connect, and between packets
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Source:
     """Where a data set's files are published, and what they contain."""
 
     name: str
-    url: str  # of the folder at the source; the variable TSADBENCH_NAME_URL replaces it by that of a mirror
+    url: str  # the folder's address; the variable TSADBENCH_NAME_URL names a mirror
     licence: str
-    n_bytes: int  # of all files together
-    sha256: Mapping[str, str]  # of each file, by its path in the folder
-    # The beginning of a path in the folder, and what replaces it at the source; the longest that fits counts.
+    n_bytes: int  # total size
+    sha256: Mapping[str, str]  # file path in the folder -> SHA-256
+    # Path prefix in the folder -> prefix at the source; the longest match counts.
     paths: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -51,7 +51,7 @@ class Source:
         return cls(name=name, **json.loads((CATALOGUE / f"{name}{_SUFFIX}").read_text(encoding="utf-8")))
 
     def address(self, file: str) -> str:
-        """Return the address of a file: at the mirror if there is one, otherwise at the source."""
+        """Return the address of a file, at the mirror if there is one."""
         if mirror := os.environ.get(f"TSADBENCH_{self.name.upper()}_URL"):
             return f"{mirror.rstrip('/')}/{file}"
         beginning = max(filter(file.startswith, self.paths), key=len, default="")
@@ -77,13 +77,13 @@ def published() -> list[str]:
 
 
 def place(name: str, directory: Path | None) -> Path:
-    """Return the folder in which a data set's files are or, once fetched, will be."""
+    """Return the folder for a data set's files, whether they are there or not."""
     above = directory or os.environ.get(VARIABLE)
     return (Path(above).expanduser() if above else cache_folder()) / name
 
 
 def how_to_get(name: str, folder: Path) -> str:
-    """Return how a user gets a data set's published files into its folder."""
+    """Return the instructions for getting a data set's published files."""
     if name in BY_REQUEST:
         return HOW
     source = Source.load(name)
@@ -92,9 +92,9 @@ def how_to_get(name: str, folder: Path) -> str:
 
 
 def find(name: str, directory: Path | None) -> Path:
-    """Return the folder that holds a data set's files; if none is named, published ones are downloaded to the cache.
+    """Return the folder with a data set's files; if no folder is named, download published files to the cache.
 
-    A DataNotFoundError if a folder that the user has named lacks files, or if they cannot be downloaded.
+    Raises a DataNotFoundError if a folder named by the user lacks files, or if files cannot be downloaded.
     """
     folder = place(name, directory)
     missing = [] if name in BY_REQUEST else Source.load(name).missing(folder)
@@ -115,11 +115,11 @@ def find(name: str, directory: Path | None) -> Path:
 def download(source: Source, folder: Path) -> list[str]:
     """Download the files that are missing or differ from the published ones; return their names.
 
-    A file appears only when it is complete and its checksum is right; a DataError if one cannot be had or written.
+    Files appear only when complete and verified; a DataError if a file cannot be downloaded or written.
     """
-    import pooch  # slow to import, and most files are there
+    import pooch  # slow to import and rarely needed
 
-    pooch.get_logger().setLevel(logging.ERROR)  # the progress bar shows what it would log
+    pooch.get_logger().setLevel(logging.ERROR)  # the progress bar replaces its log
     wrong, total = source.changed(folder), len(source.sha256)
     urls = {file: source.address(file) for file in wrong}
     files = pooch.create(folder, base_url="", registry=dict(source.sha256), urls=urls, retry_if_failed=2)
@@ -130,13 +130,13 @@ def download(source: Source, folder: Path) -> list[str]:
         except (OSError, ValueError) as error:
             reason = f"{one_line(str(error), 300)}; running it again continues from here"
             raise DataError(f"{file} cannot be downloaded from {urls[file]}: {reason}") from error
-        (folder / file).chmod(0o644)  # pooch leaves it readable by its owner only, and folders of data are shared
+        (folder / file).chmod(0o644)  # pooch makes files readable by the owner only, but data folders are shared
     progress(total, total)
     return wrong
 
 
 def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
-    """Yield the name, licence and files of every registered data set; nothing is downloaded or read."""
+    """Yield the name, licence and files of every registered data set, without downloading or reading them."""
     for name in dict.fromkeys(entry.name for entry in entries("datasets")):
         folder = place(name, directory)
         found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
@@ -153,7 +153,7 @@ def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
 
 
 def _loader(name: str, about: str) -> Loader:
-    """Return a data set's loader; errors as `find` and `load_card`, or a DataError if files are not as published."""
+    """Return a data set's loader; errors as for `find` and `load_card`; a DataError if files were changed."""
     card = _HERE / "cards" / f"{name}.toml"
 
     def load(options: DataOptions) -> LabelledDataset:

@@ -1,4 +1,4 @@
-"""Times of rows, in seconds since 1970 (UTC if no zone is named), and regular grids of them."""
+"""Parse times of rows as seconds since 1970 (UTC unless a zone is given), and lay rows on regular grids."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pandas as pd
 
 from tsadbench.utils.arrays import FloatArray, IntArray
 
-# Nanoseconds since 1970 in 64 bits reach from 1677 to 2262; "-2" is a year to ISO 8601.
+# The range of 64-bit nanoseconds; ISO 8601 reads "-2" as a year.
 _COUNTED = pd.Timestamp.min.tz_localize("UTC"), pd.Timestamp.max.tz_localize("UTC")
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
-# More rows than this, and so many times more than the file has, are a wrong time.
+# A grid with more rows than this, and this many times more than the file, means a wrong time.
 _MOST_ROWS, _MOST_TIMES_MORE = 1_000_000, 1_000
 
 
 def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
-    """Return times in seconds since 1970 [n_rows], NaN where a cell is none in this format or centuries away."""
+    """Return times in seconds since 1970 [n_rows]; NaN where a cell does not fit the format or is centuries away."""
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times = pd.to_datetime(cells, utc=True)
     elif form in _UNITS:
@@ -38,7 +38,7 @@ def joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def fitting_times(cells: pd.Series, forms: Sequence[str]) -> tuple[FloatArray, str]:
-    """Return times [n_rows] in the format that fits most cells, with this format; errors as `time_in_seconds`."""
+    """Return times [n_rows] in the format that fits most cells, and this format; errors as for `time_in_seconds`."""
     best, most = (np.empty(0), ""), -1
     for form in forms:
         seconds = time_in_seconds(cells, form)
@@ -50,27 +50,27 @@ def fitting_times(cells: pd.Series, forms: Sequence[str]) -> tuple[FloatArray, s
 
 
 def time_fault(cell: object, forms: Sequence[str]) -> str:
-    """Return the message for a cell that holds no time."""
+    """Return the message for a cell without a valid time."""
     return f"expected a time written as {' or '.join(forms)}, found {str(cell)[:40]!r}; correct it, or set time_format"
 
 
 def iso_time(seconds: float) -> str:
-    """Return a time for people: ISO 8601 in UTC; "NaT" beyond the years 1677 to 2262."""
+    """Format a time in ISO 8601 (UTC); "NaT" beyond the years 1677 to 2262."""
     return str(pd.to_datetime([seconds], unit="s", errors="coerce").round("us")[0]).replace(" ", "T")
 
 
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
-    """Return the row of a regular grid that each row lies in, given ascending times in seconds.
+    """Return each row's grid row, given ascending times in seconds.
 
-    ``held`` says that rows are changes of a value that holds until the next: these have no step of their own. A
-    ValueError if the rows do not fit the grid.
+    ``held``: rows are changes of a value that holds until the next change, so they have no time step. A ValueError if
+    the rows do not fit the grid.
     """
     step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
     if not held and every < 0.99 * step:
-        raise ValueError(f"resample.every is {every:g} s, but rows lie {step:g} s apart; set it to that or more")
+        raise ValueError(f"resample.every is {every:g} s, but rows are {step:g} s apart; set it to at least that")
     n_rows = (float(time[-1]) - float(time[0])) / every + 1.0
     if n_rows > max(_MOST_ROWS, _MOST_TIMES_MORE * len(time)):
         raise ValueError(f"resample.every = {every:g} s makes {n_rows:,.0f} rows of {len(time):,}; check this time")
-    # Seconds since 1970 in binary are inexact by up to a step of theirs: a row on a border belongs behind it.
+    # Floating-point seconds are inexact by up to one ulp: a row on a border belongs behind it.
     tolerance = 1e-9 + 2.0 * np.spacing(np.abs(time).max()) / every
     return np.asarray(np.floor((time - time[0]) / every + tolerance), dtype=np.int64)

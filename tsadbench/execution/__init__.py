@@ -1,1 +1,1 @@
-"""From a request to kept results: configuration, plan, trial, runner, run store."""
+"""From a request to stored results: configuration, plan, trial, runner, run store."""

@@ -1,7 +1,7 @@
 """Trials on a Dask cluster, whose workers need the package and the data.
 
-A worker is sent trials and their plan without its data, which it reads itself. It runs them in a box and sends back
-their outcomes. If a worker is lost, Dask runs its trial again elsewhere.
+A worker receives trials and their plan, reads the data itself, runs the trials in a box, and returns their outcomes. If
+a worker is lost, Dask runs its trial again elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_SECONDS = 10
-_GONE = "the cluster's scheduler is gone; what had come back is kept: run the command again"
+_GONE = "the cluster's scheduler is lost; finished trials are kept: run the command again"
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def connected(address: str, plan: Plan) -> Iterator[Cluster]:
         raise UsageError("a cluster needs the data set's name or card: its workers read the data themselves")
     with extra("a cluster", "cluster"):
         from distributed import Client, LocalCluster
-    # The errors that matter are reported as ours: no traceback of a lost connection is printed.
+    # We report the errors that matter, without tracebacks of lost connections.
     for name in [name for name in logging.root.manager.loggerDict if name.startswith(("distributed", "tornado"))]:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with ExitStack() as stack:
@@ -69,7 +69,7 @@ class Cluster:
 
     @property
     def n_at_a_time(self) -> int:
-        """One trial a worker's thread: Dask counts a lost worker against all trials that it was sent."""
+        """Number of trials to submit: one per worker thread, since Dask blames all trials of a lost worker."""
         with suppress(OSError):
             if self._client.status == "running":
                 return max(1, int(sum(self._client.nthreads().values())))
@@ -85,14 +85,14 @@ class Cluster:
             workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             if not any(worker["resources"].get("GPU") for worker in workers):
                 start = "dask worker --resources GPU=1"
-                raise UsageError(f"{contender.label} asks for a GPU, and no worker offers one: start it with  {start}")
+                raise UsageError(f"{contender.label} needs a GPU, but no worker has one: start a worker with  {start}")
         plan = replace(self._plan, data=cast("Any", None), episodes=(), trials=tuple(trials))
         task = cloudpickle.dumps((plan, manifest(trials[0], self._plan, datetime.now(UTC))))
         future: Future[tuple[Outcome, ...]] = self._executor.submit(_work, task, resources=resources)
         return future
 
     def outcomes(self, future: Future[tuple[Outcome, ...]], trials: Sequence[Trial]) -> Sequence[Outcome]:
-        """Return the outcomes of trials that have come back."""
+        """Return the outcomes of finished trials."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
 
@@ -100,7 +100,7 @@ class Cluster:
             return future.result()
         except KilledWorker as error:
             lost = BoxFailure(
-                "killed", f"its worker was lost, and so were those of {error.allowed_failures} more attempts"
+                "killed", f"its worker was lost, as were the workers of {error.allowed_failures} more attempts"
             )
             return [failed_outcome(trial, self._plan, lost) for trial in trials]
         except (CancelledError, CommClosedError, TimeoutError) as error:
@@ -112,10 +112,10 @@ class Cluster:
 
 
 def _work(packed: bytes) -> tuple[Outcome, ...]:
-    """Run the trials of a plan, which share a fit, on a worker."""
+    """Run trials that share a fit on a worker."""
     from distributed import get_worker
 
-    plan, client = pickle.loads(packed)  # the client wrote it, for this cluster
+    plan, client = pickle.loads(packed)  # written by the client
     data = _data(*plan.source)
     plan = replace(plan, data=data, episodes=tuple(plan.protocol.episodes(data.dataset)))
     require_same(client, manifest(plan.trials[0], plan, datetime.now(UTC)))
@@ -145,5 +145,5 @@ def require_same(client: Mapping[str, JsonValue], worker: Mapping[str, JsonValue
     if found := [*differences(client, worker)]:
         raise ClusterError(
             f"the worker on {platform.node()} differs from the client: {', '.join(found)}; install the same versions "
-            "there, and give it the same files"
+            "and files there"
         )

@@ -1,4 +1,4 @@
-"""Estimator objects of scikit-learn as detectors: an object crosses by cloudpickle, and its label is its `repr`."""
+"""Scikit-learn estimator objects as detectors: sent to the box by cloudpickle, labelled by their `repr`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Estimator(Protocol):
 
 
 def construction_of(estimator: Estimator) -> Construction:
-    """Return how a box constructs an estimator that the caller has made; a UsageError if that is impossible.
+    """Describe an estimator object so that a box can construct it; a UsageError if that is impossible.
 
-    The object is cloned: it is not changed, and what it has learned does not count.
+    The object is cloned: it stays unchanged, and its fitted state is ignored.
     """
     from sklearn.base import OutlierMixin, clone
 
@@ -52,13 +52,13 @@ def construction_of(estimator: Estimator) -> Construction:
         )
     try:
         copy = clone(estimator)
-        for decided in ("random_state", "n_jobs"):  # by the trial, whatever an object says
+        for decided in ("random_state", "n_jobs"):  # set by the trial, whatever the object says
             copy.set_params(**dict.fromkeys(names_of(copy, decided)))
         content = cloudpickle.dumps(copy)
     except Exception as error:  # objects may raise anything here
         raise UsageError(f"{name} cannot be sent to a box: {' '.join(f'{error}'.split())}") from None
     classes = sorted({type(one) for one in _parts(copy)}, key=lambda cls: f"{cls.__module__}.{cls.__qualname__}")
-    # A library's code counts by its version.
+    # A library's code is identified by its version.
     libraries = {cls: distributions_of(cls.__module__.partition(".")[0]) for cls in classes}
     own = [source_of(cls).digest.encode() for cls in classes if not libraries[cls]]
     digest = hashlib.sha256(b"".join([content, *own])).hexdigest()
@@ -74,7 +74,7 @@ def construction_of(estimator: Estimator) -> Construction:
 
 
 def _parts(estimator: Any) -> Iterator[Any]:
-    """Yield an estimator and those inside it."""
+    """Yield an estimator and the estimators inside it."""
     yield estimator
     for value in estimator.get_params().values():
         if isinstance(value, Estimator) and not isinstance(value, type):
@@ -82,10 +82,10 @@ def _parts(estimator: Any) -> Iterator[Any]:
 
 
 def _label(estimator: Any, digest: str) -> str:
-    """Return the `repr`, of a pipeline those of its steps, without what separates the parameters of a label."""
+    """Return the `repr` (for a pipeline, of its steps) without characters that separate a label's parameters."""
     steps = [step for _, step in getattr(estimator, "steps", ())] or [estimator]
     text = " ".join(" > ".join(map(repr, steps)).split())
     short = re.sub(r"<(?:\w+ )*'?([\w.]+)[^>]*>+", r"\1", text)
     label = short.replace(",", ";").replace("[", "(").replace("]", ")")
-    # Two functions or arrays may look alike.
+    # Different functions or arrays can have the same text.
     return label if short == text and "..." not in text else f"{label} #{digest[:8]}"

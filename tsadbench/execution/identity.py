@@ -1,4 +1,4 @@
-"""What makes two trials the same, and what a record's manifest keeps of it: hashes, versions, platform, command."""
+"""The identity of trials, and the manifest that records it: hashes, versions, platform, command."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.source_digest import digest_of, source_of
 from tsadbench.utils.text import without_folders
 
-# Raised when the box calls a detector differently, so that the same code may give other scores.
+# Raise this when the box calls detectors differently, since the same code may then give other scores.
 SCORING = 1
-# What decides the scores, besides the label and the name of the data set.
+# Manifest entries that decide the scores, besides the labels of detector and data set, with their words in messages.
 _DECIDES = ("seed", "threads", "scoring_version", "sources", "priors", "data_hash", "episodes_hash")
 _HASHES = {
     "data_hash": "the data",
@@ -32,15 +32,15 @@ _HASHES = {
     "scoring_version": "how boxes call detectors",
     "labels_hash": "rules: the labels",
 }
-# The source digest says more than the benchmark's version.
+# The source digest is more precise than tsadbench's version.
 _NO_LIBRARIES = ("python", "tsadbench")
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The hash of what decides a trial's scores, that of what judges them, and the trial's name.
+    """The hashes of what decides a trial's scores and their judgement, and the trial's name.
 
-    The name is of the scoring identity and the protocol's label. Other rules under the same label do not change it: the
+    The name is a hash of the scoring identity and the protocol's label. New rules under the same label keep it, and the
     stored scores are judged again.
     """
 
@@ -65,7 +65,7 @@ def scoring_identity(label: str, dataset: str, manifest: Mapping[str, JsonValue]
 
 
 def trial_name(scoring: str, protocol: str) -> str:
-    """Return the name of the trial of a scoring identity under a protocol's label."""
+    """Return the name of a trial: a hash of its scoring identity and the protocol's label."""
     return _hash({"scoring": scoring, "protocol": protocol})
 
 
@@ -78,7 +78,7 @@ def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_thr
 def manifest(
     trial: Trial, plan: Plan, started: datetime, fit_shared_with: Sequence[str] = (), crossing: str | None = None
 ) -> dict[str, JsonValue]:
-    """Return what a reader needs to repeat a trial, or to see why a repetition differs.
+    """Return what is needed to repeat a trial, or to see why a repetition differs.
 
     Its recordings' order, ids and clocks were drawn from the secret ``crossing``.
     """
@@ -102,12 +102,12 @@ def manifest(
 
 @cache
 def library_versions(packages: frozenset[str], libraries: tuple[str, ...]) -> Mapping[str, str | None]:
-    """Return the versions of the packages that a detector's source imports, and of libraries that its class names."""
+    """Return the versions of the packages that a detector's source imports and of libraries that its class names."""
     return {**versions_of(packages), **{library: installed_version(library) for library in libraries}}
 
 
 def code_of(manifest: Mapping[str, JsonValue]) -> str:
-    """Return the digest of the code that made a record; older records have another hash of it."""
+    """Return the digest of the code that made a record; older records store another hash."""
     sources = {name: str(one) for name, one in _part(manifest, "sources").items()}
     return digest_of(sources) if sources else str(manifest.get("code_hash"))
 
@@ -115,7 +115,7 @@ def code_of(manifest: Mapping[str, JsonValue]) -> str:
 def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
     """Yield what has changed since a trial ran, so that a run makes or judges it again."""
     if not _part(record.manifest, "sources"):
-        yield "the code, whose modules its record does not name"
+        yield "the code (its record does not list the modules)"
     if record.label != trial.contender.label:
         yield f"its label, now {trial.contender.label}"
     yield from differences(record.manifest, manifest(trial, plan, datetime.now(UTC)))

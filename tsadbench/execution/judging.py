@@ -1,4 +1,4 @@
-"""A trial's scores as named arrays, and as a protocol's judge takes them.
+"""Convert a trial's scores between named arrays and what a protocol's judge takes, and judge them.
 
 Scores are ``<role>/<episode>/<recording>``, the role "train", "calibration" or "test"; contributions
 ``<episode>/<recording>``, of test recordings.
@@ -30,7 +30,7 @@ Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
 def contribution_name(episode: Episode, recording: Recording) -> str:
-    """Return the name of the array that holds the contributions to the scores of a test recording."""
+    """Return the name of the array with a test recording's contributions."""
     return f"{episode.id}/{recording.id}"
 
 
@@ -53,13 +53,13 @@ def arrays_hash(arrays: Mapping[str, NDArray[np.floating]]) -> str:
 
 
 def score_shapes(episodes: Iterable[Episode]) -> Shapes:
-    """Return the shapes of episodes' scores by name; a DataError if two have one name, or one cannot be printed."""
+    """Return the shapes of episodes' scores by name; a DataError if a name occurs twice or is not printable."""
     shapes: dict[str, tuple[int, ...]] = {}
     for episode in episodes:
         for name, n_rows in _names(episode):
-            if fault := "two arrays have it" if name in shapes else label_fault(episode.id) or label_fault(name):
+            if fault := "the name is taken" if name in shapes else label_fault(episode.id) or label_fault(name):
                 raise DataError(
-                    f"the scores of {name!r:.200} cannot be kept under this name: {fault}; rename its entity"
+                    f"the scores of {name!r:.200} cannot be stored under this name: {fault}; rename its entity"
                 )
             shapes[name] = (n_rows,)
     return shapes
@@ -80,8 +80,8 @@ def scored_episodes(
 ) -> tuple[Scored, ...]:
     """Return named scores as a protocol's judge takes them; a BrokenTrialError if one is missing or of another length.
 
-    With ``smoothing``, each is a trailing mean over as many rows of its recording; a row without a score stays without
-    one. ``fixed_threshold`` is that of a floor.
+    ``smoothing`` is the number of rows of a trailing mean over each recording's scores; missing scores stay missing.
+    ``fixed_threshold`` is a floor's own.
     """
     scored = []
     for episode in episodes:
@@ -100,7 +100,7 @@ def scored_episodes(
 def judge_again(
     record: Record, scored: Sequence[Scored], protocol: Protocol, labels: Labels, judging: str, smoothing: int = 1
 ) -> Record:
-    """Return a trial's record by today's rules, whose identity is ``judging``, of scores after ``smoothing``."""
+    """Judge scores after ``smoothing`` by today's rules, whose identity is ``judging``; return the new record."""
     judgement, reason = Judgement((), {}), None
     try:
         judgement = protocol.judge(scored, labels)

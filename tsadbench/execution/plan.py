@@ -29,9 +29,9 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, Label, changed_texts, nearest, parse_arguments, parse_label
 from tsadbench.utils.text import without_folders
 
-# What a manifest keeps of the request: no part of any identity.
+# Manifest entries about the request; no identity covers them.
 ASKED_BY = ("config_hash", "tuning", "suite")
-# Values [rows x sensors] of contributions that a trial may keep.
+# The largest number of contributions [rows x sensors] that a trial keeps.
 _MAX_CONTRIBUTIONS = 10**7
 
 
@@ -39,7 +39,7 @@ _MAX_CONTRIBUTIONS = 10**7
 class Contender:
     """A detector with its parameters, checked against the data's sensors."""
 
-    name: str  # as records have it: of a detector's file, without its folder
+    name: str  # as in records: for a file, without its folder
     construction: Construction  # without a seed
     description: Description  # of the class, and of the detector with these parameters
 
@@ -56,12 +56,12 @@ class Contender:
 
     @property
     def traits(self) -> Traits:
-        """What it promises with these parameters."""
+        """Its traits with these parameters."""
         return self.description.declared
 
     @property
     def device(self) -> str:
-        """The device that it asks for."""
+        """The device that it requests."""
         return str(self.construction.given.get("device", "cpu"))
 
     @property
@@ -71,7 +71,7 @@ class Contender:
         return {name: value.content_hash for name, value in arguments if isinstance(value, Prior)}
 
     def seeded(self, seed: int) -> Construction:
-        """Return its construction with this seed, if it takes one."""
+        """Return its construction, with this seed if it has that parameter."""
         if "seed" not in self.description.defaults:
             return self.construction
         return replace(self.construction, arguments={**self.construction.arguments, "seed": seed})
@@ -102,15 +102,15 @@ class Plan:
 
     data: LabelledDataset  # the labels are for the judge
     protocol: Protocol
-    protocol_label: str  # its name with the parameters that differ from their defaults
-    episodes: tuple[Episode, ...]  # each trial fits once for each of them
+    protocol_label: str  # the protocol's name with its non-default parameters
+    episodes: tuple[Episode, ...]  # each trial fits once per episode
     trials: tuple[Trial, ...]  # in the order in which they start
     splits: tuple[str, ...]  # that tables show, in order
-    named: frozenset[str] = frozenset()  # labels that were asked for; the others are floors that every run adds
-    timeout: float | None = None  # wall-clock seconds of a trial
-    memory_mib: float | None = None  # resident, of a trial
+    named: frozenset[str] = frozenset()  # labels that the user requested; all others are floors
+    timeout: float | None = None  # wall-clock seconds per trial
+    memory_mib: float | None = None  # resident size per trial
     contributions: bool = True  # ask detectors that offer them for each sensor's contribution
-    require_seal: bool = False  # a trial whose box the kernel does not seal fails
+    require_seal: bool = False  # fail trials whose box is not sealed by the kernel
     source: tuple[str, DataOptions] | None = None  # name or card, and where its files are; None for data from Python
     store: Path | None = None  # a detector must not see earlier results
     asked_by: Mapping[str, JsonValue] = field(default_factory=dict)  # kept in records: `ASKED_BY`
@@ -121,7 +121,7 @@ class Plan:
         return episodes_hash(self.episodes)
 
     def accepts(self, record: Record) -> bool:
-        """Whether a kept record's seal suffices."""
+        """Whether a stored record's seal suffices."""
         return not self.require_seal or record.seal == "sealed"
 
 
@@ -143,15 +143,15 @@ def make_plan(request: RunRequest, *, judged: bool = True) -> Plan:
     """Return the plan of a request for one data set and one protocol; errors as for `make_plans`."""
     plans = make_plans(request, judged=judged)
     if len(plans) != 1:
-        raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations of them")
+        raise UsageError(f"expected one data set and one protocol, found {len(plans)} combinations")
     return plans[0]
 
 
 def make_plans(request: RunRequest, *, judged: bool = True) -> tuple[Plan, ...]:
     """Return a plan for each data set and protocol; every data set is read once.
 
-    Any error of the request, its data sets or its plugins is raised here. Without ``judged``, neither test recordings
-    nor labels are needed: fits alone are made.
+    Any error of the request, its data sets or its plugins is raised here. ``judged=False`` plans fits only, which need
+    neither test recordings nor labels.
     """
     if request.require_seal:
         refuse_unsealed(elsewhere=request.elsewhere)
@@ -189,16 +189,16 @@ def _plan(
     judged: bool,
 ) -> Plan:
     episodes = tuple(protocol.episodes(data.dataset) if judged else _fitting_episodes(protocol, data.dataset))
-    score_shapes(episodes)  # raises an error unless they can be stored
+    score_shapes(episodes)  # raise an error if they cannot be stored
     with about("detectors"):
         contenders = [_contender(one, data.dataset, elsewhere=request.elsewhere) for one in detectors]
         _refuse_one_label_for_two(contenders)
     for source in (one.construction.source for one in contenders if request.require_seal):
         if source.runs_here:
             raise UsageError(
-                f"the calling program has imported the code of {source.class_name}, so that it could "
-                "reach labels; name it instead, package.module:Class or path/file.py:Class, and import nothing of its "
-                "package",
+                f"the calling program has imported the code of {source.class_name}, which could "
+                "access labels; pass its name instead (package.module:Class or path/file.py:Class), and do not import "
+                "its package",
                 field="require_seal",
             )
     splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))
@@ -239,7 +239,7 @@ def _require_judgeable(data: LabelledDataset, called: str) -> None:
 
 
 def require_evaluated(data: LabelledDataset) -> None:
-    """Raise a DataError that names the test recordings of which the default protocol evaluates no row."""
+    """Raise a DataError that names the test recordings in which the default protocol evaluates no row."""
     protocol, _ = make_protocol(DEFAULT_PROTOCOL, {})
     n_rows = {recording.id: recording.n_rows for recording in data.dataset.test}
     places = (place for episode in protocol.episodes(data.dataset) for place in protocol.places(episode, n_rows))
@@ -250,7 +250,7 @@ def require_evaluated(data: LabelledDataset) -> None:
 
 
 def _fitting_episodes(protocol: Protocol, dataset: Dataset) -> Iterator[Episode]:
-    """Yield a protocol's episodes, and then the fit of each entity that has no test recordings, as if it were alone."""
+    """Yield a protocol's episodes, then one fit for each entity without test recordings."""
     yield from protocol.episodes(dataset)
     for entity, (train, test) in dataset.by_entity.items():
         if dataset.test and train and not test:
@@ -259,18 +259,18 @@ def _fitting_episodes(protocol: Protocol, dataset: Dataset) -> Iterator[Episode]
 
 
 def refuse_unsealed(*, elsewhere: bool = False) -> None:
-    """Raise a UsageError if the kernel of this machine seals no box; other machines answer for their own boxes."""
+    """Raise a UsageError if this machine's kernel cannot seal boxes; other machines check their own."""
     status = seal_status()
     if status.seal != "sealed" and not elsewhere:
         raise UsageError(
-            f"boxes of this machine are {status.seal}: {status.reason}; run it on another one, or "
+            f"boxes of this machine are {status.seal}: {status.reason}; run it on another machine, or "
             "do not require a seal (`tsadbench doctor` says what is missing)",
             field="require_seal",
         )
 
 
 def floor_labels() -> tuple[str, ...]:
-    """Return the labels of the floors that every run adds: what is registered, and the variants that it declares."""
+    """Return the labels of the floors that every run adds: the registered floors with their declared variants."""
     return tuple(str(Label(name, variant)) for name in floors() for variant in ({}, *describe(name).floor_variants))
 
 
@@ -284,7 +284,7 @@ def make_protocol(name: str, texts: Mapping[str, str]) -> tuple[Protocol, str]:
 
 
 def _resolved(detector: DetectorSpec, settings: Mapping[str, str]) -> Construction:
-    """Return how to construct a detector; its own arguments win over the settings of its name."""
+    """Return a detector's construction; its own arguments take precedence over settings for its name."""
     if isinstance(detector, str):
         label = parse_label(detector)
         construction = Construction(locate(label.target), label.arguments)
@@ -296,10 +296,10 @@ def _resolved(detector: DetectorSpec, settings: Mapping[str, str]) -> Constructi
         construction = construction_of(cast("Estimator", detector))
     texts = {**_settings_of(construction.source.target, settings), **construction.texts}
     field = "settings" if texts and not construction.texts else "detectors"
-    describe(construction.source)  # that it cannot be loaded is no fault of the settings
+    describe(construction.source)  # a failed import is not the settings' fault
     with about(field):
         construction = with_files_read(replace(construction, texts=texts))
-        describe(construction)  # report what is wrong for any data set before reading one
+        describe(construction)  # report errors that hold for any data set before reading one
     return construction
 
 
@@ -324,7 +324,7 @@ def _protocols(request: RunRequest) -> dict[str, tuple[Protocol, str]]:
 
 
 def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDataset]]:
-    """Return every data set by what the request calls it: a name, a card's path, or the name of data from Python."""
+    """Return every data set under the request's key: a name, a card's path, or the name of data from Python."""
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
     loaded, missing = [], []
     with about("dataset"):
@@ -355,31 +355,31 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
 
 
 def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial, ...]:
-    """Return one trial per seed of each contender; a detector that is named twice, say as a floor too, runs once."""
+    """Return one trial per contender and seed; a detector that is named twice, for instance as a floor, runs once."""
     seeds = range(request.seeds) if isinstance(request.seeds, int) else request.seeds
     return tuple(
         Trial(contender, seed, request.threads)
         for contender in {contender.label: contender for contender in contenders}.values()
-        # What an adaptive detector has learned depends on the order of the recordings, which each trial draws anew.
+        # An adaptive detector's state depends on the order of recordings, which each trial draws again.
         for seed in (seeds if contender.traits.stochastic or contender.traits.adaptive else [0])
     )
 
 
 def _contender(construction: Construction, dataset: Dataset, *, elsewhere: bool) -> Contender:
-    name = without_folders(construction.source.target)  # records hold a file's name, not where it lies
+    name = without_folders(construction.source.target)  # records hold a file's name without its folder
     prior = dataset.prior if describe(construction.source).traits.needs_prior else None
     description = describe(construction, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere)
     if prior is not None and construction.arguments.get("prior") is None:
         construction = replace(construction, arguments={**construction.arguments, "prior": prior})
     contender = Contender(name, construction, description)
-    if name in floors() and not contender.traits.floor:  # the package's fault, not the user's
+    if name in floors() and not contender.traits.floor:  # a fault of the package, not of the user
         raise PluginError(f"{name}: an entry point of tsadbench.floors must declare Traits(floor=True)")
     _require_honest_traits(contender)
     return contender
 
 
 def _require_honest_traits(contender: Contender) -> None:
-    """Raise a UsageError if a detector's traits claim what it may not claim."""
+    """Raise a UsageError if a detector declares traits that it may not have."""
     name, traits, source = contender.name, contender.traits, contender.construction.source
     is_floor = traits.floor and (is_registered(source.target) or source.runs_here)
     if (traits.floor or traits.fixed_threshold is not None) and not is_floor:
@@ -388,16 +388,16 @@ def _require_honest_traits(contender: Contender) -> None:
             "traits.fixed_threshold; leave them out, or register it (entry points tsadbench.floors)"
         )
     scoring, of_class = traits.scoring_parameters, contender.description.traits.scoring_parameters
-    # The box that checks parameters knows the sensors' names: it must not choose what the fit's box receives.
+    # The box that checks parameters knows the sensors' names, so it must not influence what the fit's box receives.
     if scoring != of_class:
         found = f"declared_traits() changes scoring_parameters, {list(of_class)}, to {list(scoring)}"
-        raise UsageError(f"{name}: {found}; they must be the same for any parameters")
+        raise UsageError(f"{name}: {found}; they must not depend on parameters")
     if missing := [parameter for parameter in scoring if parameter not in contender.description.defaults]:
         raise UsageError(f"{name}: traits.scoring_parameters names {missing}, which its constructor does not take")
 
 
 def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:
-    """Refuse two detectors or priors that would have one label: a label names a file without its folder."""
+    """Refuse detectors or priors with the same label: labels contain file names without folders."""
     found: dict[str, object] = {}
     for contender in contenders:
         what = contender.construction.source.reference, contender.prior_hashes
@@ -406,8 +406,8 @@ def _refuse_one_label_for_two(contenders: Iterable[Contender]) -> None:
 
 
 def contender_from_label(label: str, dataset: Dataset) -> Contender:
-    """Return the contender that a label of a record or a table names, checked against a data set.
+    """Return the contender that a label names, checked against a data set.
 
-    Nothing runs: it may name a device that this machine lacks. The data set's prior is the default.
+    Nothing runs, so its device may be missing on this machine. The data set's prior is the default.
     """
     return _contender(_resolved(label, {}), dataset, elsewhere=True)

@@ -1,4 +1,4 @@
-"""The record of one trial, kept as JSON. It may come from a stranger: every field says what it may hold."""
+"""The record of one trial, stored as JSON. It may come from a stranger, so every field is validated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def _refused_if(fault: Callable[[Any], str]) -> AfterValidator:
-    """Return a validator that refuses a value of which ``fault`` says what is wrong."""
+    """Return a validator that rejects values for which ``fault`` returns a reason."""
 
     def check(value: T) -> T:
         if found := fault(value):
@@ -45,7 +45,7 @@ _Text: TypeAlias = Annotated[str, AfterValidator(printable)]
 _Line: TypeAlias = Annotated[str, AfterValidator(one_line)]
 _Finite = AfterValidator(lambda entries: json.dumps(entries, allow_nan=False) and entries)
 _Manifest: TypeAlias = Annotated[Mapping[str, JsonValue], _Finite]
-# What no clock measures would make a rate per second infinite.
+# Shorter times would make rates infinite.
 _Measured: TypeAlias = Annotated[
     float, Interval(ge=0.0, le=1e15), _refused_if(lambda value: "no clock measures that" if 0.0 < value < 1e-12 else "")
 ]
@@ -53,7 +53,7 @@ _Measured: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTraining:
-    """What one episode's detector stated about its fit, by name."""
+    """A detector's facts about its fit in one episode, by name."""
 
     episode: LabelText
     facts: Mapping[str, Fact]
@@ -64,12 +64,12 @@ class Record:
     """The result of one trial: a detector with its parameters, a data set, a protocol, a seed, a number of threads.
 
     ``trial`` names it: a hash of ``scoring``, the identity of what determines the scores, and of the protocol's label;
-    ``judging`` is the identity of what the judge makes of them. ``splits`` and ``thresholds`` are empty unless the
-    status is "ok"; ``reason`` says why it is not. ``notes``, ``note`` and ``protocol_notes`` are what tables must say
-    about the data set, the detector and the protocol, and ``leaky`` is the leak that it reproduces. Costs are None if
-    they were not measured; rows scored are training and test rows. ``smoothing`` is 1 in every kept record, else the
-    rows that scores were averaged over before they were judged. ``replay`` is what scoring in other circumstances
-    found. ``manifest`` has what repeats the trial: versions, platform, hashes, command, times.
+    ``judging`` is the identity of their judgement. ``splits`` and ``thresholds`` are empty unless the status is "ok";
+    ``reason`` says why it is not. ``notes``, ``note`` and ``protocol_notes`` are remarks on the data set, the detector
+    and the protocol for tables; ``leaky`` is the leak that it reproduces. Costs are None if not measured; rows
+    scored are training and test rows. ``smoothing`` is the number of rows that scores were averaged over before judging
+    (1 in stored records). ``replay`` is the result of the replay audit. ``manifest`` has what is needed to repeat the
+    trial: versions, platform, hashes, command, times.
     """
 
     schema: Literal[2]
@@ -113,12 +113,12 @@ class Record:
     @model_validator(mode="after")
     def _judged_if_ok(self) -> Record:
         if self.status == "ok" and not (self.splits and self.thresholds):
-            raise ValueError(f"its status is ok, yet it has no {'thresholds' if self.splits else 'splits'}")
+            raise ValueError(f"its status is ok, but it has no {'thresholds' if self.splits else 'splits'}")
         return self
 
     @property
     def rules(self) -> str:
-        """The protocol with the version of its rules, ``strict 2``: only trials of the same are compared."""
+        """The protocol with the version of its rules, ``strict 2``. Only trials under equal rules are compared."""
         return f"{self.protocol} {self.protocol_version}"
 
     @property
@@ -127,13 +127,13 @@ class Record:
         return self.rows_scored / self.score_seconds if self.rows_scored and self.score_seconds else None
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the record as JSON without what has its default; on one line if ``indent`` is None."""
+        """Return the record as JSON without default values; on one line if ``indent`` is None."""
         text = _ADAPTER.dump_json(self, indent=indent, exclude_defaults=True).decode()
         return text if indent is None else f"{text}\n"
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str) -> Record:
-        """Return the record of a JSON text; a BrokenTrialError, which names its ``origin``, if it holds none."""
+        """Parse a record; a BrokenTrialError, which names its ``origin``, if the text is not a record."""
         try:
             return _ADAPTER.validate_json(text)
         except ValidationError as error:
@@ -143,13 +143,13 @@ class Record:
 
 
 def read_records(file: Path | Traversable) -> tuple[Record, ...]:
-    """Return the records of a file with one a line; a BrokenTrialError if a line is not a record."""
+    """Return the records of a file, one per line; a BrokenTrialError if a line is not a record."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return tuple(Record.from_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
 
 
 def committed_records(folder: Path | None, dataset: str, protocol: str) -> tuple[Record, ...]:
-    """Return the records that `tsadbench leaderboard RUNS --write` wrote for a table below a folder; none if none."""
+    """Return the records that `tsadbench leaderboard RUNS --write` wrote for a table below a folder, if any."""
     file = None if folder is None else folder / dataset / protocol / RECORDS
     return read_records(file) if file is not None and file.is_file() else ()
 

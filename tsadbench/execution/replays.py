@@ -1,4 +1,4 @@
-"""The replay audits of several episodes or trials as one: the weakest of them."""
+"""Combine the replay audits of several episodes or trials into the weakest result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def combined(replays: Sequence[Replay]) -> Replay | None:
 def weakest(replays: Iterable[Replay | None]) -> Replay | None:
     """Return the weakest copy, fewest rows, smallest correlation and most extreme ratios of a row's trials.
 
-    Trials that were not audited, None, do not count; if there are no others, the result is None.
+    Trials without an audit (None) are ignored; without any audit, the result is None.
     """
     audited = [replay for replay in replays if replay is not None]
     if not audited:

@@ -1,4 +1,4 @@
-"""What a run is asked to do: one model for `tsadbench.run`, the command line and configuration files (TOML)."""
+"""The request for a run: one model for `tsadbench.run`, the command line and configuration files (TOML)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _expected(what: str) -> PydanticCustomError:
 
 
 def _detector(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, type):  # a class has the methods of its objects, too
+    if isinstance(value, type):  # classes have these methods too
         if not issubclass(value, Detector):
             raise _expected(f"a detector class, or an estimator object such as {value.__name__}()")
     elif not isinstance(value, str | Estimator):
@@ -69,7 +69,7 @@ def _dataset(value: object, info: ValidationInfo) -> object:
     if isinstance(value, LabelledDataset):
         return value
     if not isinstance(value, str | PurePath):
-        raise _expected("a name, the path of a card, or what dataset_from_frames or a loader returns")
+        raise _expected("a name, a card's path, or a result of dataset_from_frames or a loader")
     if info.context is None:
         return str(value)
     if not str(value).endswith(CARD_ENDING):
@@ -104,14 +104,14 @@ def _seeds(value: object) -> int | list[int]:
 
 
 def _path(value: object, info: ValidationInfo) -> object:
-    """Return a path without ~, as seen from the working directory: a file's are relative to its folder."""
+    """Expand ~, and make a configuration file's path relative to the working directory."""
     if not isinstance(value, str | PurePath) or str(value) == "" or "\0" in str(value):
         raise _expected("a path")
     return _beside(str(value), (info.context or {}).get(FOLDER, Path()))
 
 
 def _settings(value: object, info: ValidationInfo) -> dict[str, str]:
-    """Return texts by ``NAME.key``: of texts ``NAME.key=value``, or of a file's tables."""
+    """Return settings by ``NAME.key``, from texts ``NAME.key=value`` or a file's tables."""
     if isinstance(value, Mapping):
         return _of_tables(value, info) if info.context else dict(value)
     if isinstance(value, str) or not isinstance(value, Sequence):
@@ -127,12 +127,12 @@ def _settings(value: object, info: ValidationInfo) -> dict[str, str]:
 
 
 def _of_tables(tables: Mapping[str, Any], info: ValidationInfo) -> dict[str, str]:
-    """Return the settings in a file's tables, except those of detectors and protocols that options left out."""
+    """Return the settings in a file's tables, except for detectors and protocols that options left out."""
     import pandas as pd  # slow: `--help` imports this module
 
     settings: dict[str, str] = {}
     faults: list[InitErrorDetails] = []
-    # They cannot be checked if these are wrong, and the file is refused.
+    # If these are wrong, settings cannot be checked, and the file is refused anyway.
     known = tables and {"detectors", "protocols"} <= info.data.keys()
     for path, value in pd.json_normalize(dict(tables)).to_dict("records")[0].items() if known else ():
         try:
@@ -145,7 +145,7 @@ def _of_tables(tables: Mapping[str, Any], info: ValidationInfo) -> dict[str, str
 
 
 def _setting(path: str, value: object, info: ValidationInfo) -> dict[str, str]:
-    """Return a file's setting; nothing if options left out its detector or protocol."""
+    """Return a file's setting, or nothing if options left out its detector or protocol."""
     folder, options = (info.context or {})[FOLDER], (info.context or {})[_OPTIONS]
     name, _, key = path.rpartition(".")
     if not name:
@@ -168,7 +168,7 @@ def _setting(path: str, value: object, info: ValidationInfo) -> dict[str, str]:
 
 
 def _checked_arguments(detector: str, texts: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return a detector's checked arguments, with the paths of files as seen from the working directory."""
+    """Return a detector's checked arguments, with file paths relative to the working directory."""
     own = Construction(locate(detector), texts)
     files = {parameter.name for parameter in describe(own.source).parameters if parameter.names != "value"}
     arguments = {
@@ -190,7 +190,7 @@ def _beside(path: str, folder: Path) -> str:
 # Not strict: Python callers pass tuples as well as lists.
 _Several = Field(min_length=1, strict=False)
 _Detectors: TypeAlias = list[Annotated[DetectorSpec, PlainValidator(_detector)]]
-# NumPy's numbers are taken as Python's; types are strict otherwise.
+# NumPy numbers count as Python numbers; all other types are strict.
 _PLAIN = BeforeValidator(lambda value: value.item() if isinstance(value, np.generic) else value)
 _Count: TypeAlias = Annotated[int, _PLAIN, Field(ge=1)]
 _Limit: TypeAlias = Annotated[float, _PLAIN, Field(gt=0, allow_inf_nan=False)]
@@ -200,8 +200,8 @@ _Path: TypeAlias = Annotated[Path, BeforeValidator(_path), Field(strict=False)]
 class RunRequest(BaseModel):
     """Settings of a run; docs/configuration.md explains them by these names.
 
-    Detectors are names, classes, detectors, or estimator objects of scikit-learn; none: the floors alone. A UsageError
-    names each setting that is wrong.
+    Detectors are names, classes, detectors, or scikit-learn estimator objects; without any, only the floors run. A
+    UsageError names each wrong setting.
     """
 
     model_config = TABLE
@@ -229,7 +229,7 @@ class RunRequest(BaseModel):
     settings: Annotated[
         dict[str, str], PlainValidator(_settings), Field(validation_alias=AliasChoices("settings", "set"))
     ] = {}
-    config_hash: str | None = None  # SHA-256 of the configuration file, which records keep
+    config_hash: str | None = None  # SHA-256 of the configuration file, kept in records
 
     if not TYPE_CHECKING:  # type checkers derive the constructor's signature from the fields
 
@@ -237,15 +237,15 @@ class RunRequest(BaseModel):
             try:
                 super().__init__(**settings)
             except ValidationError as error:
-                # Without a place it is a suite's.
+                # an error without a place is about a suite
                 faults = [(str((*fault["loc"], "suite")[0]), fault_text(fault)) for fault in error.errors()]
                 first, *more = dict.fromkeys(faults)
                 wrong = UsageError("; ".join([first[1], *map(": ".join, more)]), field=first[0])
             else:
                 return
-            raise wrong  # out of the handler: pydantic's own traceback would say nothing more
+            raise wrong  # outside the handler, to leave out pydantic's traceback
 
-        __init__.__pydantic_base_init__ = True  # or model_validate would call it, without the context
+        __init__.__pydantic_base_init__ = True  # else model_validate would call it without the context
 
     @model_validator(mode="before")
     @classmethod
@@ -253,12 +253,12 @@ class RunRequest(BaseModel):
         values = {key: value for key, value in values.items() if key not in (info.context or {}).get(_OPTIONS, ())}
         suite = SUITES.get(str(values.get("suite")))
         if suite and values.get("datasets"):
-            raise UsageError("a suite says which data sets are run: leave the data sets out", field="suite")
+            raise UsageError("a suite replaces the data sets: leave them out", field="suite")
         return {**values, "datasets": suite.datasets} if suite else values
 
     @property
     def elsewhere(self) -> bool:
-        """Whether other machines run the trials; ``local:N`` is this one."""
+        """Whether other machines run the trials; ``local:N`` is this machine."""
         return self.cluster is not None and not self.cluster.startswith("local:")
 
     @property
@@ -268,7 +268,7 @@ class RunRequest(BaseModel):
 
 
 def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
-    """Return what a configuration file, if any, and the options that override it ask for.
+    """Return the request of a configuration file, if any, and of the options that override it.
 
     Paths in the file (cards, Python files, priors, folders) are relative to its folder. The option ``settings`` is
     added to the file's. A UsageError lists all that is wrong with the file, with lines.

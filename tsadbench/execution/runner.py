@@ -1,4 +1,4 @@
-"""Runs a plan's trials on this machine or on a cluster, and keeps their records and scores."""
+"""Runs a plan's trials on this machine or on a cluster, and stores their records and scores."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome, run_trials
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
-# Not a status: of the trials that are ok, those that hold no contributions although their detector offers them.
+# Not a status: selects ok trials without contributions whose detector offers them.
 NO_CONTRIBUTIONS = "no-contributions"
-# How often a cluster is asked whether it is alive, and how many workers it has.
+# Seconds between checks of a cluster's health and number of workers.
 _SECONDS = 2.0
 
 
@@ -32,16 +32,16 @@ class Observer:
     """Receives a run's events, from several threads; this one ignores them."""
 
     def kept(self, trial: Trial, record: Record) -> None:
-        """Hear that an earlier run has completed the trial."""
+        """Receive a trial that an earlier run has completed."""
 
     def started(self, trial: Trial) -> None:
-        """Hear that a trial of this machine begins."""
+        """Receive a trial that begins on this machine."""
 
     def progressed(self, trial: Trial, done: int, total: int, note: str) -> None:
-        """Hear how far a trial's fit has come."""
+        """Receive the progress of a trial's fit."""
 
     def finished(self, trial: Trial, record: Record) -> None:
-        """Hear the result of a trial."""
+        """Receive the result of a trial."""
 
 
 def run_plan(
@@ -53,14 +53,14 @@ def run_plan(
     rerun: Collection[str] = ALL_BUT_OK,
     cluster: str | None = None,
 ) -> tuple[Record, ...]:
-    """Run what the store does not hold yet, and return all trials' records, in the plan's order.
+    """Run the trials that the store lacks, and return all trials' records in the plan's order.
 
-    The store keeps each trial as soon as it has ended. ``jobs`` fits run at a time on this machine, or a Dask
-    ``cluster`` runs them. ``rerun`` has the statuses of kept trials that are run again; "no-contributions" means those
-    that are ok and hold none, although the plan asks for them and the detector offers them.
+    Each trial is stored as soon as it has ended. ``jobs`` fits run at a time on this machine, or a ``cluster`` of Dask
+    runs them. ``rerun`` lists the statuses of stored trials to run again; "no-contributions" selects ok trials without
+    contributions that the plan requests and the detector offers.
 
-    Raises a UsageError or a ClusterError if the cluster is not available or breaks down; on a KeyboardInterrupt trials
-    in flight are ended. What had come back is kept in any case.
+    Raises a UsageError or a ClusterError if the cluster is not available or breaks down. A KeyboardInterrupt ends the
+    running trials. Finished trials are kept in any case.
     """
     if store is not None:
         plan = replace(plan, store=store.path)
@@ -90,13 +90,13 @@ def run_plan(
 
 
 def _words(trial: Trial, plan: Plan) -> str:
-    """Return what a trial is of, whatever its code: of two with the same the newer counts."""
+    """Describe a trial regardless of its code; of trials with the same description, the newest counts."""
     threads = f", {trial.threads} threads" if trial.threads > 1 else ""
     return f"{trial.contender.label}, seed {trial.seed}, {plan.data.dataset.name}, {plan.protocol_label}{threads}"
 
 
 def n_kept(plans: Iterable[Plan], store: Store) -> int:
-    """Return how many trials of plans a store holds that need not be run again."""
+    """Return how many trials of the plans a store already holds."""
     found = ((plan, store.find(identity(trial, plan).trial)) for plan in plans for trial in plan.trials)
     return sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
 
@@ -126,7 +126,7 @@ class _Here:
 
 
 def _ended(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster) -> Generator[tuple[Trial, Outcome], None, None]:
-    """Run groups of trials, and yield each as soon as it has ended; closed, it ends those in flight."""
+    """Run groups of trials, and yield each trial when it ends. Closing the generator ends running trials."""
     waiting, running = deque(groups), dict[Future[tuple[Outcome, ...]], Sequence[Trial]]()
     try:
         while waiting or running:
@@ -144,8 +144,8 @@ def _ended(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster) -> Gener
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:
     """Return the records of those of a plan's trials that the store holds, in the plan's order.
 
-    If only the rules or the protocol's parameters differ, the stored scores are judged, and the record is kept.
-    ``rerun`` says what does not count as held, as for `run_plan`.
+    If only the rules or the protocol's parameters differ, the stored scores are judged, and the record is stored.
+    ``rerun`` is as for `run_plan`.
     """
 
     @cache
@@ -166,8 +166,8 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
             return None
         try:
             scores = store.scores(record, score_shapes(plan.episodes))
-            store.contributions(record, contribution_shapes(plan.episodes))  # whether they can be read
-        except StoreError:  # it is run again
+            store.contributions(record, contribution_shapes(plan.episodes))  # raises if they are unreadable
+        except StoreError:  # run it again
             return None
         if (record.trial, record.judging) == (names.trial, names.judging):
             return record

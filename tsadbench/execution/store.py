@@ -1,15 +1,15 @@
-"""The run store: a folder of files, each written next to its place and then moved there.
+"""The run store: a folder of files, each written under a temporary name and then moved into place.
 
 | file | holds |
 |---|---|
-| `store.json` | the version of this layout, which trials were planned, beside which tables they were shown (`About`) |
+| `store.json` | the version of this layout, the planned trials, the tables shown beside them (`About`) |
 | `records/<trial>.json` | a trial's record; written last, so a trial is complete or absent |
-| `scores/<scoring identity>.npz` | its scores, which trials that differ in judging alone share |
-| `contributions/<scoring identity>.npz` | its contributions, if they were asked for |
+| `scores/<scoring identity>.npz` | its scores, shared by trials that differ only in judging |
+| `contributions/<scoring identity>.npz` | its contributions, if requested |
 | `logs/<trial>.txt` | what its detector printed, and its traceback if it failed |
 | `checks/*.json` | reports of `tsadbench check` |
 
-Several processes may write a store at once, without locks. A store may come from a stranger: it is read within limits.
+Several processes may write to a store at once, without locks. A store may come from a stranger, so reads are limited.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tsadbench.utils.text import label_fault, name_fault, one_line, printable
 CHECKS = "checks"
 _MARKER = "store.json"
 _FOLDERS = (_RECORDS, _SCORES, _CONTRIBUTIONS, _LOGS) = ("records", "scores", "contributions", "logs")
-# Records have some ten thousand bytes, logs what a detector printed; the scores of 10^8 rows fit.
+# Size limits. Records have some ten thousand bytes; the scores of 10^8 rows fit.
 _MOST_RECORD_BYTES, _MOST_LOG_BYTES, _MOST_ARRAY_BYTES = 2**24, 2**26, 2**31
 # The header of an array of floats has 128 bytes.
 _LONGEST_HEADER = 1000
@@ -56,18 +56,18 @@ _LONGEST_HEADER = 1000
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class About:
-    """What a store knows of the runs that filled it.
+    """What a store knows about its runs.
 
     Parameters
     ----------
     schema
         The version of the layout.
     planned
-        The newest trial that was planned for each detector, seed, data set and protocol, by these in words.
+        The newest planned trial for each description (detector, seed, data set, protocol).
     against
-        The protocol whose shipped leaderboard stood beside the trials, by data set.
+        The protocol whose shipped leaderboard was shown beside the trials, by data set.
     sessions
-        How many independent sessions a split has, by data set and split.
+        Number of independent sessions, by data set and split.
     """
 
     schema: int
@@ -81,15 +81,15 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # Why trials that were passed over cannot be used, by their names.
+        # Skipped broken trials: name -> reason.
         self.broken: dict[str, str] = {}
 
     @classmethod
     def create(cls, path: Path) -> Store:
-        """Return the store at this path, created if there is none.
+        """Open the store at this path, or create it.
 
-        Raises a UsageError if the path cannot be written to or is a folder of something else, a StoreError if it is a
-        store of another schema.
+        Raises a UsageError if the path is not writable or is a folder with other files, a StoreError if the store has
+        another schema.
         """
         store = cls(path)
         try:
@@ -109,15 +109,15 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Store:
-        """Return the store at this path; a UsageError if there is none, a StoreError if it is of another schema."""
+        """Open the store at this path; a UsageError if there is none, a StoreError if it has another schema."""
         if not is_store(path):
-            raise UsageError(f"{path} is not a run store: expected a folder that `tsadbench run --out` has written")
+            raise UsageError(f"{path} is not a run store: expected a folder written by `tsadbench run --out`")
         store = cls(path)
         store._check()
         return store
 
     def add(self, outcome: Outcome) -> None:
-        """Write a trial; one of the same identity is replaced. A StoreError if it cannot be written (a full disk)."""
+        """Write a trial, replacing a trial of the same identity. Raises a StoreError if that fails (a full disk)."""
         record = outcome.record
         log = self.path / _LOGS / f"{record.trial}.txt"
         with self._reported("a trial cannot be written"):
@@ -131,7 +131,7 @@ class Store:
         self.put(record)
 
     def about(self) -> About:
-        """Return what the store knows of its runs; a StoreError if its file cannot be read."""
+        """Return what the store knows about its runs; a StoreError if its file cannot be read."""
         marker = self.path / _MARKER
         try:
             with open_regular(marker, _MOST_RECORD_BYTES) as stream:
@@ -140,21 +140,21 @@ class Store:
             raise StoreError(f"{marker}: cannot be read ({one_line(str(error), 200)})") from error
 
     def remember(self, **facts: dict[str, Any]) -> None:
-        """Add to fields of `About`. Of two processes that do so at the same moment, one may be forgotten."""
+        """Add to fields of `About`. If two processes do this at the same moment, one change may be lost."""
         about = self.about()
         merged: dict[str, Any] = {name: {**getattr(about, name), **found} for name, found in facts.items()}
         now = replace(about, **merged)
         if now != about:
-            with self._reported("the plan of a run cannot be kept"):
+            with self._reported("the plan of a run cannot be stored"):
                 self._write(self.path / _MARKER, lambda stream: stream.write(json.dumps(asdict(now)).encode()))
 
     def put(self, record: Record) -> None:
-        """Write a record, for instance of scores that were judged again. A StoreError if it cannot be written."""
+        """Write a record, for instance of re-judged scores. Raises a StoreError if it cannot be written."""
         with self._reported("a trial cannot be written"):
             self._write(self._record_file(record.trial), lambda stream: stream.write(record.to_json().encode()))
 
     def trials(self) -> list[str]:
-        """Return the names of all trials, sorted; no record is read."""
+        """Return the names of all trials, sorted. Reads no record."""
         return sorted(file.stem for file in (self.path / _RECORDS).glob("[!.]*.json"))
 
     def record(self, trial: str) -> Record:
@@ -171,7 +171,7 @@ class Store:
         return record
 
     def read(self) -> tuple[tuple[Record, ...], dict[str, str]]:
-        """Return the records that can be read, oldest first, and by name why other trials cannot."""
+        """Return the readable records, oldest first, and the reasons why others are unreadable, by name."""
         records, broken = [], {}
         for trial in self.trials():
             try:
@@ -181,14 +181,14 @@ class Store:
         return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial))), broken
 
     def records(self) -> tuple[Record, ...]:
-        """Return the records that can be read, oldest first; a `BrokenTrialWarning` tells of each of the others."""
+        """Return the readable records, oldest first; warn about each other trial (`BrokenTrialWarning`)."""
         records, broken = self.read()
         for trial, reason in broken.items():
             self.pass_over(trial, reason)
         return records
 
     def find(self, trial: str) -> Record | None:
-        """Return the record of the trial of this identity; None if it is absent or broken, and must be run."""
+        """Return the record of the trial with this identity; None if it is absent or broken and must be run."""
         try:
             record = self.record(trial)
         except BrokenTrialError:
@@ -196,13 +196,13 @@ class Store:
         return record if record.status != "ok" or self.holds(record.scoring) else None
 
     def pass_over(self, trial: str, reason: object) -> None:
-        """Note that a trial is broken and is left out; a `BrokenTrialWarning` tells of it, once."""
+        """Mark a trial as broken, and warn about it once (`BrokenTrialWarning`)."""
         if trial not in self.broken:
             self.broken[trial] = str(reason) if trial in str(reason) else f"trial {trial}: {reason}"
             warnings.warn(BrokenTrialWarning(self.broken[trial]), stacklevel=3)
 
     def remove(self, trials: Iterable[str]) -> None:
-        """Remove trials, and scores that no other trial has. A StoreError if one is not here or cannot be removed."""
+        """Remove trials, and scores that no other trial uses. A StoreError if one is missing or cannot be removed."""
         scorings = set()
         for trial in trials:
             if record := self.find(trial):
@@ -218,7 +218,7 @@ class Store:
                     _remove(self.path / folder / f"{scoring}.npz")
 
     def log(self, trial: str) -> str:
-        """Return what a trial's detector printed, and its traceback if it failed; printable, empty if there is none."""
+        """Return a trial's log as printable text, with the traceback if it failed; "" if there is none."""
         try:
             with open_regular(self.path / _LOGS / f"{trial}.txt", _MOST_LOG_BYTES) as stream:
                 return printable(stream.read().decode(errors="replace"), lines=True)
@@ -226,23 +226,23 @@ class Store:
             return ""
 
     def holds(self, scoring: str) -> bool:
-        """Whether the scores of a scoring identity are here."""
+        """Whether the store has the scores of a scoring identity."""
         return os.path.lexists(self.path / _SCORES / f"{scoring}.npz")
 
     def has_contributions(self, record: Record) -> bool:
-        """Whether a trial's contributions were kept."""
+        """Whether the store has a trial's contributions."""
         return "contributions_hash" in record.manifest and os.path.lexists(self._arrays_file(record, _CONTRIBUTIONS))
 
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test.
 
-        ``shapes`` are those of the arrays to read; None reads all. A BrokenTrialError if they cannot be read, or are
-        not of these shapes.
+        ``shapes`` are those of the arrays to read; None reads all. Raises a BrokenTrialError if they cannot be read, or
+        are not of these shapes.
         """
         return self._arrays(record, _SCORES, shapes)
 
     def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:
-        """Return a trial's contributions by ``<episode>/<recording>``; empty if none were kept. As for `scores`."""
+        """Return a trial's contributions by ``<episode>/<recording>``; empty if there are none. As for `scores`."""
         return self._arrays(record, _CONTRIBUTIONS, shapes) if self.has_contributions(record) else {}
 
     def _arrays(self, record: Record, folder: str, shapes: Shapes | None) -> dict[str, Any]:
@@ -265,14 +265,14 @@ class Store:
         return self.path / folder / f"{record.scoring}.npz"
 
     def _write(self, file: Path, write: Callable[[IO[bytes]], object]) -> None:
-        """Write a file next to its place, flush it to the disk, and move it there."""
+        """Write a file under a temporary name, flush it to the disk, and move it into place."""
         unfinished = file.with_name(f"{UNFINISHED}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}")
         try:
             with unfinished.open("xb") as stream:
                 write(stream)
                 stream.flush()
                 os.fsync(stream.fileno())
-            if file.is_dir():  # in a damaged store; a file cannot be moved over it
+            if file.is_dir():  # in a damaged store: a file cannot replace a folder
                 _remove(file)
             unfinished.replace(file)
         finally:
@@ -286,7 +286,7 @@ class Store:
             raise StoreError(f"{self.path}: {what} ({error.strerror or error})") from error
 
     def _remove_unfinished(self) -> None:
-        """Remove the unfinished files of processes of this machine that no longer exist."""
+        """Remove unfinished files of processes of this machine that have ended."""
         ours = re.compile(re.escape(f"{UNFINISHED}{socket.gethostname()}-") + r"(\d+)-")
         for file in self.path.rglob(f"{UNFINISHED}*"):
             if (writer := ours.match(file.name)) and not psutil.pid_exists(int(writer[1])):
@@ -303,17 +303,17 @@ class Store:
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder says of itself that it is a run store."""
+    """Whether a folder is marked as a run store."""
     return (path / _MARKER).is_file()
 
 
 def require_outside_stores(folder: Path) -> None:
-    """Raise a UsageError if tables would be written into a file or a run store, whose files they would mix with."""
+    """Raise a UsageError if tables would be written into a file or a run store."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: expected a folder, which may be new, found a file", field="write")
+        raise UsageError(f"{folder}: expected a folder (it may be new), found a file", field="write")
     found = next((one for one in (folder, *folder.resolve().parents) if is_store(one)), None)
     if found is not None:
-        raise UsageError(f"{folder}: {found} is a run store; choose a folder of its own for tables", field="write")
+        raise UsageError(f"{folder}: {found} is a run store; choose another folder for tables", field="write")
 
 
 def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:
@@ -333,8 +333,8 @@ def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:
 def read_arrays(stream: IO[bytes], shapes: Shapes | None = None) -> dict[str, Any]:
     """Return the arrays of a file that `numpy.savez` wrote, float64 or float32.
 
-    ``shapes`` are those of the arrays to read; None reads all. Not more memory is filled than the file has bytes. Any
-    exception may mean that it is not such a file.
+    ``shapes`` are those of the arrays to read; None reads all. Uses no more memory than the file has bytes. A corrupt
+    file can raise any exception.
     """
     with zipfile.ZipFile(stream) as archive:
         members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}

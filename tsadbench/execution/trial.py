@@ -1,4 +1,4 @@
-"""One trial: fit and score the protocol's episodes in the box, have the scores judged, write the record."""
+"""One trial: fit and score the protocol's episodes in boxes, judge the scores, make the record."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class Outcome:
     log: str = ""
 
 
-# Why a trial is guarded although the kernel could have sealed its boxes.
+# Reason for a guarded trial on a machine that could seal.
 IMPORTED = "its code was imported by the calling program"
-# Episodes whose scores are replayed, each in another process: a protocol with many would take twice as long.
+# At most this many episodes are replayed: replaying all would double the time of protocols with many episodes.
 _MOST_AUDITED = 3
 
 
 @dataclass(slots=True, eq=False)
 class _Partial:
-    """What a trial has so far; kept even if it fails."""
+    """A trial's results so far; kept even if it fails."""
 
     trial: Trial
     costs: Costs = field(default_factory=Costs)
@@ -57,7 +57,7 @@ class _Partial:
     seals: list[tuple[Seal, str]] = field(default_factory=list)
 
     def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> None:
-        """Score an episode with a fitted detector, test recordings in this order."""
+        """Score an episode with a fitted detector; test recordings in this order."""
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
         test: dict[int, FloatArray] = {}
@@ -70,7 +70,7 @@ class _Partial:
         self.scored.append(Scored(episode, train, scores, self.trial.contender.traits.fixed_threshold, calibration))
 
     def settle(self, box: Box) -> None:
-        """Add what an episode's box has used, and what its detector printed."""
+        """Add the costs and the output of an episode's box."""
         self.costs.add(box.costs)
         self.log += box.log()
 
@@ -107,7 +107,7 @@ class _Work:
                         partial.score(box, episode, order, contributions=self.plan.contributions)
                         partial.settle(box)
                         unsettled.remove(partial)
-                        # A published leak is marked and has no place anyway: that its scores do not repeat is known.
+                        # Leaky rows are marked and unranked anyway, and their scores are known not to repeat.
                         if self.audited and not traits.leaky:
                             with copies.take(of, traits.scoring_parameters) as copy:
                                 audit = Audit(copy, copies.how, traits, self.crossing, partial.scored[-1])
@@ -135,11 +135,11 @@ def run_trials(
     stop: threading.Event | None = None,
     crossing: str | None = None,
 ) -> tuple[Outcome, ...]:
-    """Run trials whose detectors differ in scoring parameters only: they are fitted once (`shared_fits`).
+    """Run trials that differ only in scoring parameters with one fit (`shared_fits`).
 
-    Whatever a detector does wrong becomes a status, never an exception. If one of them fails, each is run by itself, so
-    that none fails because of another. ``stop`` ends them, and `Interrupted` is raised then. ``crossing`` is an earlier
-    trial's secret (``manifest["crossing"]``), which repeats it under the same disguise; None: a new one.
+    A detector's faults become a status, never an exception. If a trial fails, each is run by itself, so that none fails
+    because of another. Setting ``stop`` ends them and raises `Interrupted`. ``crossing`` is an earlier trial's secret
+    (``manifest["crossing"]``), to repeat its disguise; None draws a new one.
     """
     secret, started = crossing or secrets.token_hex(16), datetime.now(UTC)
     partials = [_Partial(trial) for trial in trials]
@@ -163,7 +163,7 @@ def run_trials(
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
-    """Return the outcome of a trial that never reached a box of this machine, or never came back."""
+    """Return the outcome of a trial that did not reach a box of this machine, or was lost."""
     return _outcome(_Partial(trial), plan, failure, manifest(trial, plan, datetime.now(UTC)))
 
 

@@ -1,1 +1,1 @@
-"""What people look at: figures and the HTML report."""
+"""Figures, the HTML report, and pages of the documentation site."""

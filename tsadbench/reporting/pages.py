@@ -1,7 +1,7 @@
 """Pages of the documentation site, as Markdown with figures in it: the first page, tables, detectors.
 
-They are made from a folder of committed tables and never committed themselves; ``docs/site/hooks.py`` hands them to
-MkDocs. Their links are those of the built site.
+They are generated from a folder of committed tables and not committed; ``docs/site/hooks.py`` passes them to MkDocs.
+Their links refer to the built site.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tables:
 def read_tables(folder: Path) -> Tables:
     """Read ``<data set>/<protocol>/records.jsonl`` and the ranking of the suite ``all`` below a folder.
 
-    A UsageError if it holds no table.
+    Raises a UsageError if it holds no table.
     """
     order = {name: place for place, name in enumerate(SUITES[_SUITE].datasets)}
     files = sorted(
@@ -70,7 +70,7 @@ def read_tables(folder: Path) -> Tables:
 
 
 def pages(tables: Tables) -> dict[str, str]:
-    """Return the text of every page by its path below docs/, but for the first page (`first_page`)."""
+    """Return the text of every page by its path below docs/, except the first page (`first_page`)."""
     made = {f"{FOLDER}/index.md": _list_page(tables)}
     for dataset, keys in grouped(tables.boards, lambda key: key[0]).items():
         boards = {key: tables.boards[key] for key in keys}
@@ -82,13 +82,13 @@ def pages(tables: Tables) -> dict[str, str]:
 
 
 def headline(ranking: pd.DataFrame) -> str:
-    """Return what a ranking over data sets found, in a sentence."""
+    """Summarise a ranking over data sets in one sentence."""
     first = ranking[~ranking["floor"]].iloc[0]
     wins = first[[f"{name}{_BEATS}" for name in _datasets(ranking)]]
     close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
     return (
         f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {wins.sum():.0f} of them, "
-        f"and cannot be told from {close} other rows"
+        f"and does not differ clearly from {close} other rows"
     )
 
 
@@ -97,7 +97,7 @@ def _datasets(ranking: pd.DataFrame) -> list[str]:
 
 
 def first_page(tables: Tables) -> str:
-    """Return the results as the site's first page shows them: the headline, mean ranks, a dot for each data set."""
+    """Return the results for the site's first page: the headline, mean ranks, and a dot per data set."""
     ranking = tables.ranking
     names = _datasets(ranking)
     won = ranking[[f"{name}{_BEATS}" for name in names]].set_axis(names, axis=1)
@@ -134,14 +134,14 @@ one-liners; the band spans theirs. Source: the committed tables.</figcaption>
 
 <details><summary>How to read this</summary>
 <p>{WON} the row is above the best one-liner of that data set in AUPRC, {LOST} it is not. Ranks count the {len(ranking)}
-rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows are told apart if
+rows that ran on every data set. Intervals are 5 % to 95 % over draws of the data sets; two rows differ clearly if
 theirs do not overlap. Training and thresholds see normal rows only; metrics are point-wise, not point-adjusted.</p>
 </details>
 """
 
 
 def _list_page(tables: Tables) -> str:
-    """Return the list of all tables, each with its finding, and of all detectors."""
+    """Return the list of all tables with their findings, and of all detectors."""
     lines = ["# All tables", "", "| data set | protocol | rows | finding |", "| --- | --- | --- | --- |"]
     for (dataset, rules), keys in grouped(tables.boards, lambda key: key[:2]).items():
         board = tables.boards[keys[0]]
@@ -153,7 +153,7 @@ def _list_page(tables: Tables) -> str:
 
 
 def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboard]) -> Iterator[str]:
-    """Yield the blocks of a data set's page: each protocol's tables and figures, and their notes."""
+    """Yield the blocks of a data set's page: each protocol's tables, figures and notes."""
     yield f"# Tables of {plain(dataset)}"
     if dataset in SUITES[_SUITE].datasets:
         yield f"[The system and its recordings](../systems/{dataset}.md) · [audit of the data](../audits/{dataset}.md)"
@@ -175,7 +175,7 @@ def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboar
 
 
 def _figures(board: Leaderboard, name: str) -> str:
-    """Return seeds and speed of a table, side by side, folded."""
+    """Return the figures of a table's seeds and speed, folded."""
     trials, drawn = figures.trial_frame(board), []
     for draw, height in ((figures.seeds, 0.9 + 0.17 * trials["detector"].nunique()), (figures.speed, 3.4)):
         with panel(f"{name}-{draw.__name__}", 4.8, height) as (ax, svg):
@@ -185,7 +185,7 @@ def _figures(board: Leaderboard, name: str) -> str:
 
 
 def _detector_page(name: str, rows: pd.DataFrame) -> str:
-    """Return a detector's page: where each of its rows stands, against the best floor and among all rows."""
+    """Return a detector's page: each of its rows with its rank and its distance to the best floor."""
     rows = rows.sort_values("to_floor", ascending=False, kind="stable")
     places = zip(rows["place"], rows["n_placed"], rows["status"], strict=True)
     frame = pd.DataFrame(
@@ -201,7 +201,7 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
     table = Table(f"Rows of {name}", frame, decimals={"AUPRC": 2}, numeric=["vs floor", "place"])
     links = {dataset: f"../{dataset}.html" for dataset in rows["dataset"]}
     won = rows[rows["to_floor"] > 0]["dataset"].nunique()
-    said = "A one-liner, with which detectors are compared." if rows["floor"].all() else (
+    said = "A one-liner to compare detectors with." if rows["floor"].all() else (
         f"It beats the best one-liner on {won} of {counted(rows['dataset'].nunique(), 'data set')}, by AUPRC on the "
         "first split."
     )  # fmt: skip

@@ -32,11 +32,11 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.progress import progress
 
-# Detectors whose curves and recordings a page shows by default: as many as a figure has colours.
+# Number of detectors with curves and recordings by default: the number of colours in a figure.
 BEST = 12
-# Detectors that are compared if nobody names any: of more pairs some differ by chance.
+# Number of detectors compared by default: among more pairs, some differ by chance.
 _COMPARED = 5
-# Data sets and protocols with figures, rows of a table, trials whose manifest a page lists, numbers in its recordings.
+# Limits: data sets and protocols with figures, rows of a table, listed manifests, numbers in recordings.
 _BOARDS, _ROWS, _TRIALS, _NUMBERS = 8, 400, 300, 1_200_000
 
 
@@ -52,7 +52,7 @@ def write_report(
     """Write ``index.html`` into a folder, and return the file; parameters and errors as `tsadbench.Board.report`.
 
     ``load`` returns the data set of a name. If it raises a TsadbenchError, the page shows the reason instead of curves
-    and recordings. ``datasets`` are those that the page has (default: all).
+    and recordings. ``datasets`` limits the data sets.
     """
     with extra("a report", "report"):
         from plotly.offline import get_plotlyjs
@@ -91,7 +91,7 @@ def write_report(
 
 
 def _chosen(board: Leaderboard, named: Sequence[str], best: int) -> list[str]:
-    """Return the detectors whose curves are shown: those named, else the best ones and the best floor."""
+    """Return the detectors with curves: those named, else the best detectors and the best floor."""
     own = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     if named:
         return [label for label in named if label in set(own["detector"])]
@@ -100,7 +100,7 @@ def _chosen(board: Leaderboard, named: Sequence[str], best: int) -> list[str]:
 
 
 def _tables(splits: Sequence[Leaderboard], records: Sequence[Record]) -> dict[str, object]:
-    """Return the tables of one data set and protocol, their notes, and what repeats the trials."""
+    """Return the tables of one data set and protocol, their notes, and the trials' provenance."""
     shown = [(board.frame["split"].iloc[0], board.shown()[0]) for board in splits]
     tables = [(split, table, html_table(table.only(range(min(len(table.frame), _ROWS))))) for split, table in shown]
     return {
@@ -112,13 +112,13 @@ def _tables(splits: Sequence[Leaderboard], records: Sequence[Record]) -> dict[st
 
 
 def _figures(key: str, board: Leaderboard, chosen: Sequence[str]) -> dict[str, object]:
-    """Return what can be drawn without scores: seeds and speed."""
+    """Return the parts that need no scores: seeds and speed."""
     trials = figures.trial_frame(board)
     metric = "auprc" if "auprc" in trials else figures.metrics_of(trials)[0]
     shown = trials[trials["detector"].isin(chosen) | trials["floor"]]
     with panel(f"{key}-seeds", 4.8, 0.9 + 0.19 * shown["detector"].nunique()) as (ax, svg):
         figures.seeds(shown, ax, metric)
-    drawn = [("Seed by seed: a dot a seed, a bar their mean; the best floor is dashed", svg[0])]
+    drawn = [("Seed by seed: dots are seeds, bars their means; the best floor is dashed", svg[0])]
     for cost in ("fit_seconds", "rows_per_second"):
         with panel(f"{key}-{cost}", 4.8, 3.4) as (ax, svg):
             figures.speed(trials, ax, metric, cost)
@@ -135,7 +135,7 @@ def _from_scores(
     chosen: Sequence[str],
     named: Sequence[str],
 ) -> dict[str, object]:
-    """Return what needs scores and data: the comparison, curves, recordings; or why they are missing."""
+    """Return the parts that need scores and data (comparison, curves, recordings), or why they are missing."""
     try:
         data = load(first.dataset)
         of_data = split if split in data.dataset.splits else None
@@ -160,7 +160,7 @@ def _from_scores(
 def _compared(
     key: str, store: Store, data: LabelledDataset, first: Record, split: str | None, labels: Sequence[str]
 ) -> dict[str, object]:
-    """Return what ``tsadbench compare`` says of some detectors, with its figure."""
+    """Return the comparison of some detectors with its figure."""
     try:
         found = compare(store, labels, dataset=data, protocol=first.protocol, split=split)
         with panel(f"{key}-differences", 5.2, 1.5 + 0.24 * len(labels)) as (ax, svg):
@@ -176,14 +176,14 @@ def _compared(
 
 
 def _curves(key: str, results: Sequence[TrialResult], split: str) -> list[tuple[str, Markup]]:
-    """Return ROC and precision-recall curves with their titles; a reason where the split has none."""
+    """Return ROC and precision-recall curves with their titles, or the reason why the split has none."""
     drawn = []
     for title, draw in (("ROC", figures.roc), ("Precision and recall", figures.precision_recall)):
         try:
             with panel(f"{key}-{title[:3]}", 4.2, 4.7 + 0.13 * len(results)) as (ax, svg):
                 draw(results, ax, split).set_title("")
                 ax.set_anchor("N")
-                if (legend := ax.get_legend()) is not None:  # below the curves: beside them it is too small on a phone
+                if (legend := ax.get_legend()) is not None:  # beside the curves, it is too small on a phone
                     legend.set_loc("upper left")
                     legend.set_bbox_to_anchor((0.0, -0.13))
             drawn.append((title, svg[0]))
@@ -204,7 +204,7 @@ def _recordings(results: Sequence[TrialResult]) -> str:
 
 
 def _ranks(store: Store) -> tuple[str, Markup] | None:
-    """Return the mean ranks over the data sets of a store, with a title; None if no two rows ran on several."""
+    """Return a store's mean ranks over data sets, with a title; None unless two rows ran on several."""
     try:
         (found, *_) = rank([store.path]).over_all
     except (TsadbenchError, ValueError):
@@ -216,7 +216,7 @@ def _ranks(store: Store) -> tuple[str, Markup] | None:
 
 
 def _manifest(record: Record) -> tuple[str, str]:
-    """Return a trial's name and what repeats it, as JSON."""
+    """Return a trial's name and provenance as JSON."""
     facts = {"parameters": dict(record.parameters), "seal": record.seal_reason or record.seal, **record.manifest}
     reason = f"{record.status}: {record.reason}" if record.reason else record.status
     return f"{record.label}, seed {record.seed}: {reason}", json.dumps(facts, indent=1, ensure_ascii=False)

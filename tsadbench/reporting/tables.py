@@ -1,4 +1,4 @@
-"""Tables as HTML that a page's script sorts, and the templates of all pages."""
+"""Renders tables as sortable HTML, and the templates of all pages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NUMBER = re.compile(r"[+-]?(\d[\d,]*)?\.?\d+")
 
 
 def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
-    """Return a table as HTML: the first column of texts names the rows and may lead to other pages, dimmed are floors.
+    """Return a table as HTML: the first text column names the rows and may link to other pages; floors are dimmed.
 
-    A cell's ``data-order`` is what DataTables sorts by; that of an undefined cell is empty.
+    DataTables sorts by a cell's ``data-order``, which is empty for undefined cells.
     """
     texts = [name for name in table.header if not table.is_numeric(name)]
     columns = {name: "name" if [name] == texts[:1] else "text" if name in texts else "number" for name in table.header}
@@ -48,7 +48,7 @@ def html_table(table: Table, links: Mapping[str, str] | None = None) -> Markup:
 
 
 def _value(text: str) -> float | None:
-    """Return the first number of a cell; None if it has none.
+    """Return the first number of a cell, or None.
 
     >>> _value(".74 ± .01"), _value("-.05"), _value("12,000"), _value("3 of 8"), _value("-"), _value("●")
     (0.74, -0.05, 12000.0, 3.0, None, 1.0)
@@ -60,10 +60,10 @@ def _value(text: str) -> float | None:
 
 
 def datatables() -> str:
-    """Return DataTables, the library that sorts and searches tables, as a script."""
+    """Return the library DataTables, which sorts and searches tables, as a script."""
     import itables
 
     module = Path(itables.__file__).with_name("html").joinpath("dt_bundle.js").read_text(encoding="utf-8")
-    # A page that is opened as a file loads no modules.
+    # Pages opened as files cannot load modules.
     script = re.sub(r"export\s*\{[^}]*?(\w+) as default[^}]*\}", r"window.DataTable = \1", module)
     return f"(() => {{{script}}})();"

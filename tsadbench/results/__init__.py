@@ -1,1 +1,1 @@
-"""Reads trials again: with their data, judged, verified, or from the tables that ship."""
+"""Reads stored trials: with their data, judged again, verified, or from the tables that ship."""

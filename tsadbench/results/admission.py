@@ -1,4 +1,4 @@
-"""Which code a record may name: that of registered detectors, and of those that the user names."""
+"""Decides which code a record may name: registered detectors, and detectors that the user names."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tsadbench.utils.parameters import parse_label
 def refusal(record: Record, named: Collection[str] = ()) -> str:
     """Return the reason not to load what a record names, or ``""``.
 
-    A store may come from a stranger: what it names by file or module could do anything. ``named`` are labels that the
-    user has named.
+    A store may come from a stranger, and the files and modules it names could contain any code. ``named`` are labels
+    that the user has named.
     """
     label = parse_label(record.label)
     if record.label in named:
         return ""
     if not (is_registered(record.detector) and is_registered(label.target)):
-        return f"the detector {record.detector} is not registered here: --detector names it"
+        return f"the detector {record.detector} is not registered here; name it with --detector"
     if "prior" in label.arguments:
-        return f"its label names a prior, {label.arguments['prior']}: --detector names it"
+        return f"its label names a prior, {label.arguments['prior']}; name the detector with --detector"
     return ""
 
 
 def known_detector(name: str) -> Description | None:
-    """Return the description of a detector that a record names; None if it is not registered, or cannot be loaded."""
+    """Return the description of a record's detector; None if it is not registered or cannot be loaded."""
     try:
         return describe(name) if is_registered(name) else None
     except TsadbenchError:
@@ -36,6 +36,6 @@ def known_detector(name: str) -> Description | None:
 
 
 def offers_contributions(record: Record) -> bool | None:
-    """Return whether a record's detector offers contributions; None if it is not known (`known_detector`)."""
+    """Return whether a record's detector offers contributions; None if the detector is unknown (`known_detector`)."""
     detector = known_detector(parse_label(record.label).target)
     return None if detector is None else detector.offers_contributions

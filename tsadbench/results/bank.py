@@ -1,7 +1,7 @@
-"""The score bank: the scores of trials, a Parquet file each, so that a new metric needs no fit. Needs pyarrow.
+"""The score bank: one Parquet file per trial with its scores, so that a new metric needs no fit. Needs pyarrow.
 
-A bank is a folder with the files and `REGISTRY`, lines of ``NAME SHA-256`` as pooch reads them. A bank may come from a
-stranger: files have a size limit, checksums, and records that pydantic checks.
+A bank is a folder with these files and `REGISTRY`, lines of ``NAME SHA-256`` in pooch's format. It may come from a
+stranger, so file sizes are limited, checksums compared, and records validated.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ with extra("the score bank", "parquet"):
     from pyarrow import parquet
 
 REGISTRY = "registry.txt"
-# Several times the largest trial of the committed tables; unpacked, a row takes at least eight bytes.
+# Limits: several times the largest trial of the committed tables. Unpacked, a row takes at least eight bytes.
 MOST_BYTES, MOST_UNPACKED = 2**24, 2**28
 _RECORD = b"tsadbench.record"
 _SERIES = ("train/", "calibration/", "test/")
-_SECONDS = 30.0  # how long a server may send nothing
+_SECONDS = 30.0  # seconds without data from a server
 _NAME = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}\.parquet$")]
 _SHA256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _CHECKSUMS = TypeAdapter(dict[_NAME, _SHA256])
@@ -44,7 +44,7 @@ _CHECKSUMS = TypeAdapter(dict[_NAME, _SHA256])
 class BankFolder:
     """A folder of a bank, read like a run store.
 
-    A UsageError if none of the registry's files is here, a StoreError if the registry cannot be read.
+    Raises a UsageError if it has none of the registry's files, a StoreError if the registry cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +55,7 @@ class BankFolder:
             raise UsageError(f"{path}: none of the {len(registry)} files of {REGISTRY} is here")
 
     def trials(self) -> list[str]:
-        """Return the names of the trials whose files are here."""
+        """Return the names of the trials whose files exist."""
         return [*self._sha256]
 
     def record(self, trial: str) -> Record:
@@ -86,7 +86,7 @@ class BankFolder:
 
 
 def _registry(folder: Path) -> dict[str, str]:
-    """Return the checksums of a bank's files by their names; a StoreError if the registry is not one."""
+    """Return the checksums of a bank's files by name; a StoreError if the registry is invalid."""
     file = folder / REGISTRY
     try:
         with open_regular(file, MOST_BYTES) as stream:
@@ -96,9 +96,9 @@ def _registry(folder: Path) -> dict[str, str]:
 
 
 def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
-    """Write the scores of all trials of run stores that are ok, and the registry; return why some were left out.
+    """Write the scores of all ok trials of run stores, and the registry; return why some trials were left out.
 
-    A UsageError if no trial has scores, or the folder holds other files. Files of a bank that are there stay.
+    Raises a UsageError if no trial has scores, or the folder holds other files. Existing files of a bank are kept.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
     found = [(one, store) for store in stores for one in store.records() if one.status == "ok"]
@@ -122,10 +122,10 @@ def write_registry(folder: Path) -> None:
 
 
 def fetch_bank(source: str, out: Path) -> int:
-    """Fetch the files that a folder lacks of a bank, a folder or its address (http, https); return their number.
+    """Fetch the missing files of a bank (a folder or an http or https address); return their number.
 
-    A UsageError if ``out`` holds other files, a StoreError if the registry is not one, a DataError if a file cannot be
-    fetched or has another checksum; files before it are kept.
+    Raises a UsageError if ``out`` holds other files, a StoreError if the registry is invalid, a DataError if a file
+    cannot be fetched or has another checksum; files fetched before it are kept.
     """
     require_own_folder(out, REGISTRY, "that of a bank")
     out.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def fetch_bank(source: str, out: Path) -> int:
 
 
 def _save(address: str, file: str, _bank: object = None) -> None:
-    """Save a file of a server or a folder, at most `MOST_BYTES`."""
+    """Save a file from a server or a folder, at most `MOST_BYTES`."""
     if "://" not in address:
         with open_regular(address, MOST_BYTES) as stream:
             Path(file).write_bytes(stream.read())
@@ -163,13 +163,13 @@ def _save(address: str, file: str, _bank: object = None) -> None:
 def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
     """Return the file of a trial: a column ``series`` (``<role>/<episode>/<recording>``) and one of scores, float32.
 
-    A StoreError if float32 cannot hold a score, or makes it 0.
+    Raises a StoreError if float32 cannot hold a score, or makes it 0.
     """
     values = np.concatenate([*scores.values(), np.empty(0)])
     with np.errstate(over="ignore", under="ignore"):
         kept = values.astype(np.float32)
     if not len(kept) or np.isinf(kept).any() or ((kept == 0) & (values != 0)).any():
-        raise StoreError("it has no scores, or float32 cannot hold them")
+        raise StoreError("it has no scores, or scores beyond float32")
     series = np.repeat([*scores], [len(one) for one in scores.values()])
     table = pyarrow.table({"series": series, "score": kept})
     table = table.replace_schema_metadata({_RECORD: record.to_json(indent=None).encode()})
@@ -181,7 +181,7 @@ def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
 
 
 def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray]]:
-    """Return a trial's record and its scores from its file; a BrokenTrialError if it is not one."""
+    """Return a trial's record and scores from its file; a BrokenTrialError if the file is invalid."""
     try:
         with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
             groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]

@@ -1,4 +1,4 @@
-"""Judges stored scores again, by today's rules or by another protocol: no detector runs."""
+"""Judges stored scores again, by today's rules or by another protocol. Runs no detector."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import StoredScores, fixed_threshold_of, protocol_named
 from tsadbench.utils.progress import progress
 
-# What tables show: three digits of a metric.
+# The precision of tables: three digits of a metric.
 SINGLE_PRECISION = 1e-3
-# Of thresholds and metrics. Another machine's logarithm may differ in the last digit, and the fit of the tail follows.
+# For thresholds and metrics. Logarithms may differ in the last digit between machines, and so does the tail's fit.
 TOLERANCE = 1e-6
-# The search for the likeliest tail ends a little elsewhere on another processor; the threshold does not.
+# The tail's parameters depend more on the processor than the threshold does.
 _FITTED = ("gamma", "sigma", "log_likelihood", "endpoint")
 _FITTED_TOLERANCE = 1e-4
-# What a judge finds.
+# The fields that a judge determines.
 JUDGED = ("reason", "splits", "thresholds", "protocol_version", "protocol_notes", "rows_scored", "smoothing")
 
 
@@ -33,8 +33,8 @@ JUDGED = ("reason", "splits", "thresholds", "protocol_version", "protocol_notes"
 class Finding:
     """The result of judging, checking or repeating one trial; ``record`` is None if it cannot be read.
 
-    ``faults`` say what differs, or why there is no result; ``remarks`` are no faults. A repetition has a ``seal``, and
-    the largest ``difference`` of a score, as a share of the range of the test scores.
+    ``faults`` say what differs, or why there is no result; ``remarks`` are harmless. A repetition has a ``seal`` and
+    the largest ``difference`` of a score as a share of the test scores' range.
     """
 
     trial: str
@@ -47,7 +47,7 @@ class Finding:
 
 
 class Judge:
-    """Judges trials by today's rules; what a protocol yields on a data set is computed once.
+    """Judges trials by today's rules; a protocol's episodes on a data set are computed once.
 
     ``load`` returns the data set of a name, or raises a TsadbenchError.
     """
@@ -61,7 +61,7 @@ class Judge:
         self._episodes_hash = cache(lambda data, label: episodes_hash(self.episodes(data, label)))
 
     def data(self, name: str) -> LabelledDataset:
-        """Return a data set; a TsadbenchError is raised again for each of its trials."""
+        """Return a data set; if loading fails, raise the same TsadbenchError for each of its trials."""
         if name in self._missing:
             raise self._missing[name]
         try:
@@ -71,23 +71,23 @@ class Judge:
             raise
 
     def outdated(self, record: Record) -> bool:
-        """Whether other rules than today's have judged a trial, by its record; reads no data."""
+        """Whether a record was judged under other rules than today's. Reads no data."""
         if record.status != "ok":
             return False
         labels_hash = str(record.manifest.get("labels_hash"))
         return record.judging != self._judging(record.protocol, labels_hash, fixed_threshold_of(record))
 
     def again(self, record: Record, source: StoredScores, smoothing: int = 1) -> Record:
-        """Return a record by today's rules, its scores averaged over ``smoothing`` rows; nothing is written.
+        """Judge a trial by today's rules after averaging scores over ``smoothing`` rows. Writes nothing.
 
-        A TsadbenchError if the data set, the protocol or the scores are not available, or the data or the protocol's
-        episodes are not those that the trial was run on.
+        Raises a TsadbenchError if the data set, the protocol or the scores are not available, or if the data or the
+        protocol's episodes differ from those of the trial.
         """
         data = self.data(record.dataset)
         if record.manifest.get("data_hash") != data.dataset.content_hash:
-            raise StoreError(f"the data of {record.dataset} here are not those it was scored on")
+            raise StoreError(f"the data of {record.dataset} here differ from the data it was scored on")
         if record.manifest.get("episodes_hash") != self._episodes_hash(record.dataset, record.protocol):
-            raise StoreError(f"{record.protocol} asks for other recordings to be fitted or scored than it was run on")
+            raise StoreError(f"{record.protocol} now fits or scores other recordings than in this trial")
         threshold, episodes = fixed_threshold_of(record), self.episodes(record.dataset, record.protocol)
         judging = self._judging(record.protocol, data.labels.content_hash, threshold)
         scored = scored_episodes(source.scores(record, score_shapes(episodes)), episodes, threshold, smoothing)
@@ -100,11 +100,11 @@ def judge_all(
     protocol: str | None = None,
     datasets: Collection[str] = (),
 ) -> Iterator[Finding]:
-    """Judge every trial that has scores, and put records of a run store that change; yield the new records.
+    """Judge every trial that has scores, store changed records of a run store, and yield the new records.
 
-    The ``protocol`` of this label judges all trials instead of their own; nothing is put then. ``datasets`` are those
-    to judge (default: all). In a bank, metrics count as the same up to `SINGLE_PRECISION`: rounding to float32 changes
-    the ranks of rows whose scores differ in the eighth digit alone.
+    ``protocol`` is the label of a protocol that judges all trials instead of their own; then nothing is stored.
+    ``datasets`` limits the data sets. In a bank, metrics count as equal up to `SINGLE_PRECISION`, because rounding to
+    float32 changes the ranks of rows whose scores differ only in the eighth digit.
     """
     judge = Judge(load)
     trials = source.trials()
@@ -128,10 +128,10 @@ def judge_all(
 def judge_outdated(
     records: Iterable[Record], store: Store, load: Callable[[str], LabelledDataset]
 ) -> tuple[tuple[Record, ...], int]:
-    """Judge trials again that other rules than today's have judged, and put their records.
+    """Judge outdated trials again, and store their records.
 
-    Returns the records by today's rules, and how many of them could not be judged. Data sets are read only if a
-    protocol's code has changed; whether their labels have is for `judge_all` to see.
+    Returns the records by today's rules, and how many could not be judged. Data sets are read only if a protocol's code
+    has changed; `judge_all` also notices changed labels.
     """
     judge = Judge(load)
     n_left = 0
@@ -150,10 +150,10 @@ def judge_outdated(
 def judge_smoothed(
     records: Sequence[Record], store: Store, load: Callable[[str], LabelledDataset], rows: int
 ) -> tuple[tuple[Record, ...], dict[str, str]]:
-    """Judge trials by trailing means of their training and test scores over ``rows`` rows; nothing is written.
+    """Judge trials by trailing means of their training and test scores over ``rows`` rows. Writes nothing.
 
-    Returns the records, and why some rows of a table are not among them: a mean over the seeds that are left would be
-    another number.
+    Returns the records, and why some table rows are missing: a row is left out as a whole, because a mean over fewer
+    seeds is another number.
     """
     judge = Judge(load)
     found: list[tuple[str, Record]] = []
@@ -178,13 +178,13 @@ def _has_scores(record: Record) -> bool:
 def judged_faults(
     record: Record, now: Record, tolerance: float = TOLERANCE, names: Sequence[str] = JUDGED
 ) -> Iterator[str]:
-    """Yield where a judge found something else in one of two records; numbers may differ by a tolerance."""
+    """Yield differences between two records in what the judge determines; numbers may differ by a tolerance."""
     then, here = ({name: getattr(one, name) for name in names} for one in (record, now))
     return differences(then, here, tolerance)
 
 
 def differences(recorded: Mapping[str, object], found: Mapping[str, object], tolerance: float = 0.0) -> Iterator[str]:
-    """Yield which values of nested mappings differ; numbers may, by a relative and absolute tolerance."""
+    """Yield values that differ between nested mappings, beyond a relative and an absolute tolerance for numbers."""
     then, now = dict(_leaves(recorded)), dict(_leaves(found))
     for path in dict.fromkeys([*then, *now]):
         old, new = then.get(path), now.get(path)
@@ -199,7 +199,7 @@ def differences(recorded: Mapping[str, object], found: Mapping[str, object], tol
 
 
 def _leaves(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yield nested values by their paths, ``("splits", "overall", "metrics", "auroc")``."""
+    """Yield (path, value) for nested values; a path is ``("splits", "overall", "metrics", "auroc")``."""
     if is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     elif isinstance(value, list | tuple):

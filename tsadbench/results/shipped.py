@@ -1,4 +1,4 @@
-"""The leaderboards that travel with the package."""
+"""The leaderboards that ship with the package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tsadbench.utils.parameters import nearest
 
 
 def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
-    """Return the records of a leaderboard that ships; a UsageError if none does, a DataError if it has other data."""
+    """Return the records of a shipped leaderboard; a UsageError if there is none, a DataError if its data differ."""
     name = data.dataset.name
     records = committed_records(LEADERBOARDS, name, protocol)
     if not records:
@@ -22,7 +22,7 @@ def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
         )
     if any(data_faults(record, data) for record in records):
         raise DataError(
-            f"the stored rows of {name!r} were made on other data than these files hold; leave --against out, or "
+            f"the stored rows of {name!r} come from other data than these files; leave --against out, or "
             f"get the published files (`tsadbench data fetch {name}`)"
         )
     return records

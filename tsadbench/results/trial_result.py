@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tsadbench.results.bank import BankFolder
 
 StoredScores: TypeAlias = "Store | BankFolder"
-# The spread of larger ones is infinite: no threshold can be found, no histogram drawn.
+# The spread of larger scores overflows, which breaks thresholds and histograms.
 _LARGEST_SCORE = 1e300
 
 
@@ -33,9 +33,9 @@ _LARGEST_SCORE = 1e300
 class ScoredRecording:
     """One test recording as a trial's detector saw it, with the truth; arrays are [n_rows].
 
-    ``scores`` are NaN for rows that the detector could not score, ``evaluated`` marks the rows that count under the
-    protocol, ``episode`` is the fit that scored it; ``limits`` are what scores must exceed for rows to be flagged, the
-    fit's threshold unless this moves. ``contributions`` [n_rows, n_sensors] are None if they were not kept.
+    ``scores`` are NaN for rows that the detector could not score; ``evaluated`` marks the rows that count under the
+    protocol; ``episode`` is the fit that scored it. A row is flagged if its score exceeds its limit in ``limits``: the
+    fit's threshold, unless this moves. ``contributions`` are [n_rows, n_sensors], or None if not kept.
     """
 
     recording: Recording
@@ -54,11 +54,11 @@ class ScoredRecording:
 
 
 class TrialResult:
-    """The stored scores of a trial with status "ok", averaged if its record is, with its data.
+    """The stored scores of a trial with status "ok", smoothed as its record says, with its data.
 
-    A caller that has them gives the ``episodes`` that the record's protocol yields on these data. A DataError if the
-    data or the labels are not those it was made on; a StoreError if its scores cannot be read or are not of its
-    recordings, the trial failed, or another version of the protocol judged it.
+    ``episodes`` of the record's protocol on these data are computed if not given. Raises a DataError if the data or the
+    labels differ from the trial's; a StoreError if its scores cannot be read or do not fit its recordings, the trial
+    failed, or another version of the protocol judged it.
     """
 
     def __init__(
@@ -74,24 +74,24 @@ class TrialResult:
         self.protocol = protocol_of(record)
         if record.protocol_version != self.protocol.version:
             raise StoreError(
-                f"{trial} was judged by {record.rules}, and version {self.protocol.version} is installed: `tsadbench "
-                f"judge {store.path}` judges its scores again"
+                f"{trial} was judged by {record.rules}, and version {self.protocol.version} is installed; to judge "
+                f"its scores again, run: tsadbench judge {store.path}"
             )
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
         arrays = store.scores(record, score_shapes(episodes))
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
-        for role in ("train", "test"):  # no judge lets other scores pass
+        for role in ("train", "test"):  # no judge accepts other scores
             values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])
-            if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN only if there is no number
+            if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN if all scores are NaN
                 raise BrokenTrialError(f"{trial}: its {role} scores are not finite numbers up to {_LARGEST_SCORE:g}")
         if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
-            raise BrokenTrialError(f"{trial}: its thresholds are not of its episodes")
+            raise BrokenTrialError(f"{trial}: its thresholds do not match its episodes")
         self._contributions = store.contributions(record, contribution_shapes(episodes))
 
     @cached_property
     def recordings(self) -> Mapping[str, ScoredRecording]:
-        """The test recordings by id, in the data set's order; those that the protocol scores."""
+        """The test recordings that the protocol scores, by id, in the data set's order."""
         by_id = {recording.id: recording for recording in self.data.dataset.test}
         n_rows = {name: len(rows) for name, rows in self.data.labels.rows.items()}
         thresholds = {fit.episode: fit.threshold for fit in self.record.thresholds}
@@ -115,7 +115,7 @@ class TrialResult:
         return {name: scored_recordings[name] for name in n_rows if name in scored_recordings}
 
     def recording(self, name: str) -> ScoredRecording:
-        """Return a test recording by its id; a UsageError if the protocol scores none of that id."""
+        """Return a test recording by its id; a UsageError if the protocol does not score it."""
         if name not in self.recordings:
             hint = nearest(name, self.recordings)
             raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{hint}")
@@ -123,11 +123,11 @@ class TrialResult:
 
     @cached_property
     def judged(self) -> Mapping[str, SplitJudgement]:
-        """What the protocol's judge finds on each test recording by itself; a metric is None where undefined."""
+        """The metrics of each test recording by itself; None where undefined."""
         return self.judge({name: (name,) for name in self.recordings})
 
     def judge(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, SplitJudgement]:
-        """Return the protocol's judgement on groups of test recordings, less those that it does not score."""
+        """Return the protocol's judgement on groups of test recordings, without recordings that it does not score."""
         scored = {group: tuple(name for name in names if name in self.recordings) for group, names in groups.items()}
         kept = {group: names for group, names in scored.items() if names}
         return self.protocol.judge(self.scored, Labels(self.data.labels.rows, kept)).splits
@@ -140,7 +140,7 @@ class TrialResult:
         return next(one for one in self.scored if one.episode.id == episode)
 
     def calibration_scores(self, episode: str) -> FloatArray:
-        """Return the scores of normal rows that set the threshold of one fit, [n], NaN left out."""
+        """Return the scores [n] of normal rows that set the threshold of one fit, without NaN."""
         pooled: FloatArray = np.concatenate(self.protocol.calibration_scores(self._of(episode)))
         return pooled[~np.isnan(pooled)]
 
@@ -168,7 +168,7 @@ def protocol_named(label: str) -> Protocol:
 
 
 def fixed_threshold_of(record: Record) -> float | None:
-    """Return the threshold that a floor brings, by the record or, if the trial is invalid, by the floor; else None."""
+    """Return a floor's fixed threshold, from the record or, if the trial is invalid, from the floor; else None."""
     if not record.floor:
         return None
     if not record.thresholds:
@@ -178,11 +178,11 @@ def fixed_threshold_of(record: Record) -> float | None:
 
 
 def data_faults(record: Record, data: LabelledDataset) -> list[str]:
-    """Report if the data set or its labels are not those that a trial was made on."""
+    """Yield faults if the data set or its labels differ from the trial's."""
     here = {"data": data.dataset.content_hash, "labels": data.labels.content_hash}
     recorded = {name: str(record.manifest.get(f"{name}_hash")) for name in here}
     return [
-        f"the {name} here are not those it was made with: hash {here[name][:12]}, recorded {recorded[name][:12]}"
+        f"the {name} here differ from the trial's: hash {here[name][:12]}, recorded {recorded[name][:12]}"
         for name in here
         if here[name] != recorded[name]
     ]

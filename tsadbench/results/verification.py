@@ -1,6 +1,6 @@
-"""Checks a run store: its files against each other, or the scores of trials that are run again.
+"""Verifies a run store by comparing its files with each other, or by running trials again.
 
-Stored files cannot show that a detector made the scores: a forger can compute everything else to fit. `repeat` can.
+Stored files cannot prove that a detector made the scores: a forger can make everything else fit. `repeat` can.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
 
-# That a record keeps.
+# Identities that a record keeps.
 _TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
-# Of a manifest: what may be the cause of a difference, besides code and versions.
+# Manifest entries that may explain a difference, besides code and versions.
 _CIRCUMSTANCES = ("platform", "processor", "blas")
 
 
@@ -44,9 +44,9 @@ def verify(
 ) -> Iterator[Finding]:
     """Yield a finding for each trial of a store, by the trials' names: "same", "differs" or "cannot be checked".
 
-    ``load`` returns the data set of a name; ``datasets`` are those to check (default: all). ``named`` are labels of
-    detectors that boxes may load, with the priors that they name, though they are not registered here. Remarks say
-    that the code of a detector or the rules have changed; records of other rules are put by today's.
+    ``load`` returns the data set of a name; ``datasets`` limits the data sets. ``named`` are labels of unregistered
+    detectors that boxes may load, with their priors. Remarks report changed code or rules; records under other rules
+    are replaced by today's.
     """
     judge = Judge(load)
 
@@ -73,7 +73,7 @@ def verify(
             refused = refusal(record, named)
             found = f"{refused}: the detector was not compared" if refused else contender(record.label, record.dataset)
             if isinstance(found, Contender) and found.description.sources.digest != code_of(record.manifest):
-                found = f"the code of {record.detector} here is not what made it"
+                found = f"the code of {record.detector} here differs from the code that made it"
             faults, remarks = list[str](), [found] if isinstance(found, str) else []
             try:
                 faults += _record_faults(record, found)
@@ -84,7 +84,7 @@ def verify(
 
 
 def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
-    """Yield fields that contradict other fields of a record, or its detector if the same code is here."""
+    """Yield fields that contradict other fields of the record or, if the same code is installed, its detector."""
     identity = scoring_identity(record.label, record.dataset, record.manifest)
     expected: dict[str, object] = {name: record.manifest.get(name) for name in ("seed", "threads")}
     expected |= {"scoring": identity, "trial": trial_name(identity, record.protocol)}
@@ -100,7 +100,7 @@ def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
 
 
 def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str]) -> Iterator[str]:
-    """Yield which arrays differ from those of the run, and which results differ from today's judgement."""
+    """Yield arrays that differ from those of the run, and results that differ from today's judgement."""
     faults = data_faults(record, judge.data(record.dataset))
     yield from faults
     if record.status != "ok" or faults:
@@ -115,19 +115,19 @@ def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str
         yield from judged_faults(record, now)
     else:
         store.put(now)
-        remarks.append("judged again: the rules have changed since")
+        remarks.append("judged again, because the rules have changed")
 
 
 def drawn(store: Store, n: int | None, datasets: Collection[str] = ()) -> tuple[Record, ...]:
-    """Return n trials with scores, drawn at random, detectors before floors, or all if None; of some data sets or all.
+    """Draw n random trials with scores (None: all), detectors before floors, optionally from some data sets only.
 
-    A UsageError if no trial has scores.
+    Raises a UsageError if no trial has scores.
     """
     records = [record for record in store.records() if not datasets or record.dataset in datasets]
     with_scores = [record for record in records if record.status == "ok"]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
-    # From the system's randomness: the sender of a store cannot know which.
+    # Use the system's randomness, so that the sender of a store cannot predict the trials.
     shuffled = secrets.SystemRandom().sample(with_scores, len(with_scores))
     return tuple(sorted(shuffled, key=lambda record: record.floor)[:n])
 
@@ -142,13 +142,12 @@ def repeat(
     timeout: float | None = None,
     memory: float | None = None,
 ) -> Iterator[Finding]:
-    """Run trials again, one after the other, and yield how each compares with what the store holds.
+    """Run trials again, one after the other, and yield the comparison of each with the store.
 
-    The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name what may cause a
-    difference. Each runs as `tsadbench run` would do it, with its seed and threads, its recordings in the order and
-    under the disguise of the first time. ``named`` are labels of detectors that boxes may load though they are not
-    registered here. Scores may differ by ``tolerance``, as a share of the range of the recorded test scores: another
-    processor changes last digits, and training enlarges them.
+    The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name possible causes
+    of a difference. Trials run as under `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are
+    labels of unregistered detectors that boxes may load. Scores may differ by ``tolerance``, a share of the range of
+    the recorded test scores: another processor changes the last digits, and training amplifies such changes.
     """
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
@@ -166,14 +165,14 @@ def repeat(
 
 
 def why_new(record: Record, load: Callable[[str], LabelledDataset], named: Collection[str] = ()) -> list[str]:
-    """Return what has changed since a trial ran, so that a run makes or judges it again; parameters as for `repeat`."""
+    """Return what has changed since a trial ran and makes it outdated; parameters as for `repeat`."""
     return list(changes(record, *_planned(record, load(record.dataset), named)))
 
 
 def _planned(record: Record, data: LabelledDataset, named: Collection[str], **asked: Any) -> tuple[Trial, Plan]:
-    """Return the trial that a record's label names, and a plan that holds it; a UsageError if it may not be loaded."""
+    """Return the trial that a record's label names, and its plan; a UsageError if it may not be loaded."""
     if refused := refusal(record, named):
-        raise UsageError(f"trial {record.trial} ({record.label}): {refused}: what a store names could run any code")
+        raise UsageError(f"trial {record.trial} ({record.label}): {refused}: a store can name any code")
     protocol = parse_label(record.protocol)
     plan = make_plan(
         RunRequest(
@@ -201,11 +200,11 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
     (outcome,) = run_trials((trial,), plan, crossing=crossing if isinstance(crossing, str) else None)
     again, difference = outcome.record, None
     if again.status != "ok":
-        faults = [f"run again it ends with status {again.status}: {again.reason}"]
+        faults = [f"run again, it ends with status {again.status}: {again.reason}"]
     else:
         difference = _largest_difference(recorded, outcome.scores)
         share = f"{difference:.2g} of their range; {tolerance:g} is allowed"
-        faults = [] if difference <= tolerance else [f"its scores differ from those of its repetition by up to {share}"]
+        faults = [] if difference <= tolerance else [f"its scores differ from the repeated ones by up to {share}"]
         faults += judged_faults(record, again, TOLERANCE if tolerance else 0.0)
     then, here = ({key: one.manifest.get(key) for key in _CIRCUMSTANCES} for one in (record, again))
     remarks = (*changes(record, trial, plan), *differences(then, here))

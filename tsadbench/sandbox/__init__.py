@@ -1,7 +1,7 @@
 """The box: the only place where a detector runs, a child process behind a socket.
 
 Through the box's own channels no label and, before fit ends, no test row can reach a detector. On Linux the kernel
-seals the process: whatever code it runs, it reaches its libraries, one private folder and its channel. Elsewhere, or if
+seals the process: it reaches only its libraries, one private folder and its channel. Elsewhere, or if
 the kernel refuses, an audit hook guards against mistakes and lazy cheating.
 """
 

@@ -1,4 +1,4 @@
-"""The outside of the box: passes recordings in, takes scores out, and ends the process whatever happens."""
+"""The harness's side of the box: sends recordings, receives scores, and always ends the process."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import one_line, printable
 
 _POLL_SECONDS = 0.1
-# No more often than a person can read it.
+# Seconds between progress reports: no more often than a person can read them.
 _REPORT_SECONDS = 0.05
-# The end of a longer log is kept.
+# Of a longer log only the end is kept.
 _KEPT_LOG_BYTES = 2**20
 
 
@@ -46,8 +46,8 @@ _KEPT_LOG_BYTES = 2**20
 class Costs:
     """What a detector has used so far, measured from outside.
 
-    Seconds are wall-clock time, from when a request has crossed until its answer is there; CPU seconds are those of all
-    threads of the process and of what it has started. ``peak_memory_mib`` is the box's largest resident size,
+    Seconds are wall-clock time between a request and its answer; CPU seconds cover all threads of the process and its
+    children. ``peak_memory_mib`` is the box's largest resident size,
     ``rows_scored`` the training and test rows that were scored in ``score_seconds``.
     """
 
@@ -73,8 +73,8 @@ class Box(contextlib.AbstractContextManager["Box"]):
     contract, raises an error, dies, or exceeds a limit.
 
     ``crossing`` disguises what enters (None: a new one, in which sensors keep their names), ``listener`` receives the
-    detector's progress reports, in ``forbidden`` folders it may open nothing. A box that does not ``construct`` the
-    detector answers questions (`answer`) and nothing else.
+    detector's progress reports, and it may open nothing in ``forbidden`` folders. A box that does not ``construct`` the
+    detector only answers questions (`answer`).
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         self.may_fork = sys.platform == "linux" and threads == 1 and not gpu
         self._process: Process = (server or default_server()).start(self._log.fileno(), walls, threads)
         self._process.sock.settimeout(_POLL_SECONDS)
-        # Whether the kernel closes the process off, or an audit hook guards it, and why no more than that.
+        # "sealed" by the kernel, or "guarded" by an audit hook and the reason.
         self.seal, self.seal_reason = self._process.status.seal, self._process.status.reason
         try:
             if self._limits.sealed_only and self.seal != "sealed":
@@ -136,7 +136,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         return printable(self._crossing.restored(text), lines=True)
 
     def fit(self, recordings: tuple[Recording, ...]) -> dict[str, Fact]:
-        """Fit the detector on the training recordings; return what it states about that (`Detector.training_facts`)."""
+        """Fit the detector on the training recordings; return its facts about the fit (`Detector.training_facts`)."""
         self._train = recordings
         opaque = [self._crossing.recording(recording, "train") for recording in recordings]
         reply, _ = self._ask("fit", *opaque)
@@ -148,7 +148,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
             raise BoxFailure("invalid", str(error)) from error
 
     def set_parameters(self, construction: Construction, names: Sequence[str]) -> None:
-        """Change parameters that the fit does not depend on to the construction's; scoring costs start again at 0."""
+        """Set the scoring parameters of this construction; scoring costs start again at 0."""
         self._ask("set_parameters", self._disguised(construction), tuple(names))
         self.costs = replace(self.costs, score_seconds=0.0, score_cpu_seconds=0.0, rows_scored=0)
 
@@ -166,7 +166,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         return scores
 
     def score_again(self, recording: Recording, purpose: str, start: int = 0, stop: int | None = None) -> FloatArray:
-        """Return the scores of some rows, under an id and a clock for this purpose; they count as no costs."""
+        """Return the scores of some rows under a new id and clock; the time is not charged to the detector."""
         opaque = self._crossing.recording(recording, purpose, start, stop)
         return self._scores("score", opaque, shapes=[(opaque.n_rows,)])[0]
 
@@ -176,14 +176,14 @@ class Box(contextlib.AbstractContextManager["Box"]):
         return self._scores("contributions", opaque, shapes=[recording.values.shape])[0]
 
     def held_out_loss(self, recordings: Sequence[Recording], first: int) -> float:
-        """Return the fitted detector's loss on normal recordings that it was not fitted on, from row ``first`` on."""
+        """Return the loss on held-out normal recordings, ignoring rows before ``first``."""
         opaque = [self._crossing.recording(recording, "held out") for recording in recordings]
         return self._ask("held_out_loss", opaque, first)[0].loss
 
     def learned(self, *, estimators: bool = True) -> dict[str, bytes]:
         """Return the fitted detector as the parts of a model file, by name; a ModelFileError if that is not possible.
 
-        ``estimators`` says whether it may hold scikit-learn's estimators, which take seconds to write.
+        ``estimators`` allows scikit-learn estimators, which take seconds to write.
         """
         reply, contents = self._ask("learned", estimators, shapes=None)
         if reply.refused is not None:
@@ -191,7 +191,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
 
     def restore(self, parts: Mapping[str, bytes], kept: Sequence[str] = (), threads: int | None = None) -> Traits:
-        """Restore what another box had `learned`; return how far its scores reach.
+        """Restore what another box has `learned`; return traits that limit how far its scores reach.
 
         Its parameters replace the construction's, except those ``kept``; ``threads`` are for detectors that fit again.
         """
@@ -201,26 +201,26 @@ class Box(contextlib.AbstractContextManager["Box"]):
         )
 
     def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Done:
-        """Return the answer of a function that runs beside the detector's code, under limits of its own."""
+        """Call a function in the box, beside the detector's code, with limits of its own; return the answer."""
         self._watch = Watch(limits, self._process.pid, self._log, self._process.room)
         return self._ask("question", question, arguments)[0]
 
     def parts(self, question: Callable[..., object], *arguments: object) -> dict[str, bytes]:
-        """Return the bytes, by name, with which a function answers that runs in the box."""
+        """Call a function in the box that returns bytes by name."""
         reply, contents = self._ask("parts", question, arguments, shapes=None)
         return {name: content.tobytes() for name, content in zip(reply.parts, contents, strict=True)}
 
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's, if it `may_fork`.
 
-        The two share memory that the detector mapped to be shared: ask the copy for nothing before the last answer
-        of this box is there. It ends with this box.
+        Both share the detector's shared memory maps, so use the copy only after this box's last answer. It ends with
+        this box.
         """
         ours, theirs = socket.socketpair()
         ours.settimeout(_POLL_SECONDS)
         with theirs:
             pid = self._ask("fork", passed=theirs.fileno())[0].pid
-        # The detector may name any process, and the one that it names is killed at the end.
+        # Check the pid that the detector's process reports, because that process is killed at the end.
         if pid not in self._watch.pids():
             raise BoxFailure("error", f"{self._name}: a fork of its process ended at once")
         forked = copy.copy(self)
@@ -229,7 +229,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         forked._log = os.fdopen(os.dup(self._log.fileno()), "rb")
         forked._watch = Watch(self._limits, forked._process.pid, forked._log, origin=self._process.pid)
         self._watch.counted_elsewhere.add(forked._process.pid)
-        try:  # it answers the request for it too
+        try:  # the fork answers this request, too
             wire.receive_header(ours, forked._watch, max_bytes=wire.MAX_REPLY_BYTES)
         except (OSError, EOFError) as error:
             forked.close()
@@ -243,12 +243,12 @@ class Box(contextlib.AbstractContextManager["Box"]):
         shapes: Sequence[tuple[int, ...]] | None = (),
         passed: int | None = None,
     ) -> tuple[wire.Done, list[wire.Array]]:
-        """Send a request, with ``passed`` as a file descriptor; return the answer. All else is a `BoxFailure`."""
+        """Send a request, with ``passed`` as a file descriptor; return the answer, or raise a `BoxFailure`."""
         header = {"kind": kind, "request": secrets.token_hex(8)}
         apart: list[pickle.PickleBuffer] = []
         content = pickled(arguments, f"the arguments of {self._target}", apart.append)
         arrays = [np.frombuffer(one, dtype=np.uint8) for one in (memoryview(content), *(one.raw() for one in apart))]
-        # Work can begin before the last byte has arrived: CPU time counts from the first.
+        # Count CPU time from the first byte: work can begin before the last one has arrived.
         cpu_start = self._watch.cpu_seconds()
         try:
             wire.send(self._process.sock, header, arrays, self._watch)
@@ -256,7 +256,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
                 socket.send_fds(self._process.sock, [b"f"], [passed])
             start = time.perf_counter()
             reply, results = self._reply(header["request"], shapes)
-            # The whole answer counts: a header that is sent early saves nothing.
+            # Wait for the whole answer: sending the header early must save no time.
             self._seconds = time.perf_counter() - start
             self._cpu_seconds = self._watch.cpu_seconds() - cpu_start
         except wire.BrokenFrameError as error:
@@ -268,13 +268,13 @@ class Box(contextlib.AbstractContextManager["Box"]):
         return reply, results
 
     def _reply(self, mark: str, shapes: Sequence[tuple[int, ...]] | None) -> tuple[wire.Done, list[wire.Array]]:
-        """Receive the answer to a request, and pass on the progress before it."""
+        """Pass on progress reports until the answer to a request arrives; return the answer."""
         latest: wire.Progress | None = None
         while True:
             header, kinds = wire.receive_header(self._process.sock, self._watch, max_bytes=wire.MAX_REPLY_BYTES)
             reply = wire.read_reply(mark, shapes, header, kinds)
             latest = reply if isinstance(reply, wire.Progress) else latest
-            # A detector may report at every row: few reports are passed on, and the last one before the answer.
+            # Throttle reports, since a detector may report at every row; always pass on the last one.
             if self._listener and latest and (reply is not latest or time.monotonic() >= self._next_report):
                 self._next_report = time.monotonic() + _REPORT_SECONDS
                 self._listener(latest.done, latest.total, one_line(self._crossing.restored(latest.note)))
@@ -287,13 +287,13 @@ class Box(contextlib.AbstractContextManager["Box"]):
                 return reply, wire.receive_arrays(self._process.sock, kinds, self._watch)
 
     def _death(self) -> BoxFailure:
-        """Return the failure of a process that ended without being asked to."""
+        """Return the failure for a process that ended unasked."""
         code = self._process.end()
         if code < 0:
-            # Most of the real-time signals have no name.
+            # Most real-time signals have no name.
             names = {one.value: one.name for one in signal.Signals}
             return BoxFailure("killed", f"its process was ended by {names.get(-code, f'signal {-code}')}")
-        return BoxFailure("error", f"its process ended itself with exit code {code}")
+        return BoxFailure("error", f"its process ended with exit code {code}")
 
     def _disguised(self, construction: Construction) -> Construction:
         """Return a construction with its sensors renamed."""
@@ -306,7 +306,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         self.costs.rows_scored += n_rows
 
     def _scores(self, kind: str, *arguments: object, shapes: Sequence[tuple[int, ...]]) -> list[FloatArray]:
-        """Return the scores that answer a request, checked."""
+        """Return the checked scores of an answer."""
         _, answered = self._ask(kind, *arguments, shapes=shapes)
         call = f"{self._name}.{kind}"
         try:

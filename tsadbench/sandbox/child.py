@@ -1,7 +1,7 @@
-"""The inside of the box: constructs the detector and answers the parent's requests.
+"""The detector's side of the box: constructs the detector and answers the parent's requests.
 
-Started by `tsadbench.sandbox.server` in a process that is closed; standard output and error lead to the trial's log. No
-label ever comes in, and no test recording before the fit has ended.
+Started by `tsadbench.sandbox.server` in a closed process; standard output and error go to the trial's log. Labels
+never enter, and test recordings enter only after the fit.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from tsadbench.utils.text import one_line, printable
 T = TypeVar("T")
 Answer: TypeAlias = tuple[Header, Sequence[Array]]
 
-# What a detector's author writes, by the request that calls it.
+# Request -> the author's method that it calls.
 _HOOKS = {"fit": "_fit", "score": "_score", "training_scores": "_score", "contributions": "_contributions"}
-# For libraries that the detector loads later; those that are loaded already need `limit_threads`.
+# For libraries loaded later; libraries that are already loaded need `limit_threads`.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class _Inside:
-    """Answers the parent's requests until the socket closes: each by the method that is called like its kind."""
+    """Answers the parent's requests until the socket closes. The method named like a request's kind handles it."""
 
     _detector: Detector
 
@@ -60,14 +60,14 @@ class _Inside:
         self._train: tuple[Recording, ...] = ()
 
     def serve_one(self) -> None:
-        """Answer one request. Its arrays, which are large, are gone when the next one arrives."""
+        """Handle one request in its own frame, so its arrays are freed before the next one."""
         header, arrays = receive(self._sock)
         kind, results = header["kind"], []
         done = {"kind": "done", "request": header["request"]}
         try:
             for array in arrays:
                 array.flags.writeable = False
-            # The parent wrote it. What a box answers is never unpickled.
+            # Written by the parent. Answers of a box are never unpickled.
             arguments = pickle.loads(arrays[0], buffers=arrays[1:])  # type: ignore[arg-type]
             found, values = getattr(self, f"on_{kind}")(*arguments)
             reply, results = {**done, **found}, [np.ascontiguousarray(one) for one in values]
@@ -90,7 +90,7 @@ class _Inside:
         return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
     def on_construct(self, construction: Construction) -> Answer:
-        # Importing comes first: the detector's own module may lie in a folder that is forbidden from here on.
+        # Import first: the detector's module may lie in a folder that becomes forbidden here.
         cls = construction.source.load()
         forbid(self._walls.hidden, self._violated, self._walls.readable)
         limit_threads(self._threads)
@@ -134,11 +134,11 @@ class _Inside:
         return {name: getattr(traits, name) for name in ("look_ahead", "memory", "adaptive", "leaky")}, []
 
     def on_fork(self) -> Answer:
-        """Leave a copy of this process, which answers over the socket that follows the request; both answer it."""
+        """Fork this process. The copy serves the socket that follows the request; both processes answer it."""
         (fd,) = socket.recv_fds(self._sock, 1, 1)[1]
         box = os.getpid()
         with warnings.catch_warnings():
-            # The only thread beside this one waits for the parent's end, if the detector keeps to its one thread.
+            # If the detector starts no threads, the only other thread waits for the parent's end.
             warnings.simplefilter("ignore", DeprecationWarning)
             forked = os.fork()
         if forked:
@@ -169,7 +169,7 @@ class _Inside:
 
 
 def main(sock: socket.socket, status: SealStatus, walls: Walls, threads: int) -> None:
-    """Tell the parent how well this process is closed, and serve it; at the end, no exit handler or thread goes on."""
+    """Report the seal to the parent and serve it; exit without running handlers or waiting for threads."""
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1
@@ -188,7 +188,7 @@ def main(sock: socket.socket, status: SealStatus, walls: Walls, threads: int) ->
 
 
 def _flush() -> None:
-    """Write what the detector has printed to the log before anyone reads it."""
+    """Flush the detector's output to the log before anyone reads it."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the detector may have closed or replaced it
             stream.flush()
@@ -198,7 +198,7 @@ def _failure(error: BaseException, kind: str, detector: Detector | None) -> Head
     invalid = isinstance(error, ContractError)
     try:
         said = str(error)
-    except Exception:  # an exception of the detector's own class may fail at anything
+    except Exception:  # a detector's own exception class may raise in any method
         said = "its message cannot be read"
     trace = printable("".join(traceback.format_exception(error)), lines=True)
     if len(trace) > LONGEST_TRACEBACK:
@@ -213,9 +213,9 @@ def _failure(error: BaseException, kind: str, detector: Detector | None) -> Head
 
 
 def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
-    """Return the phase and the line of the author's own file in which an error arose, in brackets; or nothing."""
+    """Return " (phase, file:line)" for an error in the author's own code, or ""."""
     if isinstance(error, TsadbenchError) and not isinstance(error, ContractError):
-        return ""  # it is about the data or the parameters
+        return ""  # about the data or the parameters
     place = own_place(error, "" if detector is None else type(detector).__module__)
     if isinstance(error, ContractError) and not place and kind in _HOOKS and detector is not None:
         place = place_of(getattr(type(detector), _HOOKS[kind]))
@@ -224,7 +224,7 @@ def _where(error: BaseException, kind: str, detector: Detector | None) -> str:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone; on Linux the kernel does so, even while native code runs."""
+    """End this process when its parent ends. On Linux the kernel does this, even during native code."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

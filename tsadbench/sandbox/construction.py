@@ -1,4 +1,4 @@
-"""What is to be constructed in a box: where a detector's class is, and its arguments."""
+"""How a detector is described to the process that constructs it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tsadbench.utils.parameters import parse_arguments
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """A detector as its user asked for it. Building one runs none of the detector's code.
+    """A detector as the user requested it. Building one runs none of the detector's code.
 
-    Its parameters' values are ``texts`` as a user writes them, or ``arguments`` from Python, which win over texts;
-    ``cheap`` takes the class's `test_params` as defaults.
+    Parameters are ``texts`` from the command line, or ``arguments`` from Python, which take precedence; ``cheap`` uses
+    the class's `test_params` as defaults.
     """
 
     source: Source
@@ -37,7 +37,7 @@ class Construction:
 
     @classmethod
     def of(cls, detector: type[Detector], arguments: Mapping[str, object] | None = None) -> Construction:
-        """Return how to construct a class that this process has imported or made (`source_of`)."""
+        """Describe a class that this process has imported or made (`source_of`)."""
         return cls(source_of(detector), arguments=arguments or {})
 
     @property
@@ -47,7 +47,7 @@ class Construction:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it asks for another device than the processor."""
+        """Whether it requests a device other than the CPU."""
         return str(self.given.get("device", "cpu")) != "cpu"
 
     def values(self, detector: type[Detector]) -> dict[str, object]:
@@ -62,10 +62,10 @@ class Construction:
 
 
 def source_of(detector: type[Detector]) -> Source:
-    """Return where another process finds a class that this one has imported or made; a UsageError if it cannot.
+    """Describe a class of this process so that another process can import it; a UsageError if that is impossible.
 
-    A class that such a process can import crosses by name, one from another file by the file's text, one from a
-    notebook or a script by value.
+    An importable class crosses by name, a class from another file by the file's text, and a class from a notebook or a
+    script by value.
     """
     name = registered_name(detector)
     reference = f"{detector.__module__}:{detector.__qualname__}"
@@ -82,7 +82,7 @@ def source_of(detector: type[Detector]) -> Source:
         return Source(name, f"{file}:{detector.__qualname__}", file, text=text, modules=modules)
     constructor = inspect.getattr_static(detector, "__init__")
     if isinstance(constructor, types.FunctionType):
-        # They may be texts, and a pickle holds what a class's code uses, not what such texts name.
+        # Annotations may be strings, and a pickle does not contain what these strings name.
         with contextlib.suppress(Exception):
             constructor.__annotations__ = get_type_hints(constructor, include_extras=True)
     by_value = pickled(detector, name)
@@ -91,9 +91,9 @@ def source_of(detector: type[Detector]) -> Source:
 
 
 def pickled(value: object, what: str, apart: Callable[[pickle.PickleBuffer], object] | None = None) -> bytes:
-    """Return a value for a box of this process, pickled; a UsageError that begins with ``what`` if it cannot be.
+    """Pickle a value for a box of this process; a UsageError that begins with ``what`` if that is impossible.
 
-    ``apart`` is called with each array of it, which is not copied then.
+    ``apart`` receives each of its arrays, which are then not copied.
     """
     try:
         return cast("bytes", cloudpickle.dumps(value, buffer_callback=apart))

@@ -1,7 +1,7 @@
-"""The disguise under which recordings enter a box: their order, ids, clocks and sensors' names say nothing in there.
+"""Disguises recordings that enter a box: order, ids, clocks and sensor names carry no information there.
 
-A detector that knows a published data set could tell from any of them which recording it is given, and so its labels.
-All of it is derived from one secret, which the trial's record keeps: the same secret gives the same disguise again.
+From any of these, a detector that knows a published data set could identify a recording, and so its labels. The
+disguise is derived from one secret, kept in the trial's record: the same secret gives the same disguise.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import FloatArray
 
-# Clocks start at a whole second below this, half a year. The finest spacing that survives any such shift, 7.5
-# nanoseconds, follows from it.
+# Clocks start at a whole second below half a year. It follows that time steps down to 7.5 nanoseconds survive any
+# shift.
 _SHIFTS = 2**24
 _Part = TypeVar("_Part", Edge, Sensor)
 _SECRET = re.compile(r"[0-9a-f]{32}")
@@ -30,8 +30,8 @@ _SECRET = re.compile(r"[0-9a-f]{32}")
 class Crossing:
     """Disguises what enters a box, and translates what comes back.
 
-    In the box, the named sensors are ``sensor-1`` to ``sensor-n``; None: they keep their names, as in a model that is
-    fitted for use. The secret has 32 hexadecimal digits. A trial's episodes share it, and are disguised differently.
+    In the box, the named sensors are ``sensor-1`` to ``sensor-n``. None keeps their names, as in models. The secret has
+    32 hexadecimal digits. A trial's episodes share the secret but are disguised differently.
     """
 
     def __init__(self, sensors: tuple[str, ...] | None, secret: str | None = None, episode: int = 0) -> None:
@@ -49,13 +49,13 @@ class Crossing:
         return np.random.default_rng(int.from_bytes(digest))
 
     def order(self, n_recordings: int) -> list[int]:
-        """Return the order in which that many test recordings cross."""
+        """Return the order in which test recordings cross."""
         return [int(i) for i in self.generator("order").permutation(n_recordings)]
 
     def recording(self, original: Recording, purpose: str, start: int = 0, stop: int | None = None) -> Recording:
-        """Return a recording, or some of its rows, under an opaque id and a clock for this purpose.
+        """Return a recording, or some of its rows, under a random id and clock for this purpose.
 
-        The spacing of the rows' times is that of the whole recording's, to the bit.
+        The time steps equal those of the whole recording to the bit.
         """
         generator = self.generator(f"{purpose} {original.id}")
         id_ = f"recording-{generator.bytes(4).hex()}"
@@ -68,18 +68,18 @@ class Crossing:
         return Recording(id_, original.values[start:stop], sensors, time)
 
     def arguments(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return a constructor's arguments with sensors renamed: in priors and parameters called like ``*sensor*``."""
+        """Rename the sensors in a constructor's arguments: in priors and in parameters named ``*sensor*``."""
         if not self._inside:
             return dict(arguments)
         return {name: self._renamed(value, within="sensor" in name) for name, value in arguments.items()}
 
     def restored(self, text: str) -> str:
-        """Return a text from the box with the recordings' and the sensors' own names."""
+        """Restore the real names of recordings and sensors in a text from the box."""
         pattern = r"(?<![\w-])(?:recording-[0-9a-f]{8}|sensor-[0-9]+)(?![\w-])"
         return re.sub(pattern, lambda found: self._outside.get(found[0], found[0]), text)
 
     def _renamed(self, value: object, *, within: bool) -> object:
-        if isinstance(value, Prior):  # without what tells where it is from
+        if isinstance(value, Prior):  # without its origin
             return Prior(tuple(map(self._texts, value.edges)), "given", {}, tuple(map(self._texts, value.sensors)))
         if not within:
             return value
@@ -92,7 +92,7 @@ class Crossing:
         return value
 
     def _texts(self, of: _Part) -> _Part:
-        """Return an edge or a sensor of a prior with the sensors renamed in each of its texts."""
+        """Rename the sensors in all texts of a prior's edge or sensor."""
         found = asdict(of).items()
         renamed: dict[str, Any] = {name: self._text(one) for name, one in found if isinstance(one, str)}
         return replace(of, **renamed)
@@ -104,7 +104,7 @@ class Crossing:
 
 
 def _rounded(time: FloatArray) -> FloatArray:
-    """Return times counted from the first one, so rounded that adding a clock's start rounds nothing."""
+    """Return times relative to the first, rounded so that adding a clock's start is exact."""
     relative = time - time[0]
     span = np.abs(relative[np.isfinite(relative)]).max(initial=0.0)
     step = np.spacing(2 * _SHIFTS + span)

@@ -1,7 +1,7 @@
 """Describes detectors: facts about a class, and about a detector with certain parameters.
 
-A detector's code runs in a box that holds neither data nor labels. There it may do anything to the function that is
-called beside it, so the answer is JSON that is validated here; whatever else comes back is an error of that detector.
+A detector's code runs in a box that holds neither data nor labels. There it can tamper with the function that is
+called beside it, so the answer is JSON that is validated here; anything else is an error of that detector.
 Descriptions are kept on disk until one of the detector's files changes.
 """
 
@@ -44,14 +44,14 @@ _Answer = TypeVar("_Answer")
 
 UNKNOWN_SOURCE = (
     "the source of its class is not known (python -, exec, or it uses functions or values of the notebook or script), "
-    "so no later run takes its trials for done: each runs them again; put the class into a file"
+    "so its trials run again in every run; put the class into a file"
 )
-# An import that takes longer than this does not end, or the user does not want to wait for it.
+# Seconds for an import: a longer one hangs, or is not worth waiting for.
 _SECONDS = 60.0
 _MEMORY_MIB = 16 * 1024.0
 _MOST_KEPT = 2000
 _PRIOR = Prior | None
-# What a question may raise on purpose. Anything else is the fault of the plugin.
+# What a question may raise on purpose. Anything else is the plugin's fault.
 _REFUSALS: dict[str, type[TsadbenchError]] = {
     name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TsadbenchError)
 }
@@ -59,7 +59,7 @@ _REFUSALS: dict[str, type[TsadbenchError]] = {
 
 @dataclass(frozen=True, slots=True)
 class DescribedParameter:
-    """A constructor parameter: its default as JSON, and what its text names if not just its value."""
+    """A constructor parameter: its default as JSON, and what its text refers to, such as a file."""
 
     name: str
     meaning: str
@@ -69,7 +69,7 @@ class DescribedParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A detector's class; if a construction was described, also the detector with these parameters.
+    """A detector's class and, if a construction was described, the detector with these parameters.
 
     Without a construction, ``declared`` are the class's own traits, ``changed`` and ``values`` are empty.
     """
@@ -83,8 +83,8 @@ class Description:
     offers_sensor_graph: bool
     sources: Sources
     libraries: tuple[str, ...]  # distributions that the class declares, because its files do not import them
-    note: str  # that of the class, and whether the source of the class is missing
-    floor_variants: tuple[dict[str, str], ...]  # texts of parameters, for each variant that runs add
+    note: str  # digest of the class, and whether its source is missing
+    floor_variants: tuple[dict[str, str], ...]  # parameters as texts, for each variant that runs add
     search_space: dict[str, Space]
     changed: dict[str, str]  # the arguments that differ from their defaults, as texts; no seed
     values: dict[str, JsonValue]  # of all parameters but the seed
@@ -103,7 +103,7 @@ def describe(
     prior: Prior | None = None,
     elsewhere: bool = False,
 ) -> Description:
-    """Return the description of a detector's class; of a construction, also of the detector with its parameters.
+    """Describe a detector's class and, for a construction, the detector with its parameters.
 
     Without ``sensors``, parameters are not checked against the data's sensors and this machine. The ``prior`` is used
     if the detector needs one and was given none; ``elsewhere`` is as for `Detector.check`. Raises a UsageError if there
@@ -115,7 +115,7 @@ def describe(
     asked = what, None if sensors is None else tuple(sensors), prior, elsewhere
     if source.imported:
         return described(*asked)
-    # Nothing is kept of a detector on a GPU: what a machine has may change from one hour to the next.
+    # Descriptions with a GPU are not cached, because the machine's GPUs may change.
     file = None if isinstance(what, Construction) and what.on_gpu else _file(source, asked)
     found = _remembered(file)
     if found is None:
@@ -127,7 +127,7 @@ def describe(
 
 
 def with_files_read(construction: Construction) -> Construction:
-    """Return a construction with the priors that its texts name, which a box cannot read; errors as `parse_value`'s."""
+    """Load the priors that a construction's texts name, since a box cannot read files; errors as for `parse_value`."""
     parameters = describe(construction.source).parameters
     texts, priors = dict(construction.texts), dict[str, object]()
     for name in [one.name for one in parameters if one.names == "prior" and one.name in texts]:
@@ -136,12 +136,12 @@ def with_files_read(construction: Construction) -> Construction:
     return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
 
 
-_scope = threading.local()  # boxes of `asking`: one for each owner of code, so that none changes another's answers
+_scope = threading.local()  # boxes of `asking`: one per owner of code, so that no owner changes another's answers
 
 
 @contextlib.contextmanager
 def asking() -> Iterator[dict[object, Box]]:
-    """Keep boxes until the end of the block, so that what one has imported serves all questions about its owner."""
+    """Keep boxes until the end of the block, so that each owner's code is imported once."""
     if hasattr(_scope, "boxes"):
         yield _scope.boxes
         return
@@ -165,8 +165,8 @@ def ask(
     """Call a function of tsadbench in a box, together with the code of a detector or a library.
 
     Its arguments are pickled; the answer is JSON, and dataclasses of it. A construction that asks for a GPU gets one.
-    What the function raises on purpose, a TsadbenchError, is raised here; a PluginError if it fails otherwise, ends or
-    blocks its process, or its answer is not of the type that it returns.
+    A TsadbenchError of the function is raised here. Raises a PluginError if it fails otherwise, ends or blocks
+    its process, or returns an answer of another type.
     """
     construction = what if isinstance(what, Construction) else Construction(what)
     source = construction.source
@@ -183,9 +183,9 @@ def ask(
         if answered.refused is not None:
             refusal = _REFUSALS.get(answered.refused, PluginError)
             if issubclass(refusal, PluginError):
-                boxes.pop(who).close()  # what has failed halfway is not asked again
+                boxes.pop(who).close()  # its process may be half-initialised; do not reuse it
             error: TsadbenchError = refusal.__new__(refusal)
-            super(refusal, error).__init__(printable(answered.text, lines=True))  # its own constructor may add a text
+            super(refusal, error).__init__(printable(answered.text, lines=True))  # its own constructor may add text
             raise error
     try:
         clean = json.dumps(printable_values(from_json(answered.answer)))  # its docstrings are printed, for instance
@@ -194,7 +194,7 @@ def ask(
         raise PluginError(f"{source.target} cannot be used: no valid answer ({one_line(str(error), 200)})") from error
 
 
-# --- What runs beside the detector's code
+# --- Functions that run in the detector's process
 
 
 def described(
@@ -220,7 +220,7 @@ def _of_class(source: Source) -> Description:
     cls = source.load()
     if not isinstance(cls.traits, Traits):
         found = type(cls.traits).__name__
-        raise PluginError(f"detector {source.target!r}: its traits are no tsadbench.Traits, found {found}")
+        raise PluginError(f"detector {source.target!r}: expected traits to be a tsadbench.Traits, found {found}")
     sources = source_of(cls)
     return Description(
         class_name=cls.__qualname__,
@@ -248,7 +248,7 @@ def _described(one: Parameter) -> DescribedParameter:
 
 
 def _imports(source: Source) -> list[str]:
-    """Return what the text of a class's module imports, read without running anything: the server imports it first."""
+    """Return the imports in the text of a class's module, without running it; the server preloads them."""
     top, *inner = source.modules[0].split(".") if source.modules else [""]
     folders = (top and (spec := find_package(top)) and spec.submodule_search_locations) or ()
     files = [Path(folder, *inner).with_suffix(".py") for folder in folders]
@@ -260,7 +260,7 @@ def _imports(source: Source) -> list[str]:
 
 
 def _file(source: Source, asked: object) -> Path | None:
-    """Return the file that keeps an answer; None if JSON does not know what was asked."""
+    """Return the cache file of an answer; None if the question is not JSON."""
     package = find_package(source.modules[0].partition(".")[0]) if source.modules else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
     about = [source, place, asked, __version__, platform.python_version()]
@@ -272,7 +272,7 @@ def _file(source: Source, asked: object) -> Path | None:
 
 
 def _remembered(file: Path | None) -> Description | None:
-    """Return a kept description if the files that it depends on have not changed; None for a damaged one."""
+    """Return a cached description; None if it is damaged or a file that it depends on has changed."""
     with contextlib.suppress(OSError, ValidationError):
         if file is not None:
             states, found = TypeAdapter(_Kept).validate_json(file.read_bytes(), strict=True)
@@ -282,7 +282,7 @@ def _remembered(file: Path | None) -> Description | None:
 
 
 def _remember(found: Description, file: Path | None) -> None:
-    # Without a cache that can be written to, or a known source, the next process asks again.
+    # Without a writable cache or a known source, the next process asks again.
     with contextlib.suppress(OSError, TsadbenchError):
         if file is not None and found.sources.files:
             write_file(file, to_json([_states(found.sources.files), found]))
@@ -291,7 +291,7 @@ def _remember(found: Description, file: Path | None) -> None:
 
 
 def _states(files: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return the size of each file and when it was changed."""
+    """Return the size and modification time of each file."""
     return {file: ((state := os.stat(file)).st_size, state.st_mtime_ns) for file in files}
 
 

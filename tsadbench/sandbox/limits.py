@@ -1,4 +1,4 @@
-"""The limits of a trial, and what its boxes use. All is measured from outside, without trust in the detector."""
+"""The limits of a trial, and the resources its boxes use, measured from outside without trusting the detector."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tsadbench.base.status import Status
 from tsadbench.sandbox.seal.walls import LARGEST_FILE
 from tsadbench.utils.text import one_line, printable
 
-# A detector that exceeds one of these is out of control, and others share the machine.
+# Fixed limits against detectors out of control, because others share the machine.
 MAX_LOG_BYTES = 256 * 2**20
 _MAX_FILES = 50_000
 _MAX_PROCESSES = 4096
-# To measure memory and files, all processes of the machine are visited: done less often if there is no limit to check.
+# Measuring memory and files visits all processes of the machine, so it happens less often without a limit.
 _POLL_SECONDS = 0.1
 _MEASURE_SECONDS = 0.5
 
 
 class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a result
-    """A trial ended without scores: its record's status, a reason in one line, the detector's traceback if it raised.
+    """A trial ended without scores: its status, the reason in one line, and the detector's traceback if it raised.
 
-    Characters that cannot be printed are escaped, because the detector may have written them. ``forbidden`` says
-    whether the detector opened something in a forbidden folder.
+    Unprintable characters are escaped, because the text may come from the detector. ``forbidden``: the detector opened
+    something in a forbidden folder.
     """
 
     def __init__(self, status: Status, reason: str, traceback: str = "", *, forbidden: bool = False) -> None:
@@ -53,7 +53,7 @@ class Limits:
     """The limits of one trial; its clock starts with its first box.
 
     ``timeout`` are seconds for the whole trial, ``memory_mib`` the resident size of all processes of a box (None: no
-    limit). ``stop`` ends the trial if it is set. With ``sealed_only`` a box that the kernel does not seal ends it.
+    limit). Setting ``stop`` ends the trial. ``sealed_only`` fails the trial if the kernel does not seal its box.
     """
 
     timeout: float | None = None
@@ -63,7 +63,7 @@ class Limits:
     _start: float | None = None
 
     def start(self) -> None:
-        """Start the clock, unless it runs."""
+        """Start the clock, unless it is running."""
         self._start = self._start or time.monotonic()
 
     @property
@@ -73,11 +73,11 @@ class Limits:
 
 
 class Watch:
-    """Measures one box and checks its limits. It may be called often: it measures only now and then.
+    """Measures one box and checks its limits. Call it as often as you like: it measures at intervals.
 
     The parent calls it while it waits for the box, so a limit needs neither a thread nor the detector's cooperation.
-    What the process ``pid`` starts stays in its process group, so all of that counts, and the files in its ``room``.
-    A copy of a box's process has no room of its own and names the ``origin`` of which it is a copy.
+    It counts all processes in the process group of ``pid``, and the files in its ``room``. The copy of a box's process
+    has no room of its own and names its ``origin``.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Watch:
     ) -> None:
         limits.start()
         self.peak_memory_mib = 0.0
-        # Copies of a process share memory with it, which would count twice: each counts in its own watch alone.
+        # Copies share memory with the original, so each process counts in its own watch only.
         self.counted_elsewhere = set() if origin is None else {origin}
         self._limits = limits
         self._pid = pid
@@ -105,7 +105,7 @@ class Watch:
         if self._limits.stop.is_set():
             raise Interrupted
         if self._limits.over_time:
-            raise BoxFailure("timeout", f"not done after {self._limits.timeout:g} s (--timeout)")
+            raise BoxFailure("timeout", f"not finished after {self._limits.timeout:g} s (--timeout)")
         if os.fstat(self._log.fileno()).st_size > MAX_LOG_BYTES:
             raise BoxFailure("error", f"it wrote more than {MAX_LOG_BYTES // 2**20} MiB to its log")
         if self._limits.memory_mib is not None or now >= self._next_measure:
@@ -113,9 +113,9 @@ class Watch:
             self._check_size()
 
     def cpu_seconds(self) -> float:
-        """Return the CPU seconds so far: all threads, and all that was started, whether it has ended or not.
+        """Return the CPU seconds of all threads and child processes so far, including ended ones.
 
-        A process that has ended, or that this system does not let be measured, keeps its last reading.
+        Processes that have ended or cannot be measured keep their last reading.
         """
         with contextlib.suppress(OSError, psutil.Error):
             found = psutil.Process(self._pid).cpu_times()
@@ -131,7 +131,7 @@ class Watch:
         return self._cpu_seconds
 
     def read_peak(self) -> float:
-        """Return the largest resident size so far, in MiB, of all processes when polled and of its own at any time."""
+        """Return the peak resident size in MiB: of all processes when polled, of the box's process at any time."""
         with contextlib.suppress(OSError, psutil.Error):
             self.peak_memory_mib = max(self.peak_memory_mib, _peak_mib(self._pid))
         return self.peak_memory_mib
@@ -140,7 +140,7 @@ class Watch:
         memory = processes = 0
         nameless: dict[tuple[int, int], int] = {}
         for pid in self.pids():
-            with contextlib.suppress(OSError, psutil.Error):  # it has just ended
+            with contextlib.suppress(OSError, psutil.Error):  # just ended
                 process = psutil.Process(pid)
                 memory += process.memory_info().rss
                 processes += process.num_threads()
@@ -158,7 +158,7 @@ class Watch:
             raise BoxFailure("error", f"it keeps more than {LARGEST_FILE // 2**20} MiB in files")
 
     def pids(self) -> set[int]:
-        """Return the processes of the box's group that count here."""
+        """Return the processes of the box's group that this watch counts."""
         found = set()
         for pid in psutil.pids():
             with contextlib.suppress(OSError):
@@ -168,7 +168,7 @@ class Watch:
 
 
 def _nameless_files(pid: int) -> dict[tuple[int, int], int]:
-    """Return the sizes of the files in memory and the removed files that a process has open; only Linux tells."""
+    """Return the sizes of the in-memory and deleted files that a process has open; Linux only."""
     sizes = {}
     for path in glob(f"/proc/{pid}/fd/*"):
         with contextlib.suppress(OSError):
@@ -179,7 +179,7 @@ def _nameless_files(pid: int) -> dict[tuple[int, int], int]:
 
 
 def _bytes_below(folder: str) -> float:
-    """Return the size of all files below a folder; infinity if they cannot be counted, so that nothing hides there."""
+    """Return the size of all files below a folder; infinity if it cannot be read, so that nothing hides there."""
     total, n_files, waiting = 0, 0, [folder]
     while waiting and n_files < _MAX_FILES:
         try:
@@ -190,7 +190,7 @@ def _bytes_below(folder: str) -> float:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
         except (FileNotFoundError, NotADirectoryError):
-            pass  # it has just been removed
+            pass  # just removed
         except OSError:
             return math.inf
     return math.inf if n_files >= _MAX_FILES else total

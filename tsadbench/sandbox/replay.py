@@ -1,20 +1,20 @@
-"""The replay audit: a copy of the fitted detector scores some rows again, in other circumstances.
+"""The replay audit: a copy of the fitted detector scores some rows again under changed conditions.
 
-No wall stops a detector that scores by something else than the rows it is given: a row's number, the recording's id or
-length, how many recordings came before, the time of day. But it cannot give the same answer when only that something
-differs. Rows cross again under another id, clock and order, to a copy that has seen no test row. What the detector
-declares (`Traits`) decides what is compared:
+A seal cannot stop a detector from scoring by anything but the rows it is given: a row's number, the recording's id or
+length, how many recordings came before, the time of day. But such scores change when only these change. Rows are sent
+again, under another id, clock and order, to a copy that has seen no test row. The detector's `Traits` decide what is
+compared:
 
-* bounded ``memory``: crops of test recordings, with the declared rows before and after them, must be scored as in the
-  whole recording, except for rounding; else the trial is invalid.
-* unbounded memory: recordings from their start up to some row must be scored as in the whole. A row's number is the
-  same in both, so parts are also scored behind other normal rows: the rank correlation after 500 rows is recorded.
+* bounded ``memory``: crops of test recordings, with the declared rows before and after them, must get the scores of the
+  whole recording up to rounding; else the trial is invalid.
+* unbounded memory: recordings from their start up to some row must get the whole's scores. A row's number is
+  the same in both, so parts are also scored behind other normal rows: the rank correlation after 500 rows is recorded.
 * a bounded reach of more than half of the longest recording: both, because crops would begin where the recording does.
 * ``adaptive``: no two scorings need be equal; the correlation alone.
 
-Where the detector has no rule of its own for training scores, they must equal fresh ones of the same rows; else the
-ratios of medians and of 99 % quantiles are recorded. What does not vary between the scorings cannot be caught: a table
-of published rows by their values, or the hour. Ranks that differ while values agree within rounding are recorded, too.
+Training scores without a rule of their own must equal fresh scores of the same rows; otherwise the ratios of medians
+and of 99 % quantiles are recorded. The audit cannot catch what stays the same in both scorings: a lookup of published
+rows by value, or the hour. If values agree within rounding but ranks differ, that is recorded, too.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ from tsadbench.utils.arrays import FloatArray
 # A recording and its scores [n_rows].
 _Pair: TypeAlias = tuple[Recording, FloatArray]
 
-# Of test rows, and of training rows, at least that many and this share are scored again, in at least four crops.
+# At least this number and share of test rows, and of training rows, are scored again, in at least four crops.
 MIN_ROWS, _SHARE, _MIN_CROPS = 200, 0.02, 4
 # Lengths of crops, on a logarithmic scale.
 _SHORTEST, _LONGEST = 20, 1000
-# Declared rows before and after a row, as a share of the longest recording: from here on, they count as unbounded too.
+# A declared reach beyond this share of the longest recording also counts as unbounded.
 _REACHES_FAR = 0.5
-# A score may take these rows to forget how its recording began; at least as many follow, whose ranks are compared.
+# Rows in which scores may forget how the recording began; the ranks of at least as many following rows are compared.
 _SETTLING, _RANKED = 500, 50
-# Every second pair of crops holds one of the recording's highest scores: a cheat gains there or close by.
+# Every second pair of crops contains one of the highest scores, where cheating pays.
 _HIGHEST = 0.01
-# How many normal rows stand in front, few and many, and how many of the recording behind them.
+# How many normal rows are put in front (few, many), and how many rows of the recording follow.
 _BEGINNINGS = ((1, 250), (750, 1000))
 _LONGEST_PART = 1200
-# Below this, values that agree hide ranks that do not.
+# Below this rank correlation, values agree but ranks do not.
 _SAME_RANKS = 0.99
 
 
 class Copies(contextlib.ExitStack):
     """At most ``n_copies`` copies of a fitted detector, made before any test recording enters its box.
 
-    ``fresh`` opens another box of the same construction. If the detector is ``adaptive``, nothing is scored to see
-    whether a copy is one. If there will be no audit, the detector is asked all the same, and cannot know.
+    ``fresh`` opens another box of the same construction. Copies of ``adaptive`` detectors are not verified by scoring.
+    Copies are requested even without an audit, so that the detector cannot tell.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Copies(contextlib.ExitStack):
             if self._restores(training, estimators=not box.may_fork, adaptive=adaptive, audited=audited):
                 self.how = "restored"
             elif box.may_fork:
-                # A system may forbid it: then it is the same process. If that has died, its next answer says so.
+                # If the system forbids forking, use the same process. If that has died, its next answer says so.
                 with contextlib.suppress(BoxFailure):
                     self._waiting = [self.enter_context(box.fork()) for _ in range(n_copies)]
                     self.how = "forked"
@@ -97,7 +97,7 @@ class Copies(contextlib.ExitStack):
 
     @contextlib.contextmanager
     def take(self, construction: Construction, names: Sequence[str]) -> Iterator[Box]:
-        """Lend a copy that has scored no test row, with the named parameters of this; it ends afterwards."""
+        """Lend a copy that has scored no test row, with these parameters of the construction; it ends afterwards."""
         if self.how == "same process":
             yield self.box
             return
@@ -106,7 +106,7 @@ class Copies(contextlib.ExitStack):
             yield copy
 
     def _restores(self, training: Sequence[Recording], *, estimators: bool, adaptive: bool, audited: bool) -> bool:
-        """Make a copy of what was learned; return whether it scores the same, and so whether that is all."""
+        """Restore the learned state in another box; return whether the copy gives the same scores."""
         first = training[0], "copied", 0, min(MIN_ROWS, training[0].n_rows)
         try:
             self._parts = self.box.learned(estimators=estimators)
@@ -131,7 +131,7 @@ class Copies(contextlib.ExitStack):
 
 @dataclass(slots=True)
 class Audit:
-    """Has a copy score some of the rows again that the detector has scored; rows are drawn by the episode's secret."""
+    """Lets a copy score some rows again. The episode's secret decides which."""
 
     copy: Box
     how: Copy
@@ -143,7 +143,7 @@ class Audit:
     _n_rows: int = 0
 
     def run(self) -> Replay:
-        """Return the findings; a BoxFailure if a score differs from the first one, or if the copy fails."""
+        """Return the findings; raises a BoxFailure if a score differs from the first one, or if the copy fails."""
         self._rng = self.crossing.generator("replay")
         traits, episode = self.traits, self.scored.episode
         test = tuple(zip(episode.test, self.scored.test, strict=True))
@@ -173,7 +173,7 @@ class Audit:
         )
 
     def _drawn(self, pairs: Sequence[_Pair], least: int) -> Iterator[tuple[int, Recording, FloatArray]]:
-        """Yield recordings, each row of them as likely, until enough rows are compared (`_n_rows`)."""
+        """Yield recordings, drawn in proportion to their length, until enough rows are compared (`_n_rows`)."""
         sizes = np.array([recording.n_rows for recording, _ in pairs])
         number = self._n_rows = 0
         while number < least or self._n_rows < min(max(MIN_ROWS, _SHARE * sizes.sum()), sizes.sum()):
@@ -181,15 +181,15 @@ class Audit:
             number += 1
 
     def _crops(self, pairs: Sequence[_Pair], what: str) -> tuple[FloatArray, FloatArray]:
-        """Return fresh scores of some rows and those from before; they must be equal if ``what`` they are is said.
+        """Return fresh and earlier scores of some rows; they must be equal if ``what`` names them.
 
-        Of bounded memory a crop is at most half of the recording, so that its rows have other numbers than in the
-        whole; else it is its beginning.
+        With bounded memory, a crop is at most half of the recording, so that row numbers differ from the whole; else
+        it is the recording's beginning.
         """
         bounded, memory = self.traits.memory is not None, self.traits.memory or 0
         compared: list[tuple[FloatArray, FloatArray]] = []
         for number, recording, scores in self._drawn(pairs, _MIN_CROPS):
-            # From the short and the long half of the scale by turns.
+            # Alternate between the short and the long half of the scale.
             length = int(_SHORTEST * (_LONGEST / _SHORTEST) ** ((number % 2 + self._rng.random()) / 2))
             high = number // 2 % 2 == 1
             row = self._row(scores if bounded else scores[:_LONGEST], high=high)
@@ -208,7 +208,7 @@ class Audit:
                     "invalid",
                     f"replay: row {first + other} of recording {recording.id!r} has {what} of {expected[other]:.6g} "
                     f"in the whole recording, and scores {found[other]:.6g} in its rows {start} to {stop - 1} by "
-                    f"themselves, under another id and clock: its score depends on something else than itself, "
+                    f"themselves, under another id and clock: its score depends on more than itself, "
                     f"{before} and the {self.traits.look_ahead} after it (traits.memory, traits.look_ahead)",
                 )
             compared.append((found, expected))
@@ -223,13 +223,13 @@ class Audit:
         return int(self._rng.choice(scored)) if len(scored) else 0
 
     def _behind_other_beginnings(self, test: Sequence[_Pair]) -> list[float]:
-        """Return rank correlations of scores behind normal rows with those from before."""
+        """Return rank correlations between earlier scores and scores behind other normal rows."""
         least = _SETTLING + _RANKED
         long = [pair for pair in test if pair[0].n_rows >= least]
         correlations: list[float] = []
         self._n_rows = 0
         for number, recording, scores in self._drawn(long, 1) if long else ():
-            # A recording's start, then parts from within: what begins at some row shows in the first.
+            # The recording's start, which shows cheats tied to a row number, then parts from within.
             length, first = min(_LONGEST_PART, recording.n_rows), 0
             if number:
                 length = int(self._rng.integers(least, length + 1))
@@ -239,19 +239,19 @@ class Audit:
             for n_before in (int(self._rng.integers(*bounds)) for bounds in _BEGINNINGS):
                 joined = _joined(self._normal_rows(n_before), recording.rows(first, first + length))
                 again.append(self._ask(joined)[n_before + _SETTLING :])
-            # What rises with every row has the same ranks behind each beginning by itself, but not behind both.
+            # Scores that only count rows have equal ranks behind either beginning, but not behind both together.
             both = _rank_correlation(np.concatenate(again), np.concatenate([expected] * len(again)))
             correlations += [*(_rank_correlation(found, expected) for found in again), both]
             self._n_rows += len(expected)
         return correlations
 
     def _normal_rows(self, n_rows: int) -> FloatArray:
-        """Return that many normal rows [n_rows, n_sensors] in the order of the training recordings."""
+        """Return consecutive normal rows [n_rows, n_sensors] from a random start, wrapping around."""
         normal = np.concatenate([recording.values for recording in self.scored.episode.train])
         return normal.take(int(self._rng.integers(len(normal))) + np.arange(n_rows), axis=0, mode="wrap")
 
     def _ask(self, recording: Recording, start: int = 0, stop: int | None = None) -> FloatArray:
-        """Return the copy's answer, under another id and clock."""
+        """Return the copy's scores under another id and clock."""
         self._n_asked += 1
         try:
             return self.copy.score_again(recording, f"replay {self._n_asked}", start, stop)
@@ -261,7 +261,7 @@ class Audit:
 
 
 def _joined(beginning: FloatArray, part: Recording) -> Recording:
-    """Return rows in front of a recording, their clock going on at its pace."""
+    """Put rows in front of a recording; their clock runs at its pace."""
     time_ = part.time
     if time_ is not None:
         step = float(np.median(np.diff(time_[:_RANKED])))
@@ -270,7 +270,7 @@ def _joined(beginning: FloatArray, part: Recording) -> Recording:
 
 
 def _rank_correlation(found: FloatArray, expected: FloatArray) -> float:
-    """Return Spearman's rank correlation over the rows that both score; 1 if there is nothing to rank."""
+    """Return Spearman's rank correlation over the rows scored in both; 1 if there is nothing to rank."""
     both = np.isfinite(found) & np.isfinite(expected)
     found, expected = found[both], expected[both]
     constant = [len(scores) < _RANKED or np.ptp(scores) == 0.0 for scores in (found, expected)]
@@ -280,12 +280,12 @@ def _rank_correlation(found: FloatArray, expected: FloatArray) -> float:
 
 
 def _ranks(scores: FloatArray, in_order: FloatArray) -> FloatArray:
-    """Return the ranks that scores have among sorted ones; the mean of the first and the last if some are equal."""
+    """Return the ranks of scores among sorted scores; ties get the mean of their first and last rank."""
     return (np.searchsorted(in_order, scores) + np.searchsorted(in_order, scores, "right")) / 2
 
 
 def _same_ranks(found: FloatArray, expected: FloatArray, everything: FloatArray) -> float:
-    """Return Spearman's coefficient of the ranks that scores and fresh ones have among all scores."""
+    """Return Spearman's coefficient between the ranks of old and fresh scores among all scores."""
     in_order = np.sort(everything[np.isfinite(everything)])
     both = np.isfinite(found) & np.isfinite(expected)
     ranks = [_ranks(scores[both], in_order) for scores in (found, expected)]
@@ -293,6 +293,6 @@ def _same_ranks(found: FloatArray, expected: FloatArray, everything: FloatArray)
 
 
 def _ratio(training: FloatArray, fresh: FloatArray, quantile: float) -> float | None:
-    """Return the ratio of a quantile of training scores to that of fresh ones; None unless both are above zero."""
+    """Return the ratio of a quantile of training scores to that of fresh scores; None unless both are positive."""
     of_training, of_fresh = (pd.Series(scores).quantile(quantile) for scores in (training, fresh))
     return float(of_training / of_fresh) if of_training > 0 and of_fresh > 0 else None

@@ -1,8 +1,8 @@
-"""Starts the processes that hold detectors: a box is forked from a server that has done the slow imports.
+"""Starts the detectors' processes: boxes are forked from a server that has done the slow imports.
 
-So a box starts in milliseconds, not in seconds. The server is a process in a session of its own. It serves one parent
-over a socket and ends, with all its boxes, when that socket closes: a killed parent leaves nothing behind. It
-constructs no detector and reads no data. Where there is no fork without an exec, each box starts an interpreter.
+So a box starts in milliseconds instead of seconds. The server is a process in its own session. It serves one parent
+over a socket and ends, with all its boxes, when that socket closes, even if the parent was killed. It constructs no
+detector and reads no data. Where fork needs an exec (macOS), each box starts an interpreter.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from tsadbench.sandbox.seal.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHS
 from tsadbench.sandbox.seal.walls import Walls, plan_walls
 from tsadbench.sandbox.wire import BrokenFrameError, Header, receive, send
 
-# Slow to import: the server preloads those of their modules that this process has loaded, or that detectors import.
+# Slow to import: the server preloads their modules if this process has loaded them or detectors import them.
 _HEAVY = frozenset({"numpy", "scipy", "pandas", "sklearn", "joblib", "torch", "torch_geometric", "pydantic", "pyod"})
-# What the first use of a loaded module imports, by that module: here PyTorch's first optimiser, which takes a second.
+# Module -> what its first use imports; PyTorch's first optimiser takes a second.
 _LATE = {"torch": "torch._dynamo"}
-# What every box needs: to answer questions, and to take over for the replay audit what a detector has learned.
+# Needed by every box: to answer questions, and to restore learned state for the replay audit.
 _ALWAYS = ("tsadbench.sandbox.child", "tsadbench.sandbox.description", "safetensors.numpy")
 _START_SECONDS = 120.0
 _PATIENCE_SECONDS = 2.0
-# Only what a program needs to start and to compute: no TSADBENCH_* variable, key or token reaches a detector. Which
-# kernels OpenBLAS uses decides the last bits of scores.
+# Only what a program needs to start and compute; no TSADBENCH_* variable, key or token reaches a detector. OpenBLAS's
+# choice of kernels affects the last bits of scores.
 _PASSED_ON = frozenset({
     "PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV",
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUBLAS_WORKSPACE_CONFIG",
@@ -54,9 +54,9 @@ _Broken = (OSError, EOFError, BrokenFrameError)
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A started process, the socket to it, and how well it is closed; it may write to one folder, its room.
+    """A started process with its socket, its seal, and its room, the one folder it may write to.
 
-    A copy of a box's process has no server: the box's ends with the room.
+    A copy of a box's process has no server; it ends with the box.
     """
 
     pid: int
@@ -66,13 +66,13 @@ class Process:
     server: Server | None
 
     def kill(self) -> None:
-        """Kill it and all that it has started; a copy is of another process's group, and is killed by itself."""
+        """Kill the process and its children. A copy belongs to another process's group and is killed separately."""
         _kill_group(self.pid)
         with contextlib.suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)
 
     def end(self) -> int:
-        """Close the socket and return the exit code, negative if a signal ended it; a process that stays is killed."""
+        """Close the socket, wait (then kill), and return the exit code; negative for a signal."""
         self.sock.close()
         if self.server is not None:
             return self.server.end(self)
@@ -81,13 +81,13 @@ class Process:
 
 
 class Server:
-    """Starts processes for boxes and tells how they ended.
+    """Starts processes for boxes and returns their exit codes.
 
-    Without ``seal`` the kernel does not close them, which shows what that is good for. Unless it ``forks``, a process
-    executes a fresh interpreter, which is slow.
+    ``seal=False`` disables the kernel's seal, for comparison. Without ``forks``, each process starts an interpreter,
+    which is slow.
     """
 
-    # Apple's system libraries do not survive a fork without an exec.
+    # Apple's system libraries break in a fork without an exec.
     def __init__(self, *, seal: bool = True, forks: bool = sys.platform == "linux") -> None:
         self._seal = seal
         self._forks = forks
@@ -98,34 +98,34 @@ class Server:
         self._folder = ""
 
     def warm(self) -> None:
-        """Start it, so that it imports while this process goes on."""
+        """Start the server; it imports in the background."""
         with self._lock:
             self._running()
 
     def preload(self, modules: Iterable[str]) -> None:
-        """Import modules of well-known libraries before the next process starts; any other name is passed over."""
+        """Preload modules of well-known libraries before the next process starts; ignore other names."""
         with self._lock:
             new = sorted(_heavy(modules) - self._preloaded)
             self._preloaded.update(new)
             if new and self._forks and self._control is not None:
-                with contextlib.suppress(OSError):  # it has died: its successor gets the same message when it starts
+                with contextlib.suppress(OSError):  # it has died; its successor gets the same message
                     send(self._control, {"preload": new})
 
     def start(self, log: int, walls: Walls, threads: int = 1) -> Process:
-        """Start a process behind walls, whose standard output and error go to this file descriptor."""
+        """Start a process behind walls; its standard output and error go to this file descriptor."""
         order = {"path": import_path(), "walls": asdict(walls), "threads": threads, "seal": self._seal}
         with self._lock:
             for _ in range(2):
                 try:
                     return self._start(log, order)
-                except _Broken as error:  # it has died: the next one is its successor
+                except _Broken as error:  # it has died; start its successor
                     self._stop()
                     reason = type(error).__name__
         raise PluginError(f"{sys.executable}: no box can be started in this interpreter (its server ended: {reason})")
 
     def end(self, process: Process) -> int:
         """Return a process's exit code, after killing it if it does not end, and remove its room."""
-        code = -signal.SIGKILL  # if the server was killed, and its boxes with it
+        code = -signal.SIGKILL  # if the server and its boxes were killed
         with self._lock:
             if self._control is not None:
                 try:  # only the server, the process's parent, can read it
@@ -134,7 +134,7 @@ class Server:
                 except _Broken:
                     self._stop()
         if code == -signal.SIGKILL:
-            _kill_group(process.pid)  # what it has left: no server does so
+            _kill_group(process.pid)  # clean up, since no server does
         remove_folder(process.room)
         return code
 
@@ -153,9 +153,9 @@ class Server:
             pid = receive(control)[0]["pid"]
         try:
             send(ours, {**order, "room": room})
-            status = SealStatus(**receive(ours)[0])  # said before any code of a detector runs in it
+            status = SealStatus(**receive(ours)[0])  # sent before any code of a detector runs
         except _Broken:
-            status = SealStatus("guarded", "its process ended before it was closed")
+            status = SealStatus("guarded", "its process ended before it was sealed")
         return Process(pid, ours, status, room, self)
 
     def _running(self) -> socket.socket:
@@ -191,7 +191,7 @@ def default_server() -> Server:
 
 
 def seal_status() -> SealStatus:
-    """Return how well this machine closes boxes, and why not better: one is started to find out."""
+    """Start a box to find out how this machine closes boxes; return the seal and the reason for a guard."""
     with tempfile.TemporaryFile() as log:
         process = default_server().start(log.fileno(), plan_walls(import_path()))
         process.kill()
@@ -205,7 +205,7 @@ def import_path() -> list[str]:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder, whatever a detector has made in it: no rights, or so deep that Python does not reach its end."""
+    """Remove a folder even if a detector removed its permissions or nested it too deeply for Python."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
     if os.path.lexists(folder):
@@ -225,18 +225,18 @@ def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]
         env={
             **passed_on,
             "PYTHONPATH": os.pathsep.join(import_path()),
-            # One BLAS thread while importing: a fork copies no other thread, and a lock that one held would never be
+            # One BLAS thread while importing: a fork copies one thread only, and a lock held by another would never be
             # released. The box sets its own number of threads later.
             "OPENBLAS_NUM_THREADS": "1",
-            # Its locks lie in /dev/shm, which boxes must not share: it works with one process.
+            # joblib's locks lie in /dev/shm, which boxes must not share, so it uses one process.
             "JOBLIB_MULTIPROCESSING": "0",
         },
-        start_new_session=True,  # Ctrl-C reaches the parent alone, which decides what ends
+        start_new_session=True,  # Ctrl-C must reach only the parent, which decides what to end
     )
 
 
 def _heavy(modules: Iterable[str]) -> set[str]:
-    """Return the modules of well-known libraries except tests, and what they import late; a box may have named them."""
+    """Keep modules of well-known libraries, except tests, and add their late imports; a box may have sent the names."""
     named = (name for name in modules if name.partition(".")[0] in _HEAVY and "test" not in name)
     found = {name for name in named if all(map(str.isidentifier, name.split(".")))}
     return found | {late for first, late in _LATE.items() if first in found}
@@ -246,10 +246,10 @@ def _heavy(modules: Iterable[str]) -> set[str]:
 
 
 def serve(fd: int, folder: str) -> None:
-    """Import modules, and start and end boxes, on the parent's orders; at its end, end all and remove the folder."""
+    """Import modules, start and end boxes for the parent; when it closes the socket, end all and remove the folder."""
     control = socket.socket(fileno=fd)
     if sys.platform == "linux":
-        prctl(PR_SET_CHILD_SUBREAPER, 1)  # what outlives its box becomes a child of this process, which waits for it
+        prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphans of a box become children of this process, which reaps them
     boxes: set[int] = set()
     with contextlib.suppress(*_Broken):
         while True:
@@ -269,30 +269,30 @@ def _preload(modules: list[str]) -> None:
     from tsadbench.utils.numerics import limit_threads
 
     for module in modules:
-        with contextlib.suppress(Exception):  # a detector that needs it raises the error in its own box
+        with contextlib.suppress(Exception):  # a detector that needs the module raises the error in its box
             importlib.import_module(module)
-    limit_threads(1)  # finds the libraries, so that the boxes need not
-    # A box shares the server's memory until one of them writes, and the garbage collector writes to all that it visits.
+    limit_threads(1)  # find the libraries once, for all boxes
+    # Boxes share the server's memory copy-on-write, and the garbage collector writes to every object that it visits.
     gc.freeze()
 
 
 def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
     server = os.getpid()
     with warnings.catch_warnings():
-        # Python warns if the process has threads, because a lock that one of them holds stays locked in the child.
-        # This process has only imported, with one BLAS thread: none of its threads holds a lock.
+        # Python warns about forks of processes with threads, whose locks would stay locked in the child.
+        # This process has only imported, with one BLAS thread, so no thread holds a lock.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if not pid:
         try:
-            os.setsid()  # a group of its own: what a detector sends to "its" process group does not reach the server
+            os.setsid()  # its own process group: signals to "its" group do not reach the server
             if sys.platform == "linux":
                 prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             channel, log = fds
             os.dup2(log, 1)
             os.dup2(log, 2)
             if os.getppid() != server:
-                pass  # it died before the request above, which then has no effect
+                pass  # it died before the request above
             elif forks:
                 become_box(channel)
             else:
@@ -301,13 +301,13 @@ def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
         finally:
             os._exit(1)  # a box must never return into the server's loop
     for fd in fds:
-        os.close(fd)  # open in the box alone, so that the parent sees the socket close when the box ends
+        os.close(fd)  # open only in the box, so that the socket closes when the box ends
     boxes.add(pid)
     return pid
 
 
 def become_box(fd: int, _folder: str = "") -> None:
-    """Close this process as the parent orders over its channel, and serve it."""
+    """Seal this process as the parent requests, then serve it."""
     from tsadbench.sandbox import child
 
     order, _ = receive(channel := socket.socket(fileno=fd))
@@ -317,18 +317,18 @@ def become_box(fd: int, _folder: str = "") -> None:
         status = close_box(walls, order["room"], fd)
     else:
         close_descriptors(fd)
-        status = SealStatus("guarded", "only Linux can seal a process" if order["seal"] else "it was not to be sealed")
+        status = SealStatus("guarded", "only Linux can seal a process" if order["seal"] else "sealing was switched off")
     move_in(order["room"])
     child.main(channel, status, walls, order["threads"])
 
 
 def _end(pid: int, boxes: set[int]) -> int:
-    """Wait for a box, kill it if it does not end, and return its exit code; nothing that it started is left."""
-    if pid not in boxes:  # a box of a server that was killed, and its boxes with it
+    """Wait for a box (then kill it and its children), and return its exit code."""
+    if pid not in boxes:  # a box of an earlier server that was killed
         return -signal.SIGKILL
     boxes.remove(pid)
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    # Not reaped yet: as long as it is a zombie, no other group gets its number.
+    # Not reaped yet, so that no other process group can get its number.
     while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
         time.sleep(0.002)
     _kill_group(pid)
@@ -342,6 +342,6 @@ def _end(pid: int, boxes: set[int]) -> int:
 
 
 def _kill_group(pid: int) -> None:
-    """Kill a box's process and all that it has started, at once: a fork cannot outrun it."""
+    """Kill a box's whole process group at once, so that no fork escapes."""
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""The box's protocol: frames on a socket, and the answers that a box may give.
+"""The box's wire protocol: frames on a socket, and the valid answers of a box.
 
-A frame is a JSON header, then the raw bytes of arrays, which are never copied on the way. A detector owns its process
-and can write anything into the socket: its frames are validated before a byte is allocated for their arrays.
+A frame is a JSON header followed by the raw bytes of arrays, without copies. A detector owns its process and can write
+anything into the socket, so its frames are validated before any memory is allocated for their arrays.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _Buffer = TypeVar("_Buffer", bytearray, memoryview)
 
 _LENGTH = struct.Struct(">Q")
 _MAX_HEADER = 16 * 2**20
-# The largest header of an answer: enough for any text, too little to fill the memory when it is read.
+# The largest header of an answer: enough for any text, too small to exhaust memory.
 MAX_REPLY_BYTES = 2 * 2**20
 LONGEST_REASON, LONGEST_TRACEBACK, LONGEST_NOTE = 10_000, 2**16, 1000
 _DTYPES = ("float64", "uint8")
 _MOST_DIMENSIONS = 2
 _MOST_VALUES = 2**48
-# Of the parts of a model file. A claim, not an allocation: an array's pages are the system's until bytes arrive.
+# Size of the parts of a model file. Memory is only used once bytes arrive.
 _MAX_PART_BYTES = 8 * 2**30
 
 
 class BrokenFrameError(ConnectionError):
-    """The other side sent something that is not a frame."""
+    """The other side sent an invalid frame."""
 
 
 def send(
@@ -58,7 +58,7 @@ def send(
 
 
 def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list[Array]]:
-    """Receive a frame of a trusted sender; an EOFError if it is gone, a BrokenFrameError for anything else."""
+    """Receive a frame from a trusted sender; an EOFError if the sender is gone, else a BrokenFrameError."""
     header, kinds = receive_header(sock, tick)
     return header, receive_arrays(sock, kinds, tick)
 
@@ -66,7 +66,7 @@ def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list
 def receive_header(
     sock: socket.socket, tick: Tick | None = None, *, max_bytes: int = _MAX_HEADER
 ) -> tuple[Header, list[ArrayKind]]:
-    """Receive a frame's header and the kinds of its arrays, for which nothing is allocated yet."""
+    """Receive a frame's header and its arrays' dtypes and shapes, without allocating memory for them."""
     (length,) = _LENGTH.unpack(_receive_exactly(sock, bytearray(_LENGTH.size), tick))
     if length > max_bytes:
         raise BrokenFrameError(f"a header of {length} bytes")
@@ -78,7 +78,7 @@ def receive_header(
     for name, shape in kinds:
         good = len(shape) <= _MOST_DIMENSIONS and all(type(n) is int and 0 <= n <= _MOST_VALUES for n in shape)
         if name not in _DTYPES or not good or math.prod(shape) > _MOST_VALUES:
-            raise BrokenFrameError("arrays of a type or shape that is not sent here")
+            raise BrokenFrameError("arrays of an unexpected type or shape")
     return header, kinds
 
 
@@ -89,7 +89,7 @@ def receive_arrays(sock: socket.socket, kinds: Sequence[ArrayKind], tick: Tick |
         try:
             array = np.empty(shape, dtype=name)
         except MemoryError as error:
-            raise BrokenFrameError(f"an array of shape {list(shape)}, for which there is no memory") from error
+            raise BrokenFrameError(f"an array of shape {list(shape)} that does not fit into memory") from error
         if array.size:
             _receive_exactly(sock, array.data.cast("B"), tick)
         arrays.append(array)
@@ -122,7 +122,7 @@ class _Strict(BaseModel):
 
 
 class Progress(_Strict):
-    """A step of the work; the answer is still to come."""
+    """A progress report; the answer follows later."""
 
     kind: Literal["progress"]
     done: _Count
@@ -131,7 +131,7 @@ class Progress(_Strict):
 
 
 class Failure(_Strict):
-    """The detector raised an error or broke its contract. The other ways to fail are for the harness to say."""
+    """The detector raised an error or broke its contract. Only the harness reports other failures."""
 
     kind: Literal["failure"]
     status: Literal["error", "invalid"]
@@ -141,9 +141,9 @@ class Failure(_Strict):
 
 
 class Done(_Strict):
-    """The answer to the request whose secret mark it repeats, so that it cannot be written before the request.
+    """An answer. It repeats the request's secret mark, so it cannot be written before the request.
 
-    Each request reads its own fields.
+    Each kind of request reads its own fields.
     """
 
     kind: Literal["done"]
@@ -168,7 +168,7 @@ class Done(_Strict):
     parts: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=10_000)] = []
     # question: its answer as JSON
     answer: Annotated[str, Field(max_length=MAX_REPLY_BYTES)] = ""
-    # learned, question: the name of the error that was raised on purpose, and its text
+    # learned, question: name and text of an error raised on purpose
     refused: Annotated[str, Field(max_length=100)] | None = None
     text: _Reason = ""
 
@@ -180,10 +180,10 @@ _REPLY = TypeAdapter(Annotated[Done | Progress | Failure, Field(discriminator="k
 def read_reply(
     mark: str, shapes: Sequence[tuple[int, ...]] | None, header: Header, arrays: Sequence[ArrayKind]
 ) -> Done | Progress | Failure:
-    """Return a frame's message, before its arrays are received; a BrokenFrameError if it is not a valid answer.
+    """Validate a frame's header before its arrays are received; a BrokenFrameError if it is no valid answer.
 
-    That is the answer to the request of this ``mark``, progress, or a failure. ``shapes`` are those of the float64
-    arrays that have to follow the answer; None: arrays of bytes, one for each of its ``parts``.
+    Valid are the answer to the request with this ``mark``, progress, and failures. The answer must be followed by
+    float64 arrays of these ``shapes``, or, if None, by one array of bytes for each of its ``parts``.
     """
     try:
         reply = _REPLY.validate_python(header)
@@ -191,7 +191,7 @@ def read_reply(
         first = error.errors(include_input=False, include_url=False)[0]
         raise BrokenFrameError(f"{'.'.join(map(str, first['loc']))}: {first['msg']:.200}") from error
     if isinstance(reply, Done) and reply.request != mark:
-        raise BrokenFrameError("an answer that was not asked for")
+        raise BrokenFrameError("an unrequested answer")
     if isinstance(reply, Done) and shapes is None:
         n_bytes = sum(sum(shape) for _, shape in arrays)
         bytes_alone = all(name == "uint8" and len(shape) == 1 for name, shape in arrays)

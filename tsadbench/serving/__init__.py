@@ -1,4 +1,4 @@
-"""Model files: fit a detector, keep it in a file, and score new rows with it, whole files or row by row."""
+"""Model files: fit a detector, store it in a file, and score new rows with it, whole files or row by row."""
 
 from tsadbench.serving.fitting import fit_model
 from tsadbench.serving.model import Model, load_model

@@ -1,4 +1,4 @@
-"""Fit a detector for use: on a protocol's training recordings, in the box, with the protocol's threshold."""
+"""Fits a detector for use: in the box, on a protocol's training recordings, with the protocol's threshold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tsadbench.utils.files import require_writable, write_file
 from tsadbench.utils.progress import Listener
 from tsadbench.utils.text import counted
 
-# Training rows that the file's detector must score as the fitted one does.
+# Number of training rows on which the restored detector must score like the fitted one.
 _COMPARED_ROWS = 500
 
 
@@ -41,24 +41,24 @@ def fit_model(
 ) -> Model:
     """Fit a detector in a box of its own, write a model file, and return the model as read from it.
 
-    It is the fit that `tsadbench run` makes with the same seed, on the same rows, and the same threshold.
+    The fit and the threshold are those of `tsadbench run` with the same seed.
 
     Parameters
     ----------
     detector, dataset, protocol, settings, threads, timeout, memory_mib
-        As in a `RunRequest`. Without a detector, the default that a package registers. The data set must be given; it
+        As in a `RunRequest`. The default detector is the registered one. The data set is required; it
         needs neither labels nor test recordings.
     out
-        The file to write; must be given.
+        The file to write; required.
     entity, seed
-        Whose model it is, if the protocol fits one for each entity; the seed of a stochastic detector.
+        The entity to model, if the protocol fits one model per entity; the seed of a stochastic detector.
     listener
         Receives the detector's progress reports.
 
     Raises
     ------
     UsageError, DataError, ModelFileError, BoxFailure
-        If anything asked for does not exist or is out of range, or the detector cannot be kept in a file, or fails.
+        If an argument is unknown or out of range, or the detector fails or cannot be stored in a file.
     """
     if dataset is None or out is None:
         missing = "dataset" if dataset is None else "out"
@@ -67,14 +67,14 @@ def fit_model(
     out = Path(out)
     require_writable(out)
     if out.is_file() and out.stat().st_size and not out.read_bytes().startswith(MAGIC):
-        raise UsageError(f"{out}: exists and is no model; remove it, or choose another file to write")
+        raise UsageError(f"{out}: exists and is not a model; remove it, or choose another file to write")
     request = RunRequest(
         detectors=[defaults("fit")[0] if detector is None else detector],
         datasets=[dataset],
         protocols=[protocol],
         seeds=1,
         threads=threads,
-        settings=settings,  # type: ignore[arg-type]  # texts, which the request reads
+        settings=settings,  # type: ignore[arg-type]  # the request parses texts
         floors=False,
     )
     plan = make_plan(request, judged=False)
@@ -109,19 +109,19 @@ def fit_model(
         manifest={name: value for name, value in made.items() if name not in ("labels_hash", "fit_shared_with")},
     )
     content = model_bytes(card, parts)
-    # The card names a detector's file without its folder; here it is read where it lies.
+    # The card names a detector's file without its folder, so read it from its real path.
     model = from_bytes(content, detector=trial.contender.construction.source.target)
     if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
         raise ModelFileError(
-            f"{trial.contender.label} scores otherwise when read back from its file: what it learns must lie in "
-            "attributes, or _learned and _restore must see to it (docs/using-a-model.md)"
+            f"{trial.contender.label} scores differently when restored from its file: keep what it learns in "
+            "attributes, or write _learned and _restore (docs/using-a-model.md)"
         )
     write_file(out, content)
     return model
 
 
 def _episode(plan: Plan, entity: str | None) -> Episode:
-    """Return the only episode, or that of an entity."""
+    """Return the only episode, or the episode of an entity."""
     data, episodes = plan.data.dataset, {episode.id: episode for episode in plan.episodes}
     if entity is None and len(episodes) == 1:
         return plan.episodes[0]

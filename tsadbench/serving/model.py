@@ -40,26 +40,26 @@ _MOST_BYTES = 2**32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard:
-    """What a model file says about itself."""
+    """The description in a model file."""
 
-    detector: str  # its name or reference, as `load_detector` takes it
+    detector: str  # its name or reference for `load_detector`
     label: str  # the name with the parameters that differ from the defaults
     class_name: str
     code_hash: str  # of the detector's code when it was fitted
     sensors: tuple[str, ...]  # in the order that the detector expects
     threshold: Threshold  # a row is flagged if its score exceeds it
-    protocol: str  # on whose training rows it was fitted, and whose rule set the threshold
+    protocol: str  # chose the training rows and set the threshold
     dataset: str
     n_rows: int  # of the training rows
-    layout: FileFormat  # how files with rows of that data set are written
+    layout: FileFormat  # the format of that data set's files
     threads: Annotated[int, Interval(ge=1, le=1024)]  # of the fit
-    manifest: Mapping[str, JsonValue]  # seed, versions, hash of the data, when and on what machine
+    manifest: Mapping[str, JsonValue]  # seed, versions, hash of the data, time and machine
     schema: Literal[1] = 1
 
     def __post_init__(self) -> None:
-        """Raise a ModelFileError if every score, or none, exceeds the threshold."""
+        """Raise a ModelFileError unless the threshold is finite."""
         if not math.isfinite(self.threshold.value):
-            raise ModelFileError(f"expected a finite threshold, found {self.threshold.value}: it tells no rows apart")
+            raise ModelFileError(f"expected a finite threshold, found {self.threshold.value}")
 
 
 _CARDS = TypeAdapter(ModelCard)
@@ -67,13 +67,13 @@ _CARDS = TypeAdapter(ModelCard)
 
 @dataclass(frozen=True, slots=True)
 class BoxedDetector:
-    """A detector restored in a box; its methods are those of `Detector`, and raise a BoxFailure if it fails."""
+    """A detector restored in a box, with the methods of `Detector`; a BoxFailure if the detector fails."""
 
     box: Box
     traits: Traits
 
     def declared_traits(self) -> Traits:
-        """Return its traits, which say how far its scores reach."""
+        """Return its traits, which limit how far its scores reach."""
         return self.traits
 
     def score(self, rows: Series) -> FloatArray:
@@ -96,8 +96,8 @@ class Model:
     """A fitted detector with its threshold."""
 
     detector: Detector | BoxedDetector
-    card: ModelCard  # what its file says about it
-    notes: tuple[str, ...] = ()  # what is different on this machine from where it was fitted
+    card: ModelCard  # from its file
+    notes: tuple[str, ...] = ()  # differences between this machine and the one that fitted it
 
     def score(self, rows: Series, *, contributions: bool | None = False) -> pd.DataFrame:
         """Score one series: a recording, a data frame or an array [n_rows, n_sensors].
@@ -130,14 +130,14 @@ def model_bytes(card: ModelCard, parts: Mapping[str, bytes]) -> bytes:
 def load_model(
     path: Path | str, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
 ) -> Model:
-    """Read a model file that you trust: its detector is restored and scores in this process.
+    """Read a model file that you trust; its detector runs in this process.
 
     `tsadbench score` restores it in a box, for files of strangers.
 
     Parameters
     ----------
     path, device
-        The file; the device that a network computes on, if it differs.
+        The file; another device for a network.
     detector
         Its class, as ``path/file.py:Class``, if it is not registered: a file must not choose what is imported.
     allow_changed_code
@@ -146,7 +146,7 @@ def load_model(
     Raises
     ------
     ModelFileError, UsageError, PluginError, MissingExtraError
-        If it is not a whole model, or its detector must be named, cannot be imported, or has changed.
+        If the model is incomplete, or its detector must be named, cannot be imported, or has changed.
     """
     with _named(path):
         content = read_bytes(Path(path), _MOST_BYTES)
@@ -162,12 +162,12 @@ def boxed_model(
     allow_changed_code: bool = False,
     memory_mib: float | None = None,
 ) -> Iterator[Model]:
-    """Give a model whose detector is in a box, which ends with the block; parameters and errors as `load_model`."""
+    """Provide a model whose detector runs in a box until the block ends; parameters and errors as for `load_model`."""
     with _named(path), _refused("", ModelFileError):
         card, parts = _card_and_parts(read_bytes(Path(path), _MOST_BYTES))
         source = _source(card, detector)
         notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
-        # The box of a model on a GPU is to have one.
+        # Give the box a GPU if the model uses one.
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
         box = Box(Construction(source, {**kept, **changed}), limits=Limits(memory_mib=memory_mib))
     with box:
@@ -179,19 +179,19 @@ def boxed_model(
 def from_bytes(
     content: bytes, *, detector: str | None = None, device: str | None = None, allow_changed_code: bool = False
 ) -> Model:
-    """Read a model file's content; as `load_model`."""
+    """Restore a model from a file's content; as `load_model`."""
     card, parts = _card_and_parts(content)
     source = _source(card, detector)
     facts = described(source, None, None, elsewhere=False)
     notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
-    # Some are fitted again: the thread count decides the order of their sums, and they print their progress again.
+    # Some detectors are fitted again: the thread count decides the order of sums, and they report progress again.
     with threadpool_limits(limits=card.threads), redirect_stderr(io.StringIO()):
         return Model(from_parts(source.load(), parts, changes), card, notes)
 
 
 @contextmanager
 def _named(path: Path | str) -> Iterator[None]:
-    """Name the file in the errors of the block."""
+    """Add the file's name to errors in the block."""
     try:
         yield
     except OSError as error:
@@ -202,7 +202,7 @@ def _named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
-    """Raise what a box reports under this name, or whatever it raised, as an error of this kind."""
+    """Raise an error that a box reported by name; errors of other names become this kind."""
     try:
         yield
     except BoxFailure as failure:
@@ -219,7 +219,7 @@ def _card_and_parts(content: bytes) -> tuple[ModelCard, dict[str, bytes]]:
     except ValidationError as error:
         fault = error.errors()[0]
         text = " ".join(f"{'.'.join(map(str, fault['loc']))}: {fault_text(fault)}".split())[:200]
-        raise ModelFileError(f"not a model, or another version of tsadbench wrote it: {_CARD}, {text}") from error
+        raise ModelFileError(f"not a model, or written by another version of tsadbench: {_CARD}, {text}") from error
 
 
 def _source(card: ModelCard, reference: str | None) -> Source:
@@ -234,7 +234,7 @@ def _source(card: ModelCard, reference: str | None) -> Source:
 def _checked(
     card: ModelCard, facts: Description, device: str | None, *, allow_changed_code: bool
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return notes and parameters to change; raise if the class here is not the one that was fitted."""
+    """Return notes and parameters to change; raise if the installed class differs from the fitted one."""
     if facts.class_name != card.class_name:
         raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
     if device is not None and "device" not in facts.defaults:
@@ -246,7 +246,7 @@ def _checked(
         for name, found in library_versions(facts.sources.packages, facts.libraries).items()
         if made.get(name) is not None and made[name] != found
     }
-    own = [other.pop(name) for name in facts.libraries if name in other]  # which the class says do its work
+    own = [other.pop(name) for name in facts.libraries if name in other]  # libraries that the class declares
     notes = [f"fitted with {', '.join(other.values())}: scores may differ in their last digits"] if other else []
     changed = f"{card.detector} was fitted with {', '.join(own)}" if own else ""
     if facts.sources.digest != card.code_hash:
@@ -261,7 +261,7 @@ def _checked(
 
 
 def pack(parts: Mapping[str, bytes]) -> bytes:
-    """Return the content of one file with these parts; equal parts give equal bytes."""
+    """Return the content of a file with these parts; equal parts give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in parts.items():
@@ -276,11 +276,11 @@ def unpack(content: bytes) -> dict[str, bytes]:
     if not content.startswith(MAGIC):
         raise ModelFileError("not a model file; expected the output of `tsadbench fit`")
     if hashlib.sha256(content[:-_DIGEST_BYTES]).hexdigest().encode() != content[-_DIGEST_BYTES:]:
-        raise ModelFileError("its checksum differs: it was cut off or changed; copy it again from where it was fitted")
+        raise ModelFileError("its checksum differs: it was truncated or changed; copy it again from its source")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(member.file_size for member in archive.infolist()) > len(content):
                 raise ValueError("they hold more than the file")
             return {name: archive.read(name) for name in archive.namelist()}
-    except Exception as error:  # zipfile and the libraries that it calls have many
+    except Exception as error:  # zipfile raises many kinds
         raise ModelFileError(f"not a model file: its parts cannot be read ({error})") from error

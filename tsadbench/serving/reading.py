@@ -1,4 +1,4 @@
-"""Rows of sensor values for a model, from a file or as they arrive, by the functions that read a card's files."""
+"""Reads rows of sensor values for a model, from a file or a stream, like the files of a card."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tsadbench.utils.arrays import FloatArray, IntArray
 from tsadbench.utils.issues import Issue, raise_if_any
 from tsadbench.utils.text import first_of
 
-# After so many rows in a row without a score, a new recording begins.
+# A new recording begins after this many consecutive rows without a score.
 BREAK = 10
 _BYTES_AT_ONCE = 2**20
 
@@ -41,7 +41,7 @@ class Rows:
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
-        """Return the rows of one input together."""
+        """Join batches of rows."""
         seconds = [part.seconds for part in parts if part.seconds is not None]
         return Rows(
             np.concatenate([part.values for part in parts]),
@@ -51,7 +51,7 @@ class Rows:
 
 
 class RowReader:
-    """Reads the rows of one input, called ``name`` in messages; ``note`` receives what its columns differ in.
+    """Reads the rows of one input, called ``name`` in messages; ``note`` receives remarks on its columns.
 
     A row with a broken cell, or an empty one that the format does not allow to be filled, gets a reason and counts as
     if it were not there: values are carried over it. After `BREAK` broken rows in a row, times may begin again. Columns
@@ -65,13 +65,13 @@ class RowReader:
         self._n_lines = self._n_rows = self._n_broken = 0
         self._time_forms = form.time_formats
         self._last_time = -np.inf
-        self._carried: pd.DataFrame | None = None  # the rows from which missing values are filled
+        self._carried: pd.DataFrame | None = None  # earlier rows, to fill missing values
 
     def read(self, source: Path | int) -> Iterator[Rows]:
         """Yield the rows of a file, or of an open descriptor as they arrive; a DataError if that is impossible."""
         if self._form.resample_every is not None:
             if isinstance(source, int):
-                raise UsageError("the model was fitted on resampled rows, which cannot arrive one by one: score files")
+                raise UsageError("the model was fitted on resampled rows, so it cannot score a stream: score files")
             yield _resampled(source, self._form, self._card.sensors)
             return
         if isinstance(source, Path) and source.suffix.lower() in (*formats.PARQUET, *ARRAYS):
@@ -83,7 +83,7 @@ class RowReader:
             raise DataError(f"{self._name}: expected the columns' names above the rows, found none")
 
     def _cells(self, lines: Sequence[str]) -> Iterator[Rows]:
-        """Yield the rows that the next lines hold; empty lines are no rows."""
+        """Yield the rows of the next lines, skipping empty lines."""
         form, rows, numbers, faults = self._form, list[list[str]](), list[int](), dict[int, str]()
         for line in lines:
             self._n_lines += 1
@@ -111,7 +111,7 @@ class RowReader:
         raise_if_any(str(path), issues)
         arrays, sensors = tables[str(path)], list(self._card.sensors)
         if len(arrays) != 1:
-            raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; write one to a file alone")
+            raise DataError(f"{path}: expected one array, found {list(arrays)[:10]}; save one array per file")
         frame = next(iter(arrays.values()))
         if isinstance(frame.columns, pd.RangeIndex) and frame.shape[1] == len(sensors):
             frame = frame.set_axis(sensors, axis=1)  # in the model's order
@@ -119,7 +119,7 @@ class RowReader:
         return self._rows(frame, {})
 
     def _match(self, names: list[str]) -> None:
-        """Check that the columns are those that the model needs; note what differs from its training files."""
+        """Check that the columns are those that the model needs; note differences from its training files."""
         form, sensors = self._form, self._card.sensors
         times = [name for name in form.time if name in names or form.time != self._card.layout.time]
         if fault := formats.header_fault(names, dict.fromkeys(times, "time column") | dict.fromkeys(sensors, "sensor")):
@@ -128,13 +128,13 @@ class RowReader:
             )
         self._columns, self._has_time = names, bool(form.time) and len(times) == len(form.time)
         if form.time and not self._has_time:
-            self._note(f"it has no column of times {first_of([*map(repr, form.time)])}; its rows are numbered")
+            self._note(f"it has no time column {first_of([*map(repr, form.time)])}; its rows are numbered")
         used = (*sensors, *form.time)
         if unused := [name for name in names if name and name not in used and not formats.matches(name, form.unused)]:
-            self._note(f"columns that the model does not know are not used: {first_of([*map(repr, unused)])}")
+            self._note(f"ignored columns unknown to the model: {first_of([*map(repr, unused)])}")
 
     def _rows(self, frame: pd.DataFrame, faults: dict[int, str], lines: Sequence[int] = ()) -> Rows:
-        """Return the next rows; ``faults`` are known already, ``lines`` are the rows' if they have some."""
+        """Return the next rows; ``faults`` are known so far, ``lines`` are line numbers, if any."""
         form, n_rows = self._form, len(frame)
         numbers = np.arange(self._n_rows, self._n_rows + n_rows)
         self._n_rows += n_rows
@@ -156,7 +156,7 @@ class RowReader:
         return Rows(values, seconds, _places(numbers, seconds if self._has_time else None, faults))
 
     def _seconds(self, frame: pd.DataFrame, faults: dict[int, str]) -> FloatArray:
-        """Return times in the format that fits most rows; the first rows with times decide for all that follow."""
+        """Return times in the format that fits most rows; the first rows with times decide for the rest."""
         cells = joined(frame, self._form.time)
         seconds, best = fitting_times(cells, self._time_forms)
         if np.isfinite(seconds).any():
@@ -166,11 +166,11 @@ class RowReader:
         return seconds
 
     def _settle(self, values: FloatArray, seconds: FloatArray | None, faults: dict[int, str]) -> None:
-        """Find rows whose time runs backwards, and fill missing values of the others in place where allowed."""
+        """Find rows with decreasing times, and fill missing values of other rows in place where allowed."""
         sound = []
         for row in range(len(values)):
             if seconds is not None and seconds[row] < self._last_time:
-                faults.setdefault(row, "its time lies before that of an earlier row")
+                faults.setdefault(row, "its time precedes that of an earlier row")
             if row in faults:
                 self._n_broken += 1
                 self._last_time = -np.inf if self._n_broken >= BREAK else self._last_time
@@ -182,7 +182,7 @@ class RowReader:
             values[sound] = self._filled(pd.DataFrame(values[sound]))
 
     def _filled(self, rows: pd.DataFrame) -> FloatArray:
-        """Return rows with missing values filled by earlier ones, as far as the format allows."""
+        """Return rows with missing values filled by earlier values, as far as the format allows."""
         most = self._form.fill_at_most
         whole = pd.concat([self._carried, rows])  # which drops None
         filled = whole.ffill(limit=most)
@@ -191,13 +191,13 @@ class RowReader:
 
 
 def _lines(source: Path | int, encoding: str) -> Iterator[list[str]]:
-    """Yield complete lines; those that arrive together in one list. Bytes that are not text spoil their cell alone."""
+    """Yield lists of complete lines as they arrive. Undecodable bytes affect only their cell."""
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder(formats.codec(encoding))("replace"), translate=True
     )
     rest = ""
     with open(source, "rb", buffering=0, closefd=isinstance(source, Path)) as file:
-        # An interrupt that comes just before a read would wait with it for the next row.
+        # An interrupt just before a read would otherwise wait for the next row.
         while (data := file.read(_BYTES_AT_ONCE) if select([file], [], [], 1.0)[0] else None) != b"":
             if data:
                 *lines, rest = (rest + decoder.decode(data)).split("\n")
@@ -215,7 +215,7 @@ def _places(numbers: IntArray, seconds: FloatArray | None, faults: Mapping[int, 
 
 
 def _resampled(path: Path, form: FileFormat, sensors: Sequence[str]) -> Rows:
-    """Return the rows of a file on the grid that its format names, as the reader of cards reads it."""
+    """Return the rows of a file on its format's grid, like the reader of cards."""
     fill = {"policy": form.fill} | ({"at_most": form.fill_at_most} if form.fill_at_most else {})
     card = {
         "schema": 1,

@@ -1,4 +1,4 @@
-"""Score rows with a model, a whole file at once or rows as they arrive: what `tsadbench score` writes."""
+"""Scores rows with a model, a whole file at once or rows as they arrive, for `tsadbench score`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tsadbench.utils.arrays import FloatArray
 
 
 class Stream:
-    """One recording whose rows arrive bit by bit; their scores are those that `Model.score` gives for all at once.
+    """One recording whose rows arrive in batches; scores equal those of `Model.score` for all rows at once.
 
     It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if the
-    detector says so. With ``whole`` nothing is scored before the recording has ended; without, a UsageError if a score
-    depends on rows that are still to come, however many.
+    detector says so. ``whole`` scores only after the recording has ended; otherwise, it raises a UsageError if scores
+    depend on the whole recording.
     """
 
     def __init__(self, model: Model, *, contributions: bool | None = False, whole: bool = False) -> None:
@@ -40,7 +40,7 @@ class Stream:
         self._n_dropped = self._n_scored = 0
 
     def push(self, values: FloatArray, time: FloatArray | None = None) -> pd.DataFrame:
-        """Take the next rows, and score the rows that need to wait no longer.
+        """Add the next rows, and return the answers that are due.
 
         ``values`` [n_rows, n_sensors] are finite, in the order of the model's sensors; ``time`` [n_rows] are seconds,
         for all rows of a stream or for none. Returns what `Model.score` returns.
@@ -53,11 +53,11 @@ class Stream:
         return self._score_until(0 if self._whole else self._n_dropped + len(self._values) - self._look_ahead)
 
     def finish(self) -> pd.DataFrame:
-        """Score the last rows, whose look-ahead goes beyond the end."""
+        """Score the last rows, whose look-ahead extends beyond the end."""
         return self._score_until(self._n_dropped + len(self._values))
 
     def _score_until(self, end: int) -> pd.DataFrame:
-        """Score the rows before row ``end`` that have not been scored."""
+        """Score the unscored rows before row ``end``."""
         if end <= self._n_scored:
             return self._model.answers(np.empty(0), self._values[:0] if self._contributions else None)
         recording = Recording("stream", self._values, self._model.card.sensors, self._time)
@@ -83,7 +83,7 @@ def score_rows(
     values: bool = False,
     note: Callable[[str], None] = lambda _: None,
 ) -> Iterator[pd.DataFrame]:
-    """Yield answers to all rows of a file in one frame, or to those of an open descriptor as they arrive.
+    """Yield the answers for a file in one frame, or for an open descriptor as rows arrive.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def score_rows(
     values
         Whether to add a column ``value_SENSOR`` for each sensor.
     note
-        Receives what a user should know of the input.
+        Receives remarks on the input for the user.
 
     Yields
     ------
@@ -126,7 +126,7 @@ def score_rows(
 
 
 class _Recordings:
-    """The recordings of one input: a new one begins after `BREAK` rows in a row that cannot be scored."""
+    """The recordings of one input: a new one begins after `BREAK` consecutive rows that cannot be scored."""
 
     def __init__(self, model: Model, *, contributions: bool | None, whole: bool) -> None:
         self._model, self._contributions, self._whole = model, contributions, whole
@@ -157,7 +157,7 @@ class _Recordings:
         return self._answered(self.stream.finish())
 
     def _answered(self, scored: pd.DataFrame) -> pd.DataFrame:
-        """Return scored rows, in order with those that cannot be scored up to the next one that waits."""
+        """Return answers in row order, including rows that cannot be scored, up to the first row that is still due."""
         if self._waiting is None:
             return scored
         usable = np.flatnonzero(self._waiting["reason"] == "")

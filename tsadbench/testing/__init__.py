@@ -1,4 +1,4 @@
-"""Checks that anyone can run on any detector: whether it keeps its contract, leaks, repeats, learns.
+"""Checks for any detector: whether it keeps its contract, leaks, repeats and learns.
 
 For tests of detectors: `check_detector` runs them from Python, `DetectorContract` as pytest tests; `normal` and
 `with_fault` make small data with known answers.

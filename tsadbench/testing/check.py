@@ -1,4 +1,4 @@
-"""Checks: how one is defined, fails or is skipped, and its result."""
+"""Defines checks, their failures and their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GROUPS = ("contract", "reproducibility", "robustness", "learning", "position", 
 
 
 class Failed(Exception):  # noqa: N818 - a verdict
-    """The detector breaks a promise; the evidence is numbers, such as the first offending row."""
+    """The detector breaks a promise; the evidence has numbers, such as the first offending row."""
 
     def __init__(self, reason: str, **evidence: JsonValue) -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class Failed(Exception):  # noqa: N818 - a verdict
 
 
 class Warned(Failed):
-    """The detector keeps its promises, but does itself harm."""
+    """The detector keeps its promises, but is at a disadvantage."""
 
 
 class Skipped(Exception):  # noqa: N818 - a verdict
@@ -38,7 +38,7 @@ class Skipped(Exception):  # noqa: N818 - a verdict
 def require_equal(
     found: FloatArray, expected: FloatArray, reason: str, *, exact: bool = True, first: int = 0, **evidence: JsonValue
 ) -> None:
-    """Raise `Failed` if two arrays of scores differ, by more than rounding unless ``exact``.
+    """Raise `Failed` if two arrays of scores differ (unless ``exact``, by more than rounding).
 
     The arrays begin with row ``first`` of a recording. The row that differs replaces ``{row}`` in the reason.
     """
@@ -50,7 +50,7 @@ def require_equal(
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check, the reason unless it is a pass, and the numbers behind a failure.
+    """The result of a check, with the reason unless it is a pass, and the numbers behind a failure.
 
     A failure that was declared is "expected-failure", or "not-applicable" if the check tries data that a detector may
     decline. "not-run": the detector does not work.
@@ -65,16 +65,16 @@ class CheckResult:
 
     @property
     def good(self) -> bool:
-        """Whether it ran, and is not a failure."""
+        """Whether it ran and did not fail."""
         return self.status not in ("fail", "not-run")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its id, which scripts and expected failures name, its group, and the sentence that a pass shows.
+    """One check: its id (for scripts and expected failures), its group, and the statement that a pass shows.
 
-    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. If what it ``compares`` does
-    not even repeat, it is skipped. A check ``of_trials`` looks at the boxes of trials, all others run beside the code.
+    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. It is skipped if what it
+    ``compares`` does not even repeat. Checks ``of_trials`` inspect trials' boxes; all others run with the detector.
     """
 
     id: str
@@ -93,7 +93,7 @@ _checks: list[Check] = []
 
 
 def check(group: str, compares: Compared = "nothing", *, of_trials: bool = False) -> Callable[[Run], Run]:
-    """Make a function a check: its name becomes the id, its docstring the sentence."""
+    """Make a function a check: its name becomes the id, its docstring the statement."""
 
     def register(run: Run) -> Run:
         id_, sentence = run.__name__.replace("_", "-"), inspect.getdoc(run) or ""

@@ -1,4 +1,4 @@
-"""Checks of the detector's contract; the first is whether it works at all, and if not, where and on what it fails."""
+"""Checks of the detector's contract; the first reports whether it works at all, and if not, where it fails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tsadbench.utils.parameters import parameter_defaults
 from tsadbench.utils.text import one_line
 
 _HOOKS = {"_fit": "def _fit(self, recordings)", "_score": "def _score(self, recording)"}
-# What newcomers expect and do not find, by what is raised then.
+# Error text -> hint for newcomers.
 _HINTS = {
     "'Recording' object has no attribute 'label": "no detector is given labels: training recordings are normal",
     "'Recording'": "a Recording is no data frame: it has id, values [n_rows, n_sensors], sensors and time",
@@ -38,7 +38,7 @@ _PUBLISHED = ("Accelerometer1RMS", "Accelerometer2RMS", "Current", "Pressure")  
 
 @check("contract")
 def works(subject: Subject) -> None:
-    """It can be constructed, fitted on a small data set, and score a recording."""
+    """The detector can be constructed, fitted on a small data set, and score a recording."""
     cls, train, test = subject.cls, subject.train(), subject.test()
     each = [f"{one.n_rows} rows x {one.n_sensors} sensors" for one in (*train, test)]
     shapes = {"training": ", ".join(each[:-1]), "test": each[-1]}
@@ -52,7 +52,7 @@ def works(subject: Subject) -> None:
 
 @contextmanager
 def _phase(cls: type[Detector], phase: str, place: str, **shapes: str) -> Iterator[None]:
-    """Turn any error but that of a wrong parameter into `Failed`, with the phase, the author's line and the shapes."""
+    """Turn errors (except for wrong parameters) into `Failed`, with the phase, the author's line and the shapes."""
     try:
         yield
     except UsageError:
@@ -85,7 +85,7 @@ def _constructed(subject: Subject) -> Detector:
 
 @check("contract")
 def sealed(subject: Subject) -> None:
-    """The methods that check and sequence the calls are the base class's own."""
+    """The public methods, which validate calls, are not overridden."""
     if overridden := [name for name in _SEALED if getattr(subject.cls, name) is not getattr(Detector, name)]:
         raise Failed(f"overrides {overridden}; write _fit, _score, _training_scores, _contributions, _check instead")
 
@@ -104,7 +104,7 @@ def constructor(subject: Subject) -> None:
 
 @check("contract")
 def learned_names(subject: Subject) -> None:
-    """What it learns lies in attributes whose names end in an underscore."""
+    """Learned attributes have names that end in an underscore."""
     detector = subject.fitted
     learned = vars(detector).keys() - detector.get_params().keys()
     if odd := sorted(name for name in learned if not name.endswith("_")):
@@ -113,7 +113,7 @@ def learned_names(subject: Subject) -> None:
 
 @check("contract")
 def scores(subject: Subject) -> None:
-    """Every recording gets one finite score a row, NaN only as one leading and one trailing run."""
+    """Every recording gets one finite score per row, with NaN only as one leading and one trailing run."""
     detector = subject.fitted
     for n_rows in (240, 101, subject.reach + 1):
         detector.score(subject.test(n_rows=n_rows))
@@ -124,20 +124,20 @@ def scores(subject: Subject) -> None:
 
 @check("contract")
 def every_row(subject: Subject) -> None:
-    """Every row has a score: one without counts as the worst."""
+    """Every row has a score; missing scores count as the worst case."""
     missing = np.isnan(subject.usual)
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
         reason = (
             f"a recording's first {first} and last {last} rows have no score, and each counts as a false alarm or a "
-            f"miss; tsadbench.base.trailing_windows(rows, length) fills windows up"
+            f"miss; tsadbench.base.trailing_windows(rows, length) pads windows"
         )
         raise Warned(reason, first_rows=first, last_rows=last)
 
 
 @check("contract")
 def contributions(subject: Subject) -> None:
-    """Contributions, if offered, mostly blame the sensor that moved, in the rows that have a score."""
+    """Contributions, if offered, exist for all scored rows and mostly blame the sensor that moved."""
     if not subject.cls.offers_contributions():
         raise Skipped("it does not offer contributions")
     detector = subject.fitted
@@ -150,7 +150,7 @@ def contributions(subject: Subject) -> None:
         moved = subject.test(synthetic.raised(140, 150, 100.0, slice(number, number + 1)))
         found = np.nansum(np.abs(subject.fitted.contributions(moved)[140:150]), axis=0)
         blamed.append(sensors[int(np.nanargmax(found))])
-    # Half of them suffice: contributions of correlated sensors smear, above all in principal components.
+    # Half of them suffice, because contributions spread over correlated sensors, above all in principal components.
     if sum(one == moved for one, moved in zip(blamed, sensors, strict=True)) < len(sensors) / 2:
         raise Failed(f"of {sensors}, each moved by a hundred standard deviations, it blames {blamed}")
 
@@ -167,7 +167,7 @@ def copies(subject: Subject) -> None:
 
 @check("contract", "fits")
 def sensor_names(subject: Subject) -> None:
-    """Scores do not depend on what the sensors are called."""
+    """Scores do not depend on the names of sensors."""
     if any(isinstance(value, Prior) or "sensor" in name for name, value in subject.parameters.items()):
         raise Skipped("its parameters name sensors")
     *train, test = (replace(one, sensors=_PUBLISHED) for one in (*subject.train(), subject.test()))
@@ -177,7 +177,7 @@ def sensor_names(subject: Subject) -> None:
 
 @check("contract", "scores")
 def anonymous(subject: Subject) -> None:
-    """Scores do not depend on a recording's name nor on when it began."""
+    """Scores do not depend on a recording's name or start time."""
     renamed = replace(subject.test(), id="another name", time=np.arange(240.0) + 1_000_003.0)
     found = subject.fitted.score(renamed)
     require_equal(found, subject.usual, "the same rows under another name get other scores")

@@ -30,7 +30,7 @@ def position(subject: Subject) -> None:
 
 @check("position")
 def no_trend(subject: Subject) -> None:
-    """Rows that repeat over and over get scores without a trend over the row number."""
+    """Repeated rows get scores without a trend over the row number."""
     period = synthetic.normal(20, 5).values
     scores = subject.score(synthetic.recording(np.tile(period, (25, 1))))
     if not np.isfinite(scores).any():
@@ -41,7 +41,7 @@ def no_trend(subject: Subject) -> None:
         return
     correlation = abs(float(np.corrcoef(np.arange(len(means)), means)[0, 1]))
     change = abs(float(means[-1] - means[0]))
-    # Means of random periods correlate less with their number; a mean over all rows so far drifts until it settles.
+    # Random scores correlate less with the period's number; a running mean drifts until it settles.
     if correlation > 0.9 and change > 0.5 * float(np.nanstd(settled)):
         reason = "identical periods get scores that rise or fall with the row number: it seems to count rows"
         raise Failed(reason, correlation=correlation, change=change)
@@ -87,7 +87,7 @@ def memory(subject: Subject) -> None:
 
 @check("leakage")
 def state(subject: Subject) -> None:
-    """Scoring changes nothing of what was learned, unless it is declared adaptive."""
+    """Scoring does not change the learned state, unless the detector is declared adaptive."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
     detector = subject.fit()
@@ -103,7 +103,7 @@ def state(subject: Subject) -> None:
 
 @check("leakage")
 def pure(subject: Subject) -> None:
-    """A recording's scores depend on it alone: not on what was scored before, nor on chance."""
+    """A recording's scores depend only on that recording, not on earlier scoring or chance."""
     if subject.traits.adaptive:
         raise Skipped("it declares adaptive")
     detector = subject.fitted
@@ -121,19 +121,19 @@ def alignment(subject: Subject) -> None:
     for at in range(100, 180, 10):
         if abs(subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[at] - expected[at]) > 0:
             return
-    raise Failed("no row's own score changes with the row: scores stand in other rows than they belong to")
+    raise Failed("no row's own score changes with the row: scores are assigned to the wrong rows")
 
 
 @check("leakage", "fits")
 def borders(subject: Subject) -> None:
-    """It does not learn from windows that run from one training recording into the next."""
+    """It does not learn from windows that cross the border between training recordings."""
     if subject.traits.memory == 0 and subject.traits.look_ahead == 0:
         raise Skipped("it declares that a score depends on its own row alone: it has no windows")
     first, second = subject.train()
     shifted = synthetic.changed(second, lambda values: values + 4.0 * synthetic.SCALE)
     rows = np.concatenate([first.values, shifted.values])
     of_apart, of_joined = subject.make().fit([first, shifted]), subject.make().fit(synthetic.recording(rows))
-    # A detector that remembers windows shows those across the border only when similar ones are scored.
+    # A detector that remembers windows reveals those across the border only when similar windows are scored.
     border = synthetic.recording(rows[first.n_rows - 40 : first.n_rows + 40])
     both = [(of_joined.score(one), of_apart.score(one)) for one in (border, subject.test())]
     if any(difference(*pair)[0] is not None for pair in both):
@@ -150,10 +150,10 @@ def borders(subject: Subject) -> None:
 
 @check("leakage", "scores")
 def bystanders(subject: Subject) -> None:
-    """Labels in global variables, the environment or the caller do not matter."""
+    """Labels in global variables, the environment or the caller have no effect."""
     faulty, truth = subject.faulty()
     expected, modules = subject.score(faulty), (builtins, sys.modules["__main__"], np)
-    for labels in (truth, ~truth):  # this frame's ``labels`` lie about, too
+    for labels in (truth, ~truth):  # ``labels`` of this frame is bait, too
         alive = Labels({"bystander": labels.copy()}, {"overall": ("bystander",)})
         for module in modules:
             vars(module)["labels"] = labels

@@ -41,7 +41,7 @@ def repeat(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def seed(subject: Subject) -> None:
-    """Another seed gives other scores if stochastic is declared, and only then."""
+    """Another seed changes the scores if stochastic is declared, and only then."""
     declared = subject.traits.stochastic
     if not subject.takes_seed:
         if declared:
@@ -56,7 +56,7 @@ def seed(subject: Subject) -> None:
 
 @check("reproducibility")
 def global_random(subject: Subject) -> None:
-    """It neither uses nor moves the global random generators."""
+    """It neither uses nor changes the global random generators."""
     scores = []
     for start in (11, 12):
         for generator in (random.seed, np.random.seed, getattr(sys.modules.get("torch"), "manual_seed", int)):
@@ -78,7 +78,7 @@ def refit(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def instances(subject: Subject) -> None:
-    """Another detector of its class, fitted on other data, changes nothing."""
+    """Fitting another detector of its class on other data changes nothing."""
     detector = subject.fit()
     twin = copy.deepcopy(detector)
     expected = detector.score(subject.test())
@@ -88,7 +88,7 @@ def instances(subject: Subject) -> None:
 
 @check("reproducibility", "fits")
 def scoring_parameters(subject: Subject) -> None:
-    """A parameter declared to matter in scoring only does not matter in fit."""
+    """Declared scoring parameters do not affect the fit."""
     declared = subject.traits.scoring_parameters
     if not declared:
         raise Skipped("it declares no scoring parameter")
@@ -109,7 +109,7 @@ def scoring_parameters(subject: Subject) -> None:
 
 
 def _another_value(parameter: Parameter, value: object) -> object:
-    """Return another valid value of the parameter; None if only its author would know one."""
+    """Return another valid value of the parameter; None if only its author can know one."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -122,7 +122,7 @@ def _another_value(parameter: Parameter, value: object) -> object:
 
 @check("reproducibility")
 def inputs(subject: Subject) -> None:
-    """It leaves the recordings that it is given as they are."""
+    """It does not change the recordings that it receives."""
     train, test = subject.train(), subject.test()
     before = pickle.dumps((train, test))
     subject.make().fit(train).score(test)

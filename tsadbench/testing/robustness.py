@@ -1,4 +1,4 @@
-"""Checks that it survives what real data contain, has learned something, and that higher means more anomalous."""
+"""Checks that a detector handles real data, has learned something, and gives anomalies higher scores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tsadbench.testing.subject import Subject
 
 
 def _require_scored(subject: Subject, change: Callable[[Recording], Recording], *, test: bool = True) -> None:
-    """Raise `Failed` if rows lack scores when the training recordings, and the one of the test, are changed."""
+    """Raise `Failed` if rows lose their scores after a change of the training and test recordings."""
     changed = change(subject.test()) if test else subject.test()
     found = subject.make().fit([change(one) for one in subject.train()]).score(changed)
     missing = np.isnan(found) & ~np.isnan(subject.usual)
     if missing.any():
-        raise Failed("rows that normally have a score have none", first_row=int(missing.argmax()))
+        raise Failed("rows lose their scores", first_row=int(missing.argmax()))
 
 
 @check("robustness")
@@ -32,7 +32,7 @@ def large_numbers(subject: Subject) -> None:
 
 @check("robustness")
 def constant_sensor(subject: Subject) -> None:
-    """A sensor that never moves in training, and moves in the test, does no harm."""
+    """A sensor that is constant in training, but not in the test, does no harm."""
 
     def still(one: Recording) -> Recording:
         return synthetic.recording(np.where([False, True, False, False], 7.0, one.values))
@@ -77,7 +77,7 @@ def rounding(subject: Subject) -> None:
 
 @check("robustness")
 def no_time(subject: Subject) -> None:
-    """Recordings without time are scored too: some protocols have none."""
+    """Recordings without times are scored, too."""
     _require_scored(subject, lambda one: Recording(one.id, one.values, one.sensors))
 
 
@@ -104,7 +104,7 @@ def fault(subject: Subject) -> None:
     """Scores rise when all sensors leave their normal range."""
     subject.skip_constant()
     auroc = _auroc(subject)
-    if auroc < 0.7:  # any model of normal rows is far above this
+    if auroc < 0.7:  # any model of normal rows is far better
         raise Failed(f"AUROC {auroc:.3f} at a fault of six standard deviations, expected 0.7", auroc=auroc)
 
 
@@ -132,16 +132,16 @@ def spike(subject: Subject) -> None:
 
 @check("learning", "fits")
 def other_data(subject: Subject) -> None:
-    """Fitted on other data, it gives other scores."""
+    """Fitting on other data changes the scores."""
     subject.skip_constant()
     elsewhere = subject.train(lambda values: 2.0 * values + 3.0 * synthetic.SCALE, seed=41)
     if difference(subject.refit(elsewhere), subject.usual)[0] is None:
-        raise Failed("it gives the same scores whatever it was fitted on: it has learned nothing")
+        raise Failed("its scores do not depend on the training data: it has learned nothing")
 
 
 @check("learning")
 def training_scores(subject: Subject) -> None:
-    """Scores of the training rows are like those of fresh normal rows: thresholds hold."""
+    """Training scores are like those of fresh normal rows, so thresholds hold."""
     detector = subject.fit()
     seen = np.concatenate(detector.training_scores(subject.train()))
     fresh = detector.score(subject.test())

@@ -1,7 +1,7 @@
 """Runs the checks on a detector, for the command line, Python and pytest.
 
-None of the detector's code runs in the calling process. Most checks run beside it in one box that holds no data; those
-of trials (`testing.trials`) run in the calling process and look at the boxes of trials.
+None of the detector's code runs in the calling process. Most checks run with it in one box without data; checks of
+trials (`testing.trials`) run in the calling process and inspect trials' boxes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pytest
 
 _WORKS = next(check for check in all_checks() if check.id == "works")
-# They try data that a detector may decline: a declared failure means that they do not apply.
+# A detector may decline this data: declared failures mean that the checks do not apply.
 _DECLINABLE = ("single-sensor",)
 # Networks at their real size take hours.
 _SECONDS = 24 * 3600.0
@@ -115,7 +115,7 @@ def _results(own: Construction, checks: list[Check], expected: dict[str, str], f
         own = replace(own, arguments={**own.arguments, "prior": synthetic.PRIOR})
     try:
         cheap, works = _tried(own, full)
-    except PluginError as error:  # it ends its process, for instance
+    except PluginError as error:  # for instance, its process ended
         cheap, works = own, _WORKS.result("fail", str(error))
     others = [check for check in checks if check.id != "works"]
     if not others or not works.good:
@@ -130,9 +130,9 @@ def _results(own: Construction, checks: list[Check], expected: dict[str, str], f
 
 
 def _tried(own: Construction, full: bool) -> tuple[Construction, CheckResult]:
-    """Return how the detector is constructed for the checks, and whether it works."""
+    """Return the detector's construction for the checks, and whether it works."""
     refused: list[UsageError] = []
-    # A value of `test_params` that does not go with its own parameters is replaced by the default.
+    # Use the default if a value of `test_params` does not fit its own parameters.
     instead = [] if full else [{one.name: format_value(one.default)} for one in describe(own.source).parameters]
     for texts in ({}, *instead):
         tried = replace(own, cheap=not full, texts={**texts, **own.texts})
@@ -144,7 +144,7 @@ def _tried(own: Construction, full: bool) -> tuple[Construction, CheckResult]:
 
 
 def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> CheckResult:
-    """Run one check; a UsageError of `works` is raised, for it is wrong usage."""
+    """Run one check; a UsageError of `works` is raised, because it means wrong usage."""
     reason = expected.get(check.id, "")
     declared: CheckStatus = "not-applicable" if check.id in _DECLINABLE else "expected-failure"
     try:
@@ -167,16 +167,16 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
         said = reason or f"{type(error).__name__}: {error}"
         return check.result(declared if reason else "fail", said, {"raised_in": place})
     if reason:
-        return check.result("fail", f"expected to fail ({reason}), but it passes: expect it no longer")
+        return check.result("fail", f"expected to fail ({reason}), but it passes: remove the expectation")
     return check.result("pass")
 
 
-# --- What runs beside the detector's code
+# --- Functions that run in the detector's process
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What the box beside the detector answers: results, why other checks should fail, and what trials need."""
+    """The answer of the detector's box: results, expected failures, and what trials need."""
 
     results: list[CheckResult]
     expected: dict[str, str]
@@ -190,13 +190,13 @@ def worked(cheap: Construction, full: bool) -> CheckResult:
 
 
 def examined(cheap: Construction, full: bool, ids: list[str], given: dict[str, str]) -> Inside:
-    """Run the checks that need the detector beside them."""
-    # A detector that looks where it runs finds another place than in a trial: the check `same-in-box` then differs.
+    """Run the checks that run in the detector's process."""
+    # A detector that inspects its environment sees a difference from a trial; the check `same-in-box` finds that.
     os.chdir(os.path.expanduser("~"))
     subject = Subject(cheap, full)
     declared = subject.make().expected_check_failures()
     checks = _named(ids, declared)
-    # A leak is a leak, except in floors, which every table marks.
+    # Leaks are never excused, except in floors, which tables mark.
     may_fail = [one.id for one in checks if subject.traits.floor or one.group not in ("leakage", "replay")]
     expected = {name: declared[name] for name in may_fail if name in declared} | given
     results = [_examine(check, subject, expected) for check in checks if not check.of_trials]
@@ -224,8 +224,8 @@ class DetectorContract:
     _results: ClassVar[list[CheckResult]]
 
     def test_check(self, check_id: str) -> None:
-        """Fail if the check does, skip if it does not apply, and warn if it does."""
-        import pytest  # not a dependency: it runs this
+        """Fail, skip or warn like the check."""
+        import pytest  # not a dependency, but it runs this
 
         case = type(self)
         if "_results" not in vars(case):

@@ -1,4 +1,4 @@
-"""The detector that is checked, beside the checks: constructed and fitted as often as a check needs."""
+"""The checked detector: constructed and fitted as often as a check needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tsadbench.utils.parameters import parameter_defaults
 
 @dataclass
 class Data:
-    """The recordings of the checks, new copies at each call; more rows if ``full``."""
+    """The checks' recordings, copied at each call; more rows if ``full``."""
 
     full: bool
 
@@ -68,14 +68,14 @@ class Subject(Data):
 
     @property
     def fitted(self) -> Detector:
-        """A detector fitted on `train`; a copy, so that a check cannot spoil another's."""
+        """A copy of a detector fitted on `train`, so that checks cannot affect each other."""
         try:
             return copy.deepcopy(self._fitted)
-        except Exception:  # the check `copies` reports it; the others go on
+        except Exception:  # the check `copies` reports it; other checks continue
             return self.fit()
 
     def score(self, recording: Recording) -> FloatArray:
-        """Return the scores of a copy of the recording by a copy of the detector, so that no check spoils another."""
+        """Score a copy of the recording with a copy of the detector, so that checks cannot affect each other."""
         return self.fitted.score(synthetic.changed(recording, np.copy))
 
     def refit(self, train: Sequence[Recording] | None = None, **changes: object) -> FloatArray:
@@ -89,7 +89,7 @@ class Subject(Data):
 
     @cached_property
     def repeats(self) -> Compared:
-        """What repeats to the bit: scores of one fit, scores of two "fits", or nothing; checks compare only that."""
+        """What repeats to the bit: scores of one fit, of two "fits", or nothing. Checks only compare that."""
         if difference(self.usual, self.usual, exact=True)[0] is not None:
             return "nothing"
         return "fits" if difference(self.refit(), self.usual, exact=True)[0] is None else "scores"
@@ -101,7 +101,7 @@ class Subject(Data):
 
     @property
     def reach(self) -> int:
-        """How many rows before its own a score needs: the declared memory; without one, those without a score."""
+        """Rows before its own that a score needs: the declared memory, else the number of unscored first rows."""
         return max(self.warm_up, self.traits.memory or 0)
 
     @cached_property

@@ -44,7 +44,7 @@ def recording(values: FloatArray, name: str = "normal", sensors: tuple[str, ...]
 
 
 def changed(original: Recording, change: Change) -> Recording:
-    """Return a copy with its values changed in place, or by what ``change`` returns."""
+    """Return a copy with values changed in place or replaced by the result of ``change``."""
     values = original.values.copy()
     result = change(values)
     return Recording(original.id, values if result is None else result, original.sensors, original.time)

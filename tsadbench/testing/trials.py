@@ -1,4 +1,4 @@
-"""Checks of trials: they run the boxes of trials, from a process in which no code of the detector runs."""
+"""Checks that run trials' boxes, from a process in which no code of the detector runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.distributions import distributions_of, normalised, requirements
 from tsadbench.utils.files import cache_folder
 
-# What is drawn is the same in each check, so that its result repeats.
+# A fixed secret, so that results repeat.
 _SECRET = "0123456789abcdef" * 2
 
 
 @dataclass
 class Trials(Data):
-    """A detector in the boxes of trials, with its parameters of tests and of runs, and its scores outside of a box."""
+    """A detector in trials' boxes, with its test and run parameters, and its scores outside a box."""
 
     cheap: Construction
     own: Construction
@@ -53,9 +53,9 @@ class Trials(Data):
 
 @check("reproducibility", of_trials=True)
 def libraries(trials: Trials) -> None:
-    """The libraries that a fit loads are those that its files import or its class declares."""
+    """A fit only loads libraries that its files import or its class declares."""
     description = describe(trials.own.source)
-    with Box(trials.cheap, construct=False) as box:  # a new one has loaded nothing of the detector's yet
+    with Box(trials.cheap, construct=False) as box:  # a new server has loaded none of the detector's modules
         answer = box.answer(loaded_by_fit, (trials.cheap, Data(trials.full)), Limits()).answer
     named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = requirements([*named, *description.libraries])
@@ -75,7 +75,7 @@ def loaded_by_fit(construction: Construction, data: Data) -> list[str]:
 
 @check("leakage", "fits", of_trials=True)
 def same_in_box(trials: Trials) -> None:
-    """In the box, where trials run, it gives the same scores as outside, to the bit."""
+    """In a trial's box it gives the same scores as outside, to the bit."""
     if isinstance(trials.boxed, BoxFailure):
         raise Skipped("the check `files` reports why it fails in the box") if trials.boxed.forbidden else trials.boxed
     require_equal(trials.boxed, np.asarray(trials.scores), "scores in the box differ from those outside")
@@ -83,7 +83,7 @@ def same_in_box(trials: Trials) -> None:
 
 @check("leakage", of_trials=True)
 def files(trials: Trials) -> None:
-    """It opens nothing in the folders that hold data sets, labels among them."""
+    """It opens nothing in the folders of data sets, which contain labels."""
     if isinstance(failure := trials.boxed, BoxFailure):
         other = Skipped(f"it fails in the box for another reason ({failure.reason})")
         raise Failed(failure.reason) if failure.forbidden else other
@@ -91,7 +91,7 @@ def files(trials: Trials) -> None:
 
 @check("replay", "scores", of_trials=True)
 def replays(trials: Trials) -> None:
-    """Parts of test recordings, renamed and at another time, are scored as the whole was."""
+    """Parts of test recordings, under other names and times, get the scores of the whole."""
     traits, train = describe(trials.own).declared, trials.train()
     faulty, _ = synthetic.with_fault(synthetic.normal(2000, 1004, "long"), 1500, 1600)
     episode = Episode("check", train, (faulty, synthetic.normal(240, 1005, "short")))
@@ -110,9 +110,9 @@ def replays(trials: Trials) -> None:
     if not (replay.forgets or traits.adaptive or traits.floor):
         reason = (
             f"behind other rows, ranks of scores change even 500 rows later: correlation {replay.correlation:.2f}, "
-            f"expected {MIN_CORRELATION}; if scores depend on the rows before theirs alone, declare memory"
+            f"expected {MIN_CORRELATION}; if scores depend only on a limited number of earlier rows, declare memory"
         )
         raise Failed(reason, correlation=replay.correlation)
     if not (replay.calibrated or traits.floor):
-        reason = "its training scores are of another size than fresh scores of the same rows: thresholds are wrong"
+        reason = "its training scores are on another scale than fresh scores of the same rows: thresholds are wrong"
         raise Warned(reason, median_ratio=replay.median_ratio, tail_ratio=replay.tail_ratio)

@@ -1,1 +1,1 @@
-"""Tuning without labels: parameters chosen by what training recordings alone can tell."""
+"""Tuning without labels: chooses parameters by training recordings alone."""

@@ -1,4 +1,4 @@
-"""Faults of known kinds, planted into normal rows: what a detector is tuned to find without labels."""
+"""Plants faults of known kinds into normal rows, to tune detectors without labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import DataError
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 
-# Each slot of so many rows holds one fault, which takes at most a fifth of it.
+# Rows per slot. Each slot holds one fault, which covers at most a fifth of it.
 SLOT = 200
 _LARGEST_SHARE = 5
 
@@ -42,11 +42,11 @@ class Plant:
 
     scale: FloatArray  # [n_sensors] standard deviations
     varying: IntArray  # indices of the sensors that vary
-    coupled: IntArray  # indices of the half of these that correlates most with another sensor
+    coupled: IntArray  # indices of the half of these that correlate most with another sensor
 
     @classmethod
     def of(cls, train: Sequence[Recording]) -> Plant:
-        """Compute them from training recordings. A DataError if no sensor varies."""
+        """Compute the statistics of training recordings. Raises a DataError if no sensor varies."""
         rows = np.concatenate([recording.values for recording in train])
         scale = rows.std(axis=0)
         varying = np.flatnonzero(scale > len(rows) * np.finfo(np.float64).eps * np.abs(rows.mean(axis=0)))
@@ -74,7 +74,7 @@ def with_faults(
 
 
 def _segments(first: int, stop: int, kind: Kind, generator: np.random.Generator) -> list[tuple[int, int]]:
-    """Return the first row of each fault and the row after its last: one fault in each of equal slots."""
+    """Return the half-open row range of each fault: one fault in each of several equal slots."""
     n_slots = max(1, (stop - first) // SLOT)
     borders = [first + (stop - first) * number // n_slots for number in range(n_slots + 1)]
     segments = []
@@ -89,7 +89,7 @@ def _segments(first: int, stop: int, kind: Kind, generator: np.random.Generator)
 def _effect(
     kind: str, values: FloatArray, start: int, stop: int, size: float, generator: np.random.Generator
 ) -> FloatArray:
-    """Return what a fault makes of rows ``start`` to ``stop - 1`` of a sensor's values [n_rows]."""
+    """Apply a fault to rows ``start`` to ``stop - 1`` of a sensor's values [n_rows]; return these rows."""
     rows = values[start:stop]
     match kind:
         case "spike" | "level-shift" | "drift":
@@ -104,7 +104,7 @@ def _effect(
 
 
 def _elsewhere(values: FloatArray, start: int, stop: int, generator: np.random.Generator) -> FloatArray:
-    """Return values from rows that do not overlap these; without such rows, these values in reverse."""
+    """Return values from other rows that do not overlap these; if there are none, these values in reverse."""
     length = stop - start
     before, after = max(0, start - length + 1), max(0, len(values) - length - stop + 1)
     if before + after == 0:

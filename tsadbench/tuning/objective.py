@@ -1,6 +1,6 @@
-"""The value of a point of the search, measured on training rows alone, fold by fold.
+"""Measures the value of a search point on training rows only, fold by fold.
 
-Each recording is cut into blocks. A fold holds out one of them and trains on the others, with a gap between them.
+Each recording is cut into blocks. A fold holds out one block and trains on the others, with a gap between them.
 ``heldout``: the loss of a forecaster or reconstructor on the held-out block of each fold. ``injection``: for each fold
 and each kind of fault, the AUPRC with which the scores find such faults in the held-out block.
 """
@@ -22,42 +22,42 @@ from tsadbench.tuning.faults import KINDS, Plant, with_faults
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 ObjectiveName: TypeAlias = Literal["injection", "heldout"]
-# Neighbouring rows are nearly equal, so even a detector that sees one row at a time needs a gap.
+# The smallest gap: neighbouring rows are nearly equal, even for detectors of single rows.
 SMALLEST_GAP = 30
 # Gap for detectors with unbounded memory.
 GAP_WITHOUT_END = 100
-# The value of a held-out block with fewer evaluated rows is mostly noise.
+# The fewest evaluated rows of a held-out block; with fewer, its value is mostly noise.
 _FEWEST_ROWS = 50
 _ADVICE = "give longer recordings, or fix the window: --detector NAME[window=...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The largest number of rows before and after a row that its score may depend on, over all points of a search."""
+    """The largest memory and look-ahead of a detector over all points of a search, in rows."""
 
     before: int
     after: int
 
     @property
     def gap(self) -> int:
-        """Number of rows between rows trained on and rows held out."""
+        """Number of rows between training rows and held-out rows."""
         return max(self.before + self.after, SMALLEST_GAP)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """One division of the training recordings; ``train`` are recordings of their own, none of which crosses a gap."""
+    """One division of the training recordings; no recording of ``train`` crosses a gap."""
 
     train: tuple[Recording, ...]
     held_out: tuple[Recording, ...]
-    context: int  # rows at the start of each held-out recording that are not evaluated; they lie in the gap before it
+    context: int  # first rows of each held-out recording, from the gap before it, which are not evaluated
 
 
 def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> tuple[Fold, ...]:
     """Return the folds; fold k holds out the k-th of ``n_folds`` equal blocks of each recording.
 
-    ``reach.gap`` rows between a held-out block and the rows trained on are neither. A recording with short blocks is
-    trained on whole. A DataError if none is long enough, or a fold would leave too little to train on.
+    ``reach.gap`` rows between the held-out block and the training rows are left out. Recordings with short blocks are
+    used for training as a whole. Raises a DataError if none is long enough, or a fold would have too few training rows.
     """
     shortest = reach.before + _FEWEST_ROWS
     long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}
@@ -71,7 +71,7 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     longest = min(max((recording.n_rows for recording in fold.train), default=0) for fold in folds)
     if longest <= reach.gap:
         raise DataError(
-            f"one of {n_folds} folds leaves at most {longest} rows in a row to train on, expected more than "
+            f"one of {n_folds} folds leaves at most {longest} consecutive training rows, expected more than "
             f"{reach.gap}; {_ADVICE}"
         )
     return folds
@@ -100,8 +100,8 @@ def _part(of: Recording, start: int, stop: int) -> Recording:
 class Objective:
     """Measures detectors in boxes.
 
-    The faults of ``injection`` are drawn once by ``seed``, so that all points of a search meet the same ones. In
-    ``forbidden`` folders a detector may open nothing.
+    The faults of ``injection`` are drawn once by ``seed``, so that all points of a search get the same ones. A
+    detector may open nothing in ``forbidden`` folders.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class Objective:
         ]
 
     def fold(self, number: int, construction: Construction, limits: Limits) -> dict[str, float]:
-        """Return what a detector reaches on a fold: its "loss", or its AUPRC for each kind of fault.
+        """Return a detector's result on a fold: its "loss", or its AUPRC for each kind of fault.
 
-        A BoxFailure if the detector fails, or exceeds a limit.
+        Raises a BoxFailure if the detector fails, or exceeds a limit.
         """
         fold = self._folds[number]
         crossing = Crossing(fold.train[0].sensors)
@@ -143,7 +143,7 @@ class Objective:
 def auprc(scores: FloatArray, faulty: BoolArray) -> float:
     """Return the average precision; a row without a score counts as the worst case, as under the protocols.
 
-    A BoxFailure if no row has a score.
+    Raises a BoxFailure if no row has a score.
     """
     if np.isnan(scores).all():
         raise BoxFailure("invalid", "none of the held-out rows has a score")

@@ -1,4 +1,4 @@
-"""One search: Optuna proposes points and keeps them, boxes measure them, and the best is written as a configuration."""
+"""One search: Optuna proposes and stores points, boxes measure them, and the best point becomes a configuration."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ with extra("tsadbench tune", "tune"):
 
 
 def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], None]) -> pd.DataFrame:
-    """Search until the study holds as many points as asked for, and return all of them.
+    """Search until the study has the requested number of points; return all of them.
 
     A point is a row, by its number: its ``state`` ("complete", "pruned", "interrupted", or the status of a failure),
     the objective's ``value`` (NaN unless complete), its ``parameters``, ``parts`` of the value (means over the folds
     measured: of the loss, or of each kind of fault), and the ``reason`` why it failed. ``ended`` receives the number of
     each point that has ended, and all points, from any thread.
 
-    A UsageError if the storage cannot be opened, or its study was begun with other settings. A KeyboardInterrupt if the
-    user interrupts: points in progress end and do not count, all others are kept.
+    Raises a UsageError if the storage cannot be opened, or its study was begun with other settings. A KeyboardInterrupt
+    if the user interrupts: points in progress end and do not count, all others are kept.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     settings, stop = task.settings, threading.Event()
@@ -65,12 +65,12 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
     study.sampler = optuna.samplers.TPESampler(seed=settings.seed + len(study.trials))
     done = n_counted(_points(study))
     if all(space.holds(task.defaults[name]) for name, space in task.space.items()):
-        study.enqueue_trial(dict(task.defaults), skip_if_exists=done > 0)  # interrupted defaults come again
+        study.enqueue_trial(dict(task.defaults), skip_if_exists=done > 0)  # try interrupted defaults again
 
     def one_more(study: optuna.Study, trial: FrozenTrial) -> None:
         points = _points(study)
         ended(trial.number, points)
-        if n_counted(points) >= settings.trials:  # other machines may have helped
+        if n_counted(points) >= settings.trials:  # other machines may have added points
             study.stop()
 
     search = partial(
@@ -79,9 +79,9 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
         catch=(BoxFailure,),
         callbacks=[one_more],
     )
-    # The first point alone: several threads could take the same one from SQLite's queue.
+    # Run the first point alone, since several threads could take the same one from SQLite's queue.
     stages = ((1, 1), (settings.trials - done - 1, settings.jobs))
-    with ThreadPoolExecutor(1) as worker:  # Optuna itself would answer Ctrl-C by waiting for the points in progress
+    with ThreadPoolExecutor(1) as worker:  # on Ctrl-C, Optuna would wait for the points in progress
         try:
             for n_trials, n_jobs in stages if done < settings.trials else ():
                 worker.submit(search, n_trials=n_trials, n_jobs=n_jobs).result()
@@ -96,7 +96,7 @@ def _opened(url: str) -> RDBStorage:
         return RDBStorage(url)
     except (ImportError, SQLAlchemyError, RuntimeError, ValueError) as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise UsageError(f"--storage: expected the URL of a database, found one that fails: {reason}") from error
+        raise UsageError(f"--storage: the database cannot be used: {reason}") from error
 
 
 def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limits) -> float:
@@ -106,7 +106,7 @@ def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limi
     for earlier in trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
         if earlier.user_attrs["parameters"] == point and earlier.value is not None:
             trial.set_user_attr("parts", earlier.user_attrs["parts"])
-            return earlier.value  # the faults and the seed are the same, so is the value
+            return earlier.value  # same faults and seed, same value
     folds: list[dict[str, float]] = []
     try:
         for number in range(objective.n_folds):
@@ -121,7 +121,7 @@ def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limi
         trial.set_user_attr("reason", failure.reason)
         raise
     except Interrupted as interrupted:
-        raise KeyboardInterrupt from interrupted  # which Optuna records as a failure, here without its reason
+        raise KeyboardInterrupt from interrupted  # Optuna records it as a failure without the reason
     return statistics.fmean(value for fold in folds for value in fold.values())
 
 
@@ -140,7 +140,7 @@ def _points(study: optuna.Study) -> pd.DataFrame:
             "state": "interrupted" if trial.state is TrialState.FAIL else trial.state.name.lower(),
             "value": trial.value if trial.state is TrialState.COMPLETE else math.nan,
             "reason": "",
-            **trial.user_attrs,  # of a failure, its state and reason
+            **trial.user_attrs,  # state and reason of a failure
         }
         for trial in study.get_trials(deepcopy=False)
         if trial.state.is_finished()
@@ -150,12 +150,12 @@ def _points(study: optuna.Study) -> pd.DataFrame:
 
 
 def n_counted(points: pd.DataFrame) -> int:
-    """Return how many points count as done: all but the interrupted ones."""
+    """Return the number of finished points: all but the interrupted ones."""
     return int((points["state"] != "interrupted").sum())
 
 
 def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Return the complete point with the best value, the first of equals, and the first with the defaults, by name."""
+    """Return the best complete point (the first, if equal) and the first point with the defaults, by name."""
     complete = points[points["state"] == "complete"].reset_index()
     best = complete.sort_values("value", ascending=task.settings.objective == "heldout", kind="stable")
     of_defaults = complete[[parameters == task.defaults for parameters in complete["parameters"]]]
@@ -164,9 +164,9 @@ def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
 
 
 def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = False) -> str:
-    """Return the label of the task's detector at a point, as ``run --detector`` takes it.
+    """Return the label of the task's detector at a point, for ``run --detector``.
 
-    A configuration's paths are relative to its folder, so it takes them ``absolute``.
+    Configurations need ``absolute`` paths, because their paths are relative to their folder.
     """
     contender = task.contender
     defaults, name = contender.description.defaults, contender.name
@@ -184,7 +184,7 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
 def write_tuned(task: Task, points: pd.DataFrame, out: Path) -> Path:
     """Write the best point of a study as a run's configuration, and return the file.
 
-    A UsageError if the file cannot be written, or no point is complete.
+    Raises a UsageError if the file cannot be written, or no point is complete.
     """
     file, found, source = out / f"{task.study}.toml", best_and_defaults(points, task), task.source
     if "best" not in found.index:

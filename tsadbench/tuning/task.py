@@ -1,4 +1,4 @@
-"""What is tuned, on which rows and how: all that a search knows."""
+"""What is tuned, on which rows, and how: everything a search knows."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.tuning.objective import GAP_WITHOUT_END, Fold, ObjectiveName, Reach, make_folds
 from tsadbench.utils.parameters import JsonValue, nearest
 
-# The user decides these for a run; they are not part of a detector's design.
+# Not searched: the user sets these for a run.
 NEVER_SEARCHED = frozenset({"seed", "device", "prior"})
 FORMS = "LOW:HIGH, LOW:HIGH:log or A|B|..."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a search is done."""
+    """Options of a search."""
 
     objective: ObjectiveName = "injection"
-    trials: int = 30  # points of the finished study, earlier runs' included
+    trials: int = 30  # points of the finished study, including earlier runs
     folds: int = 3  # blocks of each training recording
     seed: int = 0
     jobs: int = 1
     timeout: float | None = None  # seconds for one point
-    ranges: tuple[str, ...] = ()  # NAME.parameter=LOW:HIGH (`read_ranges`): add to what the detector declares, and win
+    ranges: tuple[str, ...] = ()  # NAME.parameter=LOW:HIGH (`read_ranges`): override the detector's own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A detector, what to search of it, and normal recordings. It holds no test recording and no label."""
+    """A detector, its search space, and normal recordings. It holds no test recordings and no labels."""
 
     contender: Contender
     space: Mapping[str, Space]
-    reach: Reach  # how far scores see, over all points
+    reach: Reach  # reach of the scores over all points
     dataset: str
-    source: str  # the name or card by which the user gave the data set
-    parts: tuple[tuple[Recording, ...], ...]  # what the protocol `strict` trains on, for each fit
+    source: str  # the data set's name or card as given by the user
+    parts: tuple[tuple[Recording, ...], ...]  # the training recordings of `strict`, per fit
     forbidden: tuple[Path, ...]
     settings: Settings
 
@@ -59,16 +59,16 @@ class Task:
 
     @property
     def defaults(self) -> dict[str, object]:
-        """Default values of what is searched."""
+        """Default values of the searched parameters."""
         return {name: self.contender.description.defaults[name] for name in self.space}
 
     def at(self, point: Mapping[str, object]) -> Construction:
-        """Return how to construct the detector at a point, with the search's seed if it takes one."""
+        """Return the detector's construction at a point, with the search's seed if it has that parameter."""
         seeded = self.contender.seeded(self.settings.seed)
         return replace(seeded, arguments={**seeded.arguments, **point})
 
     def folds(self) -> tuple[Fold, ...]:
-        """Return the divisions of the training recordings, those of each entity by themselves."""
+        """Return the divisions of the training recordings, entity by entity."""
         return tuple(fold for part in self.parts for fold in make_folds(part, self.settings.folds, self.reach))
 
     def training_hash(self) -> str:
@@ -80,7 +80,7 @@ class Task:
         return digest.hexdigest()
 
     def determinants(self) -> dict[str, str]:
-        """Return everything but the study's name that decides a point's value."""
+        """Return everything that decides a point's value, except the study's name."""
         return {
             "prior": str(self.contender.prior_hashes),
             "code of the detector": self.contender.description.sources.digest,
@@ -93,9 +93,9 @@ class Task:
 
 
 def make_task(plan: Plan, settings: Settings) -> Task:
-    """Return what is to be tuned; once the caller drops the plan, test recordings and labels are gone.
+    """Return the task of a search. It keeps no reference to the plan's test recordings and labels.
 
-    A UsageError if there is nothing to search; a DataError if the training recordings are too short.
+    Raises a UsageError if there is nothing to search; a DataError if the training recordings are too short.
     """
     contender, dataset = plan.trials[0].contender, plan.data.dataset
     space = searched(contender, settings.objective, read_ranges(settings.ranges, contender, dataset.sensors))
@@ -109,23 +109,23 @@ def make_task(plan: Plan, settings: Settings) -> Task:
         forbidden=() if dataset.folder is None else (dataset.folder.resolve(),),
         settings=settings,
     )
-    task.folds()  # reports recordings that are too short before anything starts
+    task.folds()  # reports too short recordings before the search starts
     return task
 
 
 def searched(
     contender: Contender, objective: ObjectiveName, ranges: Mapping[str, Space] = MappingProxyType({})
 ) -> dict[str, Space]:
-    """Return what an objective searches of a detector: not what the user has set, nor what a loss cannot compare.
+    """Return the search space of an objective, without parameters that the user set or that a loss cannot compare.
 
-    A UsageError if that is nothing, or a range is not among it.
+    Raises a UsageError if it is empty, or lacks a parameter with a range.
     """
     name, about, heldout = contender.name, contender.description, objective == "heldout"
     declared, accepted = {**about.search_space, **ranges}, about.defaults.keys() - NEVER_SEARCHED
     if unknown := declared.keys() - accepted:
         raise UsageError(f"{name}: search_space names {sorted(unknown)}; its parameters: {sorted(accepted)}")
     if heldout and not about.offers_held_out_loss:
-        raise UsageError(f"{name} has no held-out loss, as it forecasts nothing; use --objective injection")
+        raise UsageError(f"{name} has no held-out loss, because it does not forecast; use --objective injection")
     fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
     space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
     if wrong := ranges.keys() - space.keys():
@@ -141,7 +141,7 @@ def searched(
 
 
 def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[str, ...]) -> Reach:
-    """Return how far scores see at most, from the traits at the space's extremes, each of which is checked."""
+    """Return the largest reach of the scores, from the traits at the space's extreme points, which are also checked."""
     extremes = {name: one.values if isinstance(one, Choice) else (one.low, one.high) for name, one in space.items()}
     points: list[dict[str, object]] = [{name: one} for name, values in extremes.items() for one in values]
     points += [{name: values[end] for name, values in extremes.items()} for end in (0, -1)]
@@ -158,8 +158,8 @@ def reach_of(contender: Contender, space: Mapping[str, Space], sensors: tuple[st
 def read_ranges(ranges: Sequence[str], contender: Contender, sensors: tuple[str, ...]) -> dict[str, Space]:
     """Return the search space of each parameter that a range names.
 
-    Bounds and choices are read as ``NAME[key=value]`` would be; the detector has to accept each of them. A range holds
-    integers if both bounds are integers. A UsageError, if one is wrong, begins with the range.
+    Bounds and choices are parsed like ``NAME[key=value]``, and the detector must accept each of them. A range holds
+    integers if both bounds are integers. Errors begin with the range.
     """
     space: dict[str, Space] = {}
     with asking():

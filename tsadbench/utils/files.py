@@ -21,7 +21,7 @@ from tsadbench.errors import UsageError
 UNFINISHED = ".unfinished-"
 _AT_ONCE = 2**20
 _PACKAGE = Path(__file__).parents[1]
-# A wheel holds the leaderboards inside the package, where setup.py puts them; a checkout has them beside it.
+# A wheel has the leaderboards inside the package (see setup.py), a checkout next to it.
 _INSTALLED = _PACKAGE / "shipped"
 LEADERBOARDS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "leaderboards"
 

@@ -21,7 +21,7 @@ class Issue:
     text: str
     line: int | None = None  # counted from 1
     kind: str | None = None  # by default the text; issues of one kind in one file are condensed
-    count: int = 1  # how many this one stands for
+    count: int = 1  # number of issues that it represents
 
     def __str__(self) -> str:
         more = f" (and {self.count - 1} more such)" if self.count > 1 else ""
@@ -29,7 +29,7 @@ class Issue:
 
 
 def condensed(issues: Iterable[Issue]) -> list[Issue]:
-    """Return the first three issues of each kind in each file; the third stands for all that follow it."""
+    """Return the first three issues of each kind in each file; the third represents all later ones."""
     shown: list[Issue] = []
     for alike in grouped(issues, lambda issue: (issue.file, issue.kind or issue.text)).values():
         first, more = alike[: SHOWN - 1], alike[SHOWN - 1 :]

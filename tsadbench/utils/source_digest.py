@@ -89,7 +89,7 @@ def source_of(cls: type) -> Sources:
         package = name if file.name == "__init__.py" else above
         imports[name] = {one for statement in statements for one in _imported(*statement, package, own)}
         waiting |= imports[name] | ({above} - {_BASE})
-    # tsadbench.base computes with numpy alone; its other libraries do input and output.
+    # tsadbench.base only computes with numpy; its other libraries do input and output.
     others = {one for name, names in imports.items() if not _is_in(name, _BASE) for one in names}
     known = imports.keys() | sys.stdlib_module_names | {own[0], _CORE, "__main__", ""}
     foreign = {"numpy", *(one for one in others - imports.keys() if one.partition(".")[0] not in known)}

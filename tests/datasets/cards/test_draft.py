@@ -271,7 +271,7 @@ def test_a_strangers_folder_needs_three_edits_at_most(tmp_path, tsadbench):
     card.write_text(text, encoding="utf-8")
     validated = tsadbench("data", "validate", card)
     assert validated.code == 0, validated.err
-    assert "Decide: Tag_1.csv" in validated.out  # which train only because nothing speaks against it
+    assert "Decide: Tag_1.csv" in validated.out  # which train only because they show no sign of faults
     dataset, labels = loaded(card)
     assert dataset.sensors == ("flow", "head", "Ventil", "Betrieb")
     assert labels.rows["Tag_4/2"].any()

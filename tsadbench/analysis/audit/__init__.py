@@ -1,4 +1,4 @@
-"""Audits a data set, labels included: flaws that make every table over it worth less than it seems."""
+"""Audits a data set, including its labels, for flaws that make results look better than they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tsadbench.leaderboard.render import Table, render
 from tsadbench.utils.text import first_of
 
 MARKS = {"good": "✓", "note": "·", "fault": "✗"}
-# What the audit cannot look at, for lack of labels or of test recordings.
+# What the audit skips without labels or test recordings.
 _MISSING = {
     "labels": "every test row counts as normal in what follows",
     "test recordings": "nothing is compared with the training recordings",
@@ -25,14 +25,14 @@ _MISSING = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audit:
-    """What was found about a data set, in the order of the checks."""
+    """The findings about a data set, in the order of the checks."""
 
     dataset: str
     version: int
     findings: tuple[Finding, ...]
 
     def __getitem__(self, about: str) -> Finding:
-        """Return the finding of a check; a KeyError if it found nothing to say."""
+        """Return the finding of a check; a KeyError if it has none."""
         return {finding.about: finding for finding in self.findings}[about]
 
     @property
@@ -47,10 +47,10 @@ class Audit:
 
 
 def audit(data: LabelledDataset, changes: LabelChanges | None = None, stored: Finding | None = None) -> Audit:
-    """Audit a data set; without labels, every test row counts as normal, and no event is searched.
+    """Audit a data set; without labels, all test rows count as normal, and checks of events are skipped.
 
-    ``changes`` of the labels are by default all that `label_changes` makes; ``stored`` is what `label_noise` found of
-    stored trials.
+    ``changes`` of the labels default to those of `label_changes`; ``stored`` is the finding of `label_noise` on stored
+    trials.
     """
     findings = tuple(_findings(data, label_changes(data) if changes is None else changes, stored))
     return Audit(data.dataset.name, data.dataset.version, findings)
@@ -60,7 +60,7 @@ def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | No
     dataset, parts, missing = data.dataset, parts_of(data), data.missing
     one_liners = () if missing else labels.one_liner_scores(parts, dataset.folder)
     if missing:
-        cannot = "events, and what predicts them, cannot be looked at"
+        cannot = "checks of events and their predictors are skipped"
         sentence = f"No {missing}: {_MISSING[missing]}; {cannot}."
         yield Finding(missing.replace(" ", "-"), "note", sentence, f"no {missing}")
     else:
@@ -92,7 +92,7 @@ def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | No
 
 
 def _entities(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Say how many models there are, and which of them cannot be trained or judged; nothing if there is one."""
+    """Report the number of entities, and those that cannot be trained or judged; nothing for a single entity."""
     untrained = [part.entity or "the data set" for part in parts if not part.train]
     one_class = [part.entity for part in parts if part.anomalous.all() or not part.anomalous.any()]
     sentence = f"{len(parts)} entities, one model each: figures are means over them, scores are never pooled."

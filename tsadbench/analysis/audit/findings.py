@@ -1,4 +1,4 @@
-"""What an audit looks at and what it finds, and the findings on the data sets that ship with tsadbench."""
+"""The input and the findings of an audit, and the committed findings on the data sets that ship with tsadbench."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SHIPPED = Path(__file__).with_name("findings.json")
 
 
 class Part(NamedTuple):
-    """Recordings of one entity, in the data set's order, and their rows together; it may lack either kind.
+    """Recordings of one entity, in the data set's order, and their joined rows. Training or test may be missing.
 
-    ``entity`` is empty if the data set has at most one, and the part is all of it. ``splits`` lack other entities'
-    recordings. Rows are [n_rows, n_sensors]; labels, by test recording's id and of all test rows, are True where
-    anomalous, and all False without labels.
+    ``entity`` is empty if the data set has at most one; then the part is the whole data set. ``splits`` only have this
+    entity's recordings. Rows are [n_rows, n_sensors]. Labels, by test recording's id and for all test rows, are True
+    where anomalous; all False without labels.
     """
 
     entity: str
@@ -45,9 +45,9 @@ class Part(NamedTuple):
 
 
 def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
-    """Return a data set's entities, in the order of their first test recordings; those without any are left out.
+    """Return a data set's entities with test recordings, in the order of their first ones.
 
-    Without any test recording at all, every entity is a part.
+    Without test recordings, every entity is a part.
     """
     dataset, parts = data.dataset, []
     of_train, of_test = (
@@ -67,23 +67,23 @@ def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
 
 
 def by_entity(parts: Sequence[Part], describe: Callable[[Part], Mapping[str, object]]) -> pd.DataFrame:
-    """Return a row for each part, in the column "entity" its name unless the data set has at most one."""
+    """Return a row per part, with a column "entity" if the data set has several."""
     frame = pd.DataFrame([{"entity": part.entity, **describe(part)} for part in parts])
     return frame if any(part.entity for part in parts) else frame.drop(columns="entity")
 
 
 def within(rows: pd.DataFrame) -> str:
-    """Return of which entities some rows of `by_entity` are, " in a, b"; empty if the data set has at most one."""
+    """Return the entities of some rows of `by_entity` as " in a, b"; "" if the data set has at most one."""
     names = list(rows.get("entity", ()))
     return f" in {first_of(names)}" if names else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check of an audit, whose stable name is ``about``, with the tables behind it.
+    """The result of one check of an audit, with the tables behind it; ``about`` is the check's stable name.
 
-    The grade is "good"; "note": to be known; or "fault": it makes tables over the data set worth less. ``brief`` is the
-    sentence in a few words, for notes under tables; empty if it is good, or another finding's says as much.
+    The grade is "good", "note" (worth knowing) or "fault" (tables over the data set mean less). ``brief`` is a
+    short form for notes under tables; empty if the grade is good, or another finding's brief covers it.
     """
 
     about: str
@@ -102,12 +102,12 @@ class Finding:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """Return the faults in one line; it says so if there is none."""
+    """Return the faults in one line, or "no fault found"."""
     return "; ".join(one.brief for one in findings if one.grade == "fault" and one.brief) or "no fault found"
 
 
 def shipped_findings(dataset: str, version: int | None = None) -> tuple[Finding, ...]:
-    """Return the committed audit findings of a data set that ships with tsadbench, good ones included."""
+    """Return the committed audit findings of a data set that ships with tsadbench, including good ones."""
     audited = _shipped().get(dataset)
     if audited is None or version not in (None, audited["version"]):
         return ()
@@ -115,7 +115,7 @@ def shipped_findings(dataset: str, version: int | None = None) -> tuple[Finding,
 
 
 def shipped_note(dataset: str, version: int | None = None) -> str:
-    """Return the faults that the audit of a data set found, as a line for notes under tables; empty if none ships.
+    """Return a data set's audit faults as a line for notes under tables; "" if tsadbench ships no audit of it.
 
     >>> print(shipped_note("pumploop"))
     pumploop: no fault found (docs/audits/pumploop.md).

@@ -1,4 +1,4 @@
-"""How noise in the labels moves the AUPRC: labels shifted by some rows, or doubtful rows left out."""
+"""How label noise changes the AUPRC: with labels shifted by some rows, or doubtful rows left out."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of
 
-# In rows: both directions; after each event.
+# In rows: shifts in both directions, margins after each event.
 SHIFTS = (1, 5, 10)
 MARGINS = (10, 60)
 Int8Array: TypeAlias = NDArray[np.int8]
-# By name, and by the test recording's id, [n_rows]: 1 where anomalous, 0 where normal, -1 where a row does not count.
+# Change -> test recording's id -> [n_rows]: 1 anomalous, 0 normal, -1 not counted.
 LabelChanges: TypeAlias = Mapping[str, Mapping[str, Int8Array]]
 GIVEN = "as given"
 
 
 class Fit(NamedTuple):
-    """Scores of one row of a table by one fit: by recording, [n_rows], and which rows are evaluated (None: all)."""
+    """One fit's scores for one table row: [n_rows] by recording, and which rows are evaluated (None: all)."""
 
     label: str
     scores: Mapping[str, FloatArray]
@@ -42,11 +42,11 @@ class Fit(NamedTuple):
 def label_changes(
     data: LabelledDataset, shifts: Sequence[int] | None = None, margins: Sequence[int] | None = None
 ) -> LabelChanges:
-    """Return the given labels and changed ones: shifted, without contradictory rows, without rows after events.
+    """Return the original and the changed labels: shifted, without contradictory rows, without rows after events.
 
-    Shifted labels repeat the first or last one at a recording's border. Contradictory rows stand in several test
-    recordings, anomalous in one and normal in another. None means those of `SHIFTS` that fit, and `MARGINS`. A change
-    that leaves out no row is omitted.
+    Shifted labels repeat the first or last label at a recording's border. Contradictory rows occur in several test
+    recordings, anomalous in one and normal in another. None uses the `SHIFTS` that fit, and `MARGINS`. Changes that
+    leave out no row are omitted.
     """
     truth = {name: rows.astype(np.int8) for name, rows in data.labels.rows.items()}
     if not truth and (shifts or margins):
@@ -91,7 +91,7 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
 
 
 def fits_of(stored: Stored, data: LabelledDataset) -> Iterator[Fit]:
-    """Yield the scores of the fits of stored trials, on the rows of their split that the protocol evaluates."""
+    """Yield the scores of stored trials' fits on the evaluated rows of their split."""
     labels, members = stored.scored(), data.labels.splits[stored.split]
     for done, (label, results) in enumerate(stored.by_row(data, labels)):
         progress(done, len(labels), label)
@@ -103,9 +103,9 @@ def fits_of(stored: Stored, data: LabelledDataset) -> Iterator[Fit]:
 
 
 def label_noise(about: str, fits: Iterable[Fit], changes: LabelChanges) -> Finding:
-    """Say how far changed labels move the AUPRC of each row, the mean over its fits, and who changes places.
+    """Report how changed labels change each row's AUPRC (mean over fits) and the order of rows.
 
-    Its tables: AUPRC and rank by row and change; how many rows each change touches, and the pairs that change places.
+    Tables: AUPRC and rank by row and change; the number of rows per change, and the pairs that change places.
     """
     values = [{"": fit.label, **{name: _auprc(fit, labels) for name, labels in changes.items()}} for fit in fits]
     auprc = pd.DataFrame(values, columns=["", *changes]).groupby("", sort=False).mean().astype(float)
@@ -151,6 +151,6 @@ def _auprc(fit: Fit, labels: Mapping[str, Int8Array]) -> float:
 
 
 def _change_places(before: pd.Series[float], now: pd.Series[float]) -> list[str]:
-    """Return the pairs of which the first was above the second and is below it now, by where they were."""
+    """Return the pairs whose order is now reversed, sorted by their original place."""
     pairs = combinations(before.index, 2)  # the best first
     return [f"{high} with {low}" for high, low in pairs if before[high] > before[low] and now[high] < now[low]]

@@ -1,8 +1,8 @@
-"""Checks of the labels: how many events there are, and how well what knows nothing of faults finds them.
+"""Checks of the labels: the number of events, and how well trivial predictors find them.
 
-A *threshold on one sensor*, from above or from below, or on the size of its jumps from row to row, lies beyond all
-normal test rows of an entity, so it has no false alarm. It finds an event of which it flags a row. It is chosen by the
-labels: it tells how easy events are to see, it is no detector (Wu and Keogh, "Current Time Series Anomaly Detection
+A *threshold on one sensor*, from above or below, or on the size of its jumps from row to row, lies beyond all normal
+test rows of an entity, so it has no false alarm. It finds an event if it flags one of its rows. It is chosen by the
+labels: it measures how obvious events are and is not a detector (Wu and Keogh, "Current Time Series Anomaly Detection
 Benchmarks are Flawed and are Creating the Illusion of Progress", TKDE 2021).
 """
 
@@ -27,18 +27,18 @@ from tsadbench.registry import floors, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, describe
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
 
-# By name, and by the test recording's id: scores [n_rows].
+# Predictor -> test recording's id -> scores [n_rows].
 OneLiners: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
 
 # Shares of anomalous test rows.
 _FEW_ANOMALIES, _MANY_ANOMALIES = 0.01, 0.4
-# Fewer events than this: each of them decides.
+# With fewer events than this, each has a large effect.
 _FEW_EVENTS = 5
-# Thresholds find so many more events than by chance; trivial are labels of which they find half.
+# Labels are trivial if thresholds find half of the events, and this much more than by chance.
 _ABOVE_CHANCE, _TRIVIAL = 0.25, 0.5
-# An uninformative predictor has an AUROC of .5; beyond these it is a weak or a strong one.
+# AUROC bounds for a weak and a strong predictor; an uninformative one has .5.
 _WEAK, _STRONG = 0.55, 0.75
-# Position and time see no data: they should not predict at all, in either direction. A one-liner may.
+# Position and time see no data, so they should not predict labels in either direction. One-liners may.
 _BLIND = {
     "position": "A row's place in its recording, without its values,",
     "time": "The time since a row's recording began, without its values,",
@@ -46,10 +46,10 @@ _BLIND = {
 
 
 def event_table(parts: Sequence[Part]) -> pd.DataFrame:
-    """Return each entity's events, which are runs of anomalous rows, and how many of them thresholds find.
+    """Return each entity's events (runs of anomalous rows), and the share that thresholds find.
 
-    "found" is the share of the events that any threshold finds, "finds" that of the "best alone"; "by chance" what they
-    would find of stretches as long, anywhere among the normal rows. NaN without events or normal rows.
+    "found" is the share of the events that any threshold finds, "finds" that of the "best alone"; "by chance" are their
+    shares for stretches of equal length among the normal rows. NaN without events or normal rows.
     """
     return by_entity(parts, _events_of).astype(dict.fromkeys(("shortest", "longest"), "Int64"))
 
@@ -84,25 +84,25 @@ def _events_of(part: Part) -> Mapping[str, object]:
 
 
 def _found(part: Part, events: IntArray, borders: IntArray) -> tuple[BoolArray, IntArray]:
-    """Return which threshold finds which event, [n_events, 3 n_sensors]; first the high, the low, then the jumps.
+    """Return which threshold (high, low, jumps) finds which event, [n_events, 3 n_sensors].
 
-    And the places of the first and the last of the highest values among the normal rows, [2, 3 n_sensors].
+    Also return the first and last place of the highest values among the normal rows, [2, 3 n_sensors].
     """
     rows = part.test_rows
     jumps = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
-    # Nothing jumps to the first row of a recording. What jumps to the row after an event only jumps back.
+    # A recording's first row has no jump. A jump to the row after an event only goes back.
     jumps[borders[:-1]] = 0.0
     jumps[np.setdiff1d(events[:, 1], borders)] = -np.inf
     values = np.hstack([rows, -rows, jumps])
     normal = values[~part.anomalous]
     highest = normal.max(axis=0)
-    padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat takes no end behind the last row
+    padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat accepts no end behind the last row
     found = np.maximum.reduceat(padded, events.ravel())[::2] > np.where(np.isfinite(highest), highest, np.inf)
     return found, np.stack([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
 
 
 def _by_chance(places: IntArray, n_normal: int, length: int) -> float:
-    """Return the share of the stretches of this length that hold all the highest normal rows of some threshold."""
+    """Return the share of stretches of this length that contain all of the highest normal rows of a threshold."""
     n_stretches = n_normal - length + 1
     if n_stretches < 1:
         return 1.0
@@ -116,7 +116,7 @@ def _by_chance(places: IntArray, n_normal: int, length: int) -> float:
 
 
 def anomalies(table: pd.DataFrame) -> Finding:
-    """Say how many test rows are anomalous."""
+    """Report the share of anomalous test rows."""
     n_rows, shares = int(table["test rows"].sum()), table["anomalous"] / table["test rows"]
     share = table["anomalous"].sum() / n_rows
     if share == 0:
@@ -125,13 +125,13 @@ def anomalies(table: pd.DataFrame) -> Finding:
     of_each = f" ({shares.min():.1%} to {shares.max():.1%} of an entity's)" if len(table) > 1 else ""
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous{of_each}, so flagging every row has F1 {f1:.3f}."
     few, many = bool(share < _FEW_ANOMALIES), bool(share > _MANY_ANOMALIES)
-    sentence += " A few rows decide every figure." * few + " Faults are no exception here." * many
+    sentence += " A few rows decide every figure." * few + " Anomalies are not rare here." * many
     grade: Grade = "note" if few else "fault" if many else "good"
     return Finding("anomalies", grade, sentence, f"{share:.1%} of the test rows are anomalous")
 
 
 def events(table: pd.DataFrame) -> Finding:
-    """Say how many events there are, how long they are, and where one of them decides."""
+    """Summarise the events, and warn if one event dominates the metrics."""
     some, counts = table[table["events"] > 0], table["events"]
     behind = (Table("Events, and how many of them a threshold on one sensor finds", table, {"median": 1}),)
     if some.empty:
@@ -140,18 +140,18 @@ def events(table: pd.DataFrame) -> Finding:
     sentence = f"{counts.sum()} events of {some['shortest'].min():,} to {some['longest'].max():,} rows{of_each}."
     one, few = some[some["longest"] > some["anomalous"] / 2], some[some["events"] < _FEW_EVENTS]
     if len(one):
-        sentence += f" One event has more than half of the anomalous rows{within(one)}, and decides row-wise metrics."
+        sentence += f" One event has more than half of the anomalous rows{within(one)}, and dominates row-wise metrics."
     if len(few):
-        sentence += f" Fewer than {_FEW_EVENTS} events{within(few)}: each of them decides."
+        sentence += f" Fewer than {_FEW_EVENTS} events{within(few)}: each has a large effect on every metric."
     brief = f"one event has most anomalous rows{within(one)}" if len(one) else f"few events{within(few)}"
     return Finding("events", "good" if one.empty and few.empty else "note", sentence, brief, behind)
 
 
 def trivial(table: pd.DataFrame) -> Finding:
-    """Say whether a threshold on one sensor finds the events."""
+    """Report whether a threshold on one sensor finds the events."""
     known = table.dropna(subset="found")
     if known.empty:
-        return Finding("trivial", "note", "No event has normal rows to be told from.")
+        return Finding("trivial", "note", "No event has normal rows to compare with.")
     found, by_chance, alone, alone_by_chance = known[["found", "by chance", "finds", "alone by chance"]].mean()
     mean = f", mean over {len(known)} entities" if len(table) > 1 else ""
     best = f" ({known['best alone'].iloc[0]})" if len(table) == 1 and alone else ""
@@ -170,9 +170,9 @@ def trivial(table: pd.DataFrame) -> Finding:
 
 
 def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]) -> Iterator[Finding]:
-    """Say how well position, time alone, and one-liners predict the labels: means over the entities with both classes.
+    """Report how well position, time and one-liners predict the labels: means over entities with both classes.
 
-    The tables stand with the first finding.
+    The first finding has the tables.
     """
     values = pd.DataFrame(_rankings(data, parts, one_liners), columns=["entity", "predictor", "AUROC", "AUPRC"])
     means = values.groupby("predictor", sort=False)[["AUROC", "AUPRC"]].mean()
@@ -183,7 +183,7 @@ def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequenc
     each = each.reindex(index=[part.entity for part in parts], columns=means.index)
     if several:
         behind.append(Table("AUROC by entity", each.reset_index()))
-    # Of the one-liners, summaries name the strongest alone.
+    # Summaries only name the strongest one-liner.
     strongest = means["AUROC"].drop(list(_BLIND)).max()
     for name, auroc in zip(map(str, means.index), means["AUROC"], strict=True):
         tables, behind = tuple(behind), []
@@ -210,7 +210,7 @@ def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequenc
 def _rankings(
     data: LabelledDataset, parts: Sequence[Part], one_liners: Sequence[OneLiners]
 ) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the AUROC and AUPRC of each predictor on each entity's test rows, NaN if these are of one class."""
+    """Yield each predictor's AUROC and AUPRC on each entity's test rows; NaN if these have only one class."""
     truth, sessions = data.labels.rows, data.dataset.session_of
     if len({sessions[name] for name in truth}) < 2:
         sessions = {name: name for name in truth}
@@ -227,12 +227,12 @@ def _rankings(
 
 
 def one_liner_scores(parts: Sequence[Part], folder: Path | None = None) -> tuple[OneLiners, ...]:
-    """Return for each part the scores of its test recordings by every one-liner among the floors, fitted to it alone.
+    """Return, per part, the test scores of every one-liner among the floors, fitted to that part alone.
 
-    A floor that fails, for instance because it needs longer training recordings than there are, is left out.
+    Floors that fail, for instance on short training recordings, are left out.
     """
     traits = {name: describe(name).traits for name in floors()}
-    # The others draw lots or flag every row.
+    # The other floors are random or flag every row.
     names = [name for name, one in traits.items() if one.fixed_threshold is None and not one.stochastic]
     forbidden = () if folder is None else (folder,)
     found: tuple[dict[str, Mapping[str, FloatArray]], ...] = tuple({} for _ in parts)
@@ -245,10 +245,10 @@ def one_liner_scores(parts: Sequence[Part], folder: Path | None = None) -> tuple
 
 
 def position_scores(truth: Mapping[str, BoolArray], sessions: Mapping[str, str]) -> list[FloatArray]:
-    """Return for each row i of each recording the share of recordings of *other sessions* that are anomalous at row i.
+    """Return, for row i of each recording, the share of recordings of *other sessions* that are anomalous at row i.
 
-    Only recordings that have a row i count; 0 where no other session has. ``truth`` [n_rows] and ``sessions`` are by
-    the recordings' ids.
+    Only recordings with a row i count; 0 if no other session has one. ``truth`` [n_rows] and ``sessions`` are by
+    recording id.
     """
     rows = pd.DataFrame({name: pd.Series(one, dtype=np.float64) for name, one in truth.items()})
     session = rows.columns.map(sessions)

@@ -1,4 +1,4 @@
-"""Checks of rows that occur twice: in two recordings, in training and test, and stretches that are copies of others."""
+"""Checks of duplicate rows: in two recordings, in training and test, and in copied stretches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, IntArray
 from tsadbench.utils.text import first_of
 
-# A stretch is a copy from so many different states in succession on: a system at rest repeats fewer by itself.
+# A copy has at least this many different states in succession; a system at rest repeats fewer by itself.
 _STATES = 10
-# Shares of test rows that recur in training; how much more often than rows recur within training.
+# Bounds for the share of test rows that recur in training, and for its ratio to the share within training.
 _SOME_RECUR, _MANY_RECUR, _MORE_OFTEN = 0.01, 0.5, 1.5
 # Share of the test rows in copied stretches.
 _COPIED = 0.005
@@ -28,7 +28,7 @@ _ROLES = ("train and test", "test and test", "train and train")
 
 
 def overlap(parts: Sequence[Part]) -> Finding:
-    """Say which shares of the rows recur, by their values alone, whatever their time."""
+    """Report the shares of rows that recur by value, regardless of time."""
     table = by_entity(parts, _recurring)
     test, anomalous, train, within = table.drop(columns="entity", errors="ignore").mean()
     if np.isnan(test):
@@ -66,8 +66,8 @@ def recordings_sharing_rows(
 ) -> pd.DataFrame:
     """Return all pairs of recordings that share rows: the same values and, if all have times, the same time.
 
-    "rows" counts different ones; those "with two labels" are anomalous in one recording and normal in the other.
-    Without times, a system at rest may repeat itself without being copied: such findings need a second look.
+    "rows" counts distinct rows; rows "with two labels" are anomalous in one recording and normal in the other. Without
+    times, a system at rest may repeat itself without being copied, so check such findings.
     """
     recordings, pairs = [*train, *test], []
     if recordings:
@@ -75,7 +75,7 @@ def recordings_sharing_rows(
         place = np.repeat(np.arange(len(recordings)), [one.n_rows for one in recordings])
         numbers = np.concatenate(shared_rows(recordings, untimed="by value"))
         rows = pd.DataFrame({"place": place, "number": numbers, "anomalous": np.concatenate(anomalous)})
-        # A row counts once a recording, with the label of its first occurrence.
+        # A row counts once per recording, with the label of its first occurrence.
         rows = rows[rows["number"] >= 0].drop_duplicates(["place", "number"])
         every = (np.ones(len(rows), dtype=np.int64), (rows["place"], rows["number"]))
         of_all = csr_array(every, shape=(len(recordings), len(place)))
@@ -91,27 +91,27 @@ def recordings_sharing_rows(
 
 
 def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> Iterator[Finding]:
-    """Say which rows stand in several recordings, and if there are labels which of these have two."""
+    """Report rows that occur in several recordings and, with labels, those that have two labels."""
     behind = (Table("Rows that recordings share", table),) if len(table) else ()
     begins = [None if one.time is None else one.time[0] for one in (*data.dataset.train, *data.dataset.test)]
-    # Times that begin alike are no clock's.
+    # Equal start times mean that times do not come from a clock.
     by_clock, certain = None not in begins and len(set(begins)) == len(begins), False
     since = "same time and values" if by_clock else "same time since their beginning, and values"
     compared = "by values alone, without time" if None in begins else since
     for roles, what, brief in (
         (
             _ROLES[0],
-            "training rows stand in test recordings too: a detector is tested on what it has learned",
+            "training rows also occur in test recordings: a detector is tested on what it has learned",
             "training rows stand in the test too",
         ),
-        (_ROLES[1], "rows stand in two test recordings: they count twice", "test rows count twice"),
+        (_ROLES[1], "rows occur in two test recordings and count twice", "test rows count twice"),
     ):
         about, rows = "shared-" + roles.replace(" and ", "-"), table.loc[table["roles"] == roles, "rows"]
-        # Unless clocks tell, rows are mostly alike by chance, if they are no part of copied stretches.
+        # Without clocks, equal rows outside copied stretches are mostly chance.
         certain = by_clock or bool(copied.loc[copied["roles"] == roles, "rows"].sum() >= rows.sum() / 2)
         sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
         if rows.empty:
-            sentence = f"No row stands in both, {roles} ({compared})."
+            sentence = f"No row occurs twice ({roles}; {compared})."
         elif not certain:
             sentence += " Most are in no copied stretch: a system that repeats its states has such rows."
         grade: Grade = "good" if rows.empty else "fault" if certain else "note"
@@ -126,11 +126,11 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
 
 
 def copies_of(data: LabelledDataset) -> pd.DataFrame:
-    """Return the stretches whose rows occur in the same order, for as long, earlier or in another recording; by length.
+    """Return copied stretches: rows that occur in the same order elsewhere, earlier or in another recording; by length.
 
-    A state is a run of equal rows, compared by values and length, not by time. A stretch of ten different states that
-    occurs twice is a copy of its first occurrence; training recordings come before test recordings. Rows of a state at
-    its ends are not counted if the state lasts longer there. Two labels are known of labelled recordings.
+    A state is a run of equal rows, compared by values and length, not by time. A repeated stretch of ten different
+    states is a copy of its first occurrence; training recordings come before test recordings. The states at its ends
+    are not counted where they last longer. Only labelled recordings can have two labels.
     """
     train, labels = data.dataset.train, data.labels.rows
     recordings = [*train, *data.dataset.test]
@@ -143,7 +143,7 @@ def copies_of(data: LabelledDataset) -> pd.DataFrame:
         of_each.append(frame.assign(digest=hash_pandas_object(digests, index=False)))
     states = pd.concat(of_each, ignore_index=True)
     source, owner = _first_occurrences(states), states["owner"].to_numpy()
-    # A stretch goes on unless its source jumps, or a recording ends.
+    # A stretch ends where its source jumps, or a recording ends.
     goes_on = (np.diff(source) == 1) & (np.diff(owner) == 0) & (np.diff(owner[source]) == 0) & (source[:-1] >= 0)
     copied = np.flatnonzero(source >= 0)
     begins = copied[~np.append(False, goes_on)[copied]]
@@ -163,7 +163,7 @@ def copies_of(data: LabelledDataset) -> pd.DataFrame:
 
 
 def _first_occurrences(states: pd.DataFrame) -> IntArray:
-    """Return for each window of different states, by its first one, where it occurs before; -1 if nowhere."""
+    """Return, per window of different states, where it occurs earlier, or -1."""
     source = np.full(len(states), -1)
     if len(states) < _STATES:
         return source
@@ -177,14 +177,14 @@ def _first_occurrences(states: pd.DataFrame) -> IntArray:
 
 
 def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
-    """Say which stretches occur twice, and how many of the ``n_test`` test rows lie in them."""
+    """Report stretches that occur twice, and how many of the ``n_test`` test rows they contain."""
     if table.empty:
         return Finding("copies", "good", f"No stretch of {_STATES} different states occurs twice.")
     of_train, of_test, in_train = (int(table.loc[table["roles"] == roles, "rows"].sum()) for roles in _ROLES)
     longest, two = table.iloc[0], int(table["with two labels"].sum())
     count, occur = ("1 stretch", "occurs") if len(table) == 1 else (f"{len(table):,} stretches", "occur")
     sentence = (
-        f"{count} {occur} twice, whatever the time: {of_train:,} test rows copy training rows, {of_test:,} other test "
+        f"{count} {occur} twice, regardless of time: {of_train:,} test rows copy training rows, {of_test:,} other test "
         f"rows, {in_train:,} training rows others; the longest is {longest['copy']} from row {longest['from row']:,} "
         f"on, {longest['rows']:,} rows as in {longest['source']} from row {longest['from its row']:,} on."
     )
@@ -194,19 +194,19 @@ def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
     share = (of_train + of_test) / n_test if n_test else 0.0
     if share < _COPIED:
         return Finding("copies", "note", sentence, f"{count} twice", behind)
-    # `shared` has told of rows that are shared at the same time.
+    # `shared` reports rows with equal times.
     told = pairs.loc[pairs["roles"] != _ROLES[2], "rows"].sum() == of_train + of_test
     brief = f"{share:.1%} of the test rows are copies of others" * (not told)
     return Finding("copies", "fault", sentence, brief, behind)
 
 
 def sessions(table: pd.DataFrame, declared: Mapping[str, str]) -> Iterator[Finding]:
-    """Say which test recordings are copies across declared sessions; nothing if none is."""
+    """Report test recordings that are copies across declared sessions, if any."""
     tested = table[table["roles"] == _ROLES[1]]
     names = zip(tested["source"], tested["copy"], strict=True)
     if pairs := dict.fromkeys(f"{one} and {other}" for one, other in names if declared.get(one) != declared.get(other)):
         sentence = (
-            f"Declared as different sessions, though one holds a copy of the other: {first_of(list(pairs))}. "
-            "Statistics take them for independent, which flatters."
+            f"Declared as different sessions, although one contains a copy of the other: {first_of(list(pairs))}. "
+            "Statistics treat them as independent, so intervals are too narrow."
         )
         yield Finding("sessions", "note", sentence, "sessions that are copies of others count as independent")

@@ -1,4 +1,4 @@
-"""Checks of sensors and recordings: shift since training, what never moves, scaling, gaps in time, repeated rows."""
+"""Checks of sensors and recordings: shift since training, constants, scaling, gaps in time, repeated rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tsadbench.utils.text import first_of
 _SHIFTED, _FAR = 3.0, 10.0
 # Shares of normal test rows outside the training range of some sensor.
 _OFTEN_OUTSIDE, _ALWAYS_OUTSIDE = 0.5, 0.9
-# Share of the normal test rows in which a sensor that is constant in training is elsewhere.
+# Share of the normal test rows in which a sensor that is constant in training has another value.
 _OFF_CONSTANT = 0.1
-# Share of the sensors that run exactly between two bounds, and how far from a bound a value stored as float32 may lie.
+# Share of the sensors that span exactly two bounds, and the tolerance for values stored as float32.
 _SCALED, _EXACT = 0.8, 1e-6
 _BOUNDS = ((0.0, 1.0), (-1.0, 1.0))
-# A step in time longer than this many usual ones is a gap.
+# A time step longer than this many usual steps is a gap.
 _GAP = 3.0
 
 
 def shift(parts: Sequence[Part]) -> Finding:
-    """Say whether normal test rows lie where the training rows lie, in every split or, of several, every entity."""
+    """Report whether normal test rows match the training rows, by split or, with several entities, by entity."""
     columns = ["where", "sensor", "training median", "test median", "z", "outside the training range"]
     table = pd.DataFrame([row for part in parts for row in _shifts(part)], columns=columns)
-    # The distance of a sensor that is constant in training is infinite.
+    # Distances are infinite for sensors that are constant in training.
     order = table["z"].abs().fillna(1e9 * table["outside the training range"]).to_numpy(dtype=np.float64)
     formats = {"training median": None, "test median": None, "z": 1}
     behind = Table("Normal test rows against training rows", table.iloc[np.argsort(-order, kind="stable")], formats)
@@ -38,12 +38,12 @@ def shift(parts: Sequence[Part]) -> Finding:
     own = known[known["where"] != "overall"]
     far = (own if len(own) else known).query(f"abs(z) > {_SHIFTED}")
     if far.empty:
-        sentence = "Normal test rows lie where the training rows lie, in every sensor and split."
+        sentence = "Normal test rows match the training rows in every sensor and split."
         return Finding("shift", "good", sentence, tables=(behind,) * bool(len(table)))
     worst = far.iloc[int(far["z"].abs().argmax())]
     distance = abs(worst["z"])
     sentence = (
-        f"Normal test rows do not lie where the training rows lie ({first_of(list(far['where'].unique()), 12)}); "
+        f"Normal test rows have shifted away from the training rows ({first_of(list(far['where'].unique()), 12)}); "
         f"furthest is {worst['sensor']} in {worst['where']}: median {worst['test median']:.4g} against "
         f"{worst['training median']:.4g} in training, {distance:.0f} standard deviations off."
     )
@@ -52,7 +52,7 @@ def shift(parts: Sequence[Part]) -> Finding:
 
 
 def _shifts(part: Part) -> Iterator[tuple[object, ...]]:
-    """Yield every sensor in the normal rows of a split that has any; of one entity among several, in all its rows."""
+    """Yield statistics of every sensor in each split's normal rows; with several entities, in all of an entity's."""
     train, values = part.train_rows, {recording.id: recording.values for recording in part.test}
     for split, members in {part.entity: tuple(values)}.items() if part.entity else part.splits.items():
         normal = np.concatenate([values[member][~part.labels[member]] for member in members])
@@ -69,10 +69,10 @@ def _shifts(part: Part) -> Iterator[tuple[object, ...]]:
 
 
 def of_sensors(part: Part) -> Mapping[str, object]:
-    """Return what an entity's sensors do in training and in the test.
+    """Return statistics of an entity's sensors in training and test.
 
-    "out of range" is the share of the normal test rows in which at least one sensor lies outside its training range,
-    "off a training constant" of those in which a sensor that is constant in training has another value. Of the sensors
+    "out of range" is the share of normal test rows with at least one sensor outside its training range, and "off a
+    training constant" the share with another value of a sensor that is constant in training. Of the sensors
     that move and take more than two values, "scaled by" counts those that run exactly from 0 to 1, or -1 to 1, or have
     mean 0 and deviation 1: over training and test rows together but not over the training rows ("both"), the other way
     round ("training"), over the training rows and over both ("either"), over the training and over the test rows
@@ -89,7 +89,7 @@ def of_sensors(part: Part) -> Mapping[str, object]:
         beyond = (normal < train.min(axis=0)) | (normal > train.max(axis=0))
         outside, off = beyond.any(axis=1).mean(), beyond[:, still_train].any(axis=1).mean()
     names = np.array(part.sensors, dtype=np.object_)
-    # Sensors of two values are states, which were 0 and 1 from the beginning.
+    # Sensors with two values are states, which are 0 and 1 without scaling.
     moving = ~((both == both.min(axis=0)) | (both == both.max(axis=0))).all(axis=0)
     by_both, by_train, by_test = (_scaled(rows) & moving for rows in (both, train, test))
     lists = {
@@ -112,11 +112,11 @@ def of_sensors(part: Part) -> Mapping[str, object]:
 
 
 def _scaled(rows: FloatArray) -> BoolArray:
-    """Return [n_sensors], whether these rows seem to be what a sensor was scaled by."""
+    """Return [n_sensors], whether a sensor seems to have been scaled by these rows."""
     if not len(rows):
         return np.zeros(rows.shape[1], dtype=np.bool_)
     low, high = rows.min(axis=0), rows.max(axis=0)
-    # Rounding of float32 over many rows; the two together are no accident.
+    # Tolerances for float32 over many rows. Both conditions together cannot be chance.
     scaled: BoolArray = (np.abs(rows.mean(axis=0)) < 1e-4) & (np.abs(rows.std(axis=0) - 1.0) < 1e-4)
     for least, most in _BOUNDS:
         scaled |= (np.abs(low - least) <= _EXACT) & (np.abs(high - most) <= _EXACT)
@@ -124,7 +124,7 @@ def _scaled(rows: FloatArray) -> BoolArray:
 
 
 def out_of_range(table: pd.DataFrame) -> Finding:
-    """Say how often normal test rows leave the training range."""
+    """Report how often normal test rows leave the training range."""
     lists = [name for name in table if str(name).startswith(("never move", "move in"))]
     texts = {str(name): table[name].str.join(", ").replace("", None) for name in lists}
     behind = (Table("Sensors in training and test", table.assign(**texts)),)
@@ -140,14 +140,14 @@ def out_of_range(table: pd.DataFrame) -> Finding:
 
 
 def of_table(table: pd.DataFrame) -> Iterator[Finding]:
-    """Say which sensors are constant in training and move in the test, and which the test's statistics scaled."""
+    """Report sensors that are constant in training but not in the test, and scaling by the test's statistics."""
     names = [
         f"{name}{within(row)}" for _, row in table.groupby(table.index) for name in row["move in the test only"].iloc[0]
     ]
     off, alone = table["off a training constant"].mean(), table["move in anomalies only"].str.len().sum()
     brief = f"{len(names)} sensors are constant in training and move in the test"
     sentence = (
-        f"{brief}: {first_of(names)}; {alone} of them in anomalous rows alone. "
+        f"{brief}: {first_of(names)}; {alone} of them only in anomalous rows. "
         f"{0.0 if np.isnan(off) else off:.1%} of the normal test rows are off a training constant."
     )
     grade: Grade = "good" if not names else "fault" if off >= _OFF_CONSTANT else "note"
@@ -178,7 +178,7 @@ def of_table(table: pd.DataFrame) -> Iterator[Finding]:
 
 
 def recordings(data: LabelledDataset) -> Iterator[Finding]:
-    """Say where time jumps, how many rows repeat the one before, and which sensors never move in a recording."""
+    """Report gaps in time, repeated rows, and sensors that never move in a recording."""
     train, labels = data.dataset.train, data.labels.rows
     every = [*train, *data.dataset.test]
     anomalous = [np.flatnonzero(labels[one.id]) if one.id in labels else None for one in every]
@@ -209,7 +209,7 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
         brief, tables = f"{len(gaps)} gaps in time", (Table("Gaps in time", gaps, {"s": None}),)
         yield Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, tables)
     else:
-        yield Finding("gaps", "good", "Time runs without gaps, or there is none.")
+        yield Finding("gaps", "good", "There are no gaps in time, or no times.")
     behind = (Table("Recordings", table, {"step, s": None}),)
     sentence, share = "No row repeats the one before it.", 0.0
     if repeated := int(table["repeated rows"].sum()):
@@ -219,5 +219,5 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     yield Finding("duplicates", "note" if repeated else "good", sentence, brief, behind)
     sentence = f"Each of the {len(every[0].sensors)} sensors moves in every recording."
     if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
-        sentence = f"{len(names)} times a sensor never moves in a recording: {first_of(names)}."
+        sentence = f"In {len(names)} cases, a sensor never moves in a recording: {first_of(names)}."
     yield Finding("constant", "note" if names else "good", sentence, "sensors that never move in a recording")

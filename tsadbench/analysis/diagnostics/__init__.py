@@ -1,4 +1,4 @@
-"""What a stored trial's flags and scores are worth to an operator; separate from protocols and rankings."""
+"""Diagnostics of stored trials for operators; separate from protocols and rankings."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def with_diagnostics(
 ) -> Leaderboard:
     """Return a leaderboard whose rows have diagnostics.
 
-    Rows that failed, ship with the package, or were judged by another version of their protocol have none, nor have
-    those of which a trial is broken. A DataError if a data set is not available, or is not the one that a trial was
-    made on. A UsageError if a group is not known.
+    Rows that failed, ship with the package, were judged by another version of their protocol, or have a broken trial
+    get no diagnostics. Raises a DataError if a data set is not available, or differs from a trial's. A UsageError if a
+    group is unknown.
     """
     shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
@@ -62,7 +62,7 @@ def with_diagnostics(
 def _notes(
     found: Sequence[tuple[Record, Mapping[str, Mapping[str, float | None]]]], groups: Collection[str], store: Store
 ) -> Iterator[str]:
-    """Yield what the diagnostics of a data set and protocol are based on, and which rows have no contributions."""
+    """Yield notes on the basis of the diagnostics of a data set and protocol, and rows without contributions."""
     values = {split: of for _, of_splits in found for split, of in of_splits.items()}
     events, causes = (
         ", ".join(f"{of[name]} on {split}" for split, of in values.items() if of[name])
@@ -72,7 +72,7 @@ def _notes(
     if "vus" in groups:
         yield f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows"
     if "root-cause" in groups and not causes:
-        yield "no event has known causes, so nobody can hit them"
+        yield "no event has known causes"
     elif "root-cause" in groups:
         yield f"events with known causes: {causes}"
         lacking = {one.label: offers_contributions(one) for one, _ in found if not store.has_contributions(one)}
@@ -81,10 +81,10 @@ def _notes(
 
 
 _LACKING = {
-    True: "no contributions were kept; `tsadbench run` with these detectors, this --out and --rerun no-contributions "
-    "makes them again with contributions",
+    True: "no contributions were kept; to add them, run `tsadbench run` with these detectors, this --out and "
+    "--rerun no-contributions",
     False: "they offer no contributions",
-    None: "no contributions were kept, and whether they offer any is not known: they are not registered here",
+    None: "no contributions were kept, and these detectors are not registered here",
 }
 
 
@@ -93,6 +93,6 @@ def _loaded(name: str, load: Callable[[str], LabelledDataset]) -> LabelledDatase
         return load(name)
     except TsadbenchError as error:
         raise DataError(
-            f"diagnostics lay the stored scores beside the data and the labels, and data set {name!r} is not available "
-            f"(--data DIR, or --dataset CARD for one of your own): {error}"
+            f"diagnostics need the data and the labels, but data set {name!r} is not available "
+            f"(--data DIR, or --dataset CARD for your own): {error}"
         ) from error

@@ -1,19 +1,18 @@
-"""The diagnostics of one trial on one split, from what its store holds.
+"""Computes the diagnostics of one trial on one split from its store.
 
 *Counts are pooled* over the split's recordings: events found of all events, false alarms per hour of all normal time,
-the mean delay over all events that have one. So are affiliation's zones: each event counts once, whichever recording
-holds it. *VUS-PR is the mean* over the recordings that have rows of both classes: its buffers do not cross borders,
-and scores of two fits share no scale. All of them need a score for every evaluated row of a split: a detector that
-leaves rows out has none there. Nothing here sets a threshold or chooses a row: flags and evaluated rows are the
-protocol's.
+the mean delay over all events with a delay. So are affiliation's zones: each event counts once, in any recording.
+*VUS-PR is the mean* over the recordings that have rows of both classes: its buffers do not cross borders, and scores of
+two fits share no scale. All of them need a score for every evaluated row of a split and are undefined otherwise. Flags
+and evaluated rows come from the protocol.
 
-Root cause: whether the sensors that contributed most to an event's scores are to blame for it.
+Root cause: whether the sensors that contributed most to an event's scores caused it.
 
-An event whose sensors are known (`tsadbench.base.dataset.Cause`) is one, found or missed. Sensors are ranked by their
-contributions, summed over the event's evaluated rows; the event is *hit at k* if one of the first k is to blame.
-Sensors of equal sums share their places: what counts is the chance that a random order of them puts one that is to
-blame among the first k. So a detector that blames all sensors alike gets what chance gets: with N sensors, b of them
-to blame, ``1 - C(N - b, k) / C(N, k)``, the hypergeometric distribution's probability of at least one.
+All events with known sensors (`tsadbench.base.dataset.Cause`) count, found or missed. Sensors are ranked by their
+contributions, summed over the event's evaluated rows; the event is *hit at k* if one of the first k is to blame. Ties
+are broken at random: what counts is the probability of a sensor to blame among the first k. With equal
+contributions from all sensors, the result is that of chance: with N sensors, b of them to blame,
+``1 - C(N - b, k) / C(N, k)``, the hypergeometric distribution's probability of at least one.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, mean_defined
 from tsadbench.utils.parameters import nearest
 
-# How many of the first sensors are looked at.
+# The values of k.
 RANKS = (1, 3, 5)
 NAMES = (*(f"hit_at_{k}" for k in RANKS), *(f"chance_at_{k}" for k in RANKS))
 
@@ -47,14 +46,14 @@ def of_result(result: TrialResult, split: str, groups: Collection[str] = ("opera
 def of_splits(
     result: TrialResult, splits: Sequence[str], groups: Collection[str] = ("operational",)
 ) -> dict[str, dict[str, float | None]]:
-    """Return what a trial's flags and scores are worth to an operator: values by name, by split.
+    """Return a trial's diagnostics: values by name, by split.
 
-    Names are those of docs/diagnostics.md, of the groups asked for, and counts: ``n_recordings`` with evaluated rows,
+    Names are those of docs/diagnostics.md, for the requested groups, and counts: ``n_recordings`` with evaluated rows,
     ``n_events``, ``n_found``, ``n_delays`` (found events whose onset was seen), ``n_false_alarms`` and ``n_causes``
-    (events with known causes; None unless asked for). None is undefined. If an evaluated row of a split has no score,
-    all are None but ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
+    (events with known causes; None unless requested). None means undefined. If an evaluated row of a split has no
+    score, all are None but ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
 
-    A UsageError if a split or a group is not known.
+    Raises a UsageError if a split or a group is unknown.
     """
     members = result.data.labels.splits
     for what, names, known in (("group of diagnostics", groups, GROUPS), ("split", splits, tuple(members))):
@@ -91,7 +90,7 @@ def _of_recording(scored: ScoredRecording, result: TrialResult, groups: Collecti
 def _pooled(
     parts: Sequence[Mapping[str, Any]], speed: float | None, groups: Collection[str]
 ) -> dict[str, float | None]:
-    """Return the values of a split from what each of its recordings adds to them."""
+    """Return the values of a split, combined from its recordings."""
     events, zones, blamed = ([one for part in parts for one in part[name]] for name in ("events", "zones", "blamed"))
     delayed = [event for event in events if event.delay_rows is not None]
     n_normal, n_flagged, n_false_alarms = (
@@ -132,7 +131,7 @@ def _ratio(part: float, whole: float) -> float | None:
 def root_cause(events: Sequence[Mapping[str, float | str]]) -> dict[str, float | None]:
     """Return hit rates and chance levels, means over each entity's events, then over entities; None without events.
 
-    ``events`` are those of `blamed_events`. The hit rates are None if one of the events has none.
+    ``events`` are those of `blamed_events`. The hit rates are None if an event has no contributions.
     """
     if not events:
         return dict.fromkeys(NAMES)
@@ -144,7 +143,7 @@ def root_cause(events: Sequence[Mapping[str, float | str]]) -> dict[str, float |
 def blamed_events(
     scored: ScoredRecording, causes: Sequence[Cause], entity: str = ""
 ) -> Iterator[dict[str, float | str]]:
-    """Yield a recording's events whose sensors are known; those without an evaluated row are left out.
+    """Yield a recording's events with known sensors and at least one evaluated row.
 
     The chances of a hit at each of `RANKS` are 0 or 1 without ties, NaN if contributions were not kept; ``chance_at``
     are those of a random order of all sensors.
@@ -162,9 +161,9 @@ def blamed_events(
 
 
 def hit_chances(sums: FloatArray, to_blame: BoolArray, ranks: Sequence[int] = RANKS) -> tuple[float, ...]:
-    """Return for each rank k the chance that one of the k sensors of the largest sums is to blame, [n_sensors] each.
+    """Return, per rank k, the chance that one of the k sensors with the largest sums [n_sensors] is to blame.
 
-    The second of three sensors is to blame, and ties with the third for the first place:
+    The second of three sensors is to blame and ties with the third for first place:
 
     >>> hit_chances(np.array([1.0, 5.0, 5.0]), np.array([False, True, False]), (1, 2))
     (0.5, 1.0)

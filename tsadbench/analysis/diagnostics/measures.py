@@ -9,14 +9,14 @@ than to any other event. With X uniform over Z, and the flagged part F of the zo
     precision(A) = mean over x in F of P(dist(X, A) >= dist(x, A))
     recall(A)    = mean over y in A of P(|X - y| >= dist(y, F))
 
-1 for x inside the event and for y inside the flagged part. Precision is undefined in a zone without a flagged row, and
-recall is 0 there. Of several zones: the mean over those in which it is defined; F1 is the harmonic mean of the two.
+1 for x inside the event and for y inside the flagged part. In a zone without a flagged row, precision is undefined and
+recall is 0. Several zones: the mean where defined; F1 is the harmonic mean of the two.
 
 VUS-PR: the volume under the surface of precision and recall over all thresholds and all buffers around the events.
 
 Source: Paparrizos et al., "Volume Under the Surface: A New Accuracy Evaluation Measure for Time-Series Anomaly
 Detection", PVLDB 15(11), 2022. For a buffer of l rows, a normal row at distance d from an event gets the label
-``sqrt(1 - d / l)`` (d up to l / 2), so that an alarm close to an event is not wholly wrong. With these labels L,
+``sqrt(1 - d / l)`` (d up to l / 2), so that an alarm close to an event counts partly as correct. With these labels L,
 the binary ones B, and the rows F whose score is at least t::
 
     TP         = sum of L over F
@@ -41,8 +41,8 @@ from scipy.ndimage import distance_transform_edt
 from tsadbench.analysis.events import runs
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mean_defined
 
-# The integrands are piecewise linear with kinks at quarters of a row only: zones end at halves, and distances turn
-# halfway between a zone's end and a row's. So the value in the middle of a quarter gives its integral exactly.
+# The integrands are piecewise linear with kinks only at quarters of a row: zones end at halves, and distances turn
+# halfway between the ends of a zone and a row. So the value at the middle of a quarter gives its exact integral.
 _CELLS = 4
 
 
@@ -66,7 +66,7 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
     """Return precision and recall of each event of one recording, whose flags and truth are [n_rows].
 
     The event covers the rows 2 and 3 of 6, row 3 is flagged. From row 2, half a row to one and a half away from the
-    flag's border, the average chance to be no nearer is 5/6: recall is (5/6 + 1) / 2.
+    flag's border, the average chance of being no nearer is 5/6: recall is (5/6 + 1) / 2.
 
     >>> flagged = np.array([0, 0, 0, 1, 0, 0], dtype=bool)
     >>> ((precision, recall),) = zones_of(flagged, np.array([0, 0, 1, 1, 0, 0], dtype=bool))
@@ -97,18 +97,18 @@ def _zone(flagged: BoolArray, start: int, stop: int) -> Zone:
     return float(precision.mean()), float((1 - nearer / n).mean())
 
 
-# The largest buffer. It is fixed in advance, the same for all data sets: neither the period of the scored
-# series nor the length of its events, which the tools of the field use, is known before the test.
+# The largest buffer, fixed for all data sets. Other tools use the period of the scored series or the length of
+# its events, which are unknown before the test.
 VUS_BUFFER = 100
 _THRESHOLDS = 250
 
 
 def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -> float | None:
-    """Return the VUS-PR of one recording up to a buffer of so many rows; scores and truth are [n_rows].
+    """Return the VUS-PR of one recording with buffers up to ``buffer`` rows; scores and truth are [n_rows].
 
-    None if the rows are of one class, or one of them has no score.
+    None if the rows have only one class, or a score is missing.
 
-    Without a buffer and with one event it is average precision:
+    Without a buffer and with one event, it equals average precision:
 
     >>> round(vus_pr(np.array([0.1, 0.9, 0.8, 0.2]), np.array([False, False, True, True]), buffer=0), 4)
     0.5833
@@ -116,7 +116,7 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -
     if anomalous.all() or not anomalous.any() or np.isnan(scores).any():
         return None
     thresholds = np.sort(scores)[::-1][np.linspace(0, len(scores) - 1, _THRESHOLDS, dtype=np.int64)]
-    # For each row the first threshold that flags it; thresholds fall.
+    # The first (highest) threshold that flags each row.
     ranks = np.searchsorted(-thresholds, -scores)
     events = runs(anomalous)
     n_flagged, n_hits = _n_flagged(ranks), _n_flagged(ranks[anomalous])
@@ -128,7 +128,7 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -
     for size in range(buffer + 1):
         labels = np.zeros(0)
         if len(near):
-            # The ramp is a row shorter after an event than before it. A row between two events has two ramps.
+            # The ramp after an event is one row shorter than before it. A row between two events has two ramps.
             ramps = np.sqrt(np.where(size >= 2 * (distances + after), 1 - distances / max(size, 1), 0.0))
             labels = np.minimum(np.add.reduceat(ramps, first), 1.0)[by_rank]
         hits = n_hits + np.concatenate([[0.0], np.cumsum(labels)])[n_near]
@@ -138,9 +138,9 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -
 
 
 def _near(events: IntArray, anomalous: BoolArray, reach: int) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return normal rows up to ``reach`` from an event, ascending, their distance from it, and if they come after it.
+    """Return normal rows within ``reach`` of an event, ascending, their distance, and whether they follow it.
 
-    A row near two events stands twice.
+    A row near two events is listed twice.
     """
     distances = np.tile(np.arange(1, reach + 1), len(events))
     rows = np.concatenate([np.repeat(events[:, 0], reach) - distances, np.repeat(events[:, 1] - 1, reach) + distances])
@@ -151,15 +151,15 @@ def _near(events: IntArray, anomalous: BoolArray, reach: int) -> tuple[IntArray,
 
 
 def _existence(ranks: IntArray, events: IntArray, width: int) -> FloatArray:
-    """Return the share of events, widened by some rows and joined, in which each threshold flags a row."""
+    """Return, per threshold, the share of widened and joined events with a flagged row."""
     first, stop = np.maximum(events[:, 0] - width, 0), np.minimum(events[:, 1] + max(width - 1, 0), len(ranks))
     apart = first[1:] > stop[:-1]
     widened = np.stack([first[np.append(True, apart)], stop[np.append(apart, True)]], axis=1)
-    # reduceat takes no end behind the last row
+    # reduceat accepts no end behind the last row
     first_flagged = np.minimum.reduceat(np.append(ranks, _THRESHOLDS), widened.ravel())[::2]
     return _n_flagged(first_flagged) / len(widened)
 
 
 def _n_flagged(ranks: IntArray) -> IntArray:
-    """Return how many of some rows each threshold flags, [n_thresholds]."""
+    """Return how many of these rows each threshold flags, [n_thresholds]."""
     return np.cumsum(np.bincount(ranks, minlength=_THRESHOLDS))

@@ -1,4 +1,4 @@
-"""Do detectors differ: paired tests over sessions, effect sizes, intervals, and when there are too few to tell."""
+"""Tests whether detectors differ: paired tests over sessions, effect sizes, intervals, and required numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from tsadbench.leaderboard.formatting import csv_text
 from tsadbench.leaderboard.render import Form, Table, render
 
-# Named beforehand, for all data sets and protocols: whoever tests every metric finds a difference in one of them.
+# Pre-registered for all data sets and protocols: testing every metric would always find some difference.
 PRIMARY = "auprc"
 # Differences of at most this much are a tie: the region of practical equivalence.
 ROPE = 0.01
@@ -22,14 +22,14 @@ _ENVIRONMENT = Environment(loader=FileSystemLoader(Path(__file__).parent), trim_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """Tables as readers see them, frames with all columns at full precision, and sentences about both."""
+    """Tables for readers, frames with all columns at full precision, and sentences about both."""
 
     tables: Sequence[Table]
     frames: Sequence[Table]
     sentences: Sequence[str]
 
     def text(self, form: Form, width: int | None = None) -> str:
-        """Return the tables and sentences in a form; JSON has all frames, CSV the main one."""
+        """Return the tables and sentences in a format; JSON has all frames, CSV the main frame."""
         if form == "csv":
             return csv_text(self.to_frame())
         return render(self.frames if form == "json" else self.tables, self.sentences, form, width=width)
@@ -66,6 +66,6 @@ def interval(low: pd.Series, high: pd.Series, form: str) -> list[str]:
 
 
 def sentences(about: str, **values: Any) -> list[str]:
-    """Return what ``sentences.jinja`` says about a result."""
+    """Render the sentences about a result from ``sentences.jinja``."""
     text = _ENVIRONMENT.get_template("sentences.jinja").render(values, about=about)
     return [*filter(None, text.split("\n"))]

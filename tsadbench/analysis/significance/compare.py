@@ -21,19 +21,19 @@ from tsadbench.leaderboard.render import Table
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.parameters import nearest
 
-# Values that differ by rounding alone are ties.
+# Values within rounding are ties.
 _DECIMALS = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison(Result):
-    """Detectors of a run store, compared by one metric over the sessions of a split; all other metrics describe.
+    """Detectors of a run store, compared by one metric over the sessions of a split; other metrics are descriptive.
 
-    ``units`` are [n_sessions, n_detectors], ``pairs`` and ``conclusions`` what they say
-    (`tsadbench.analysis.significance.inference`). ``detectors`` has a line for each detector, those that failed
-    included, with its mean rank, 1 is the best, and the mean over sessions of each metric (NaN if undefined on one of
-    them). ``recordings`` has a line for each recording of the split: its ``session``, why it is ``left_out`` (empty if
-    it is not), and the compared metric of each detector.
+    ``units`` are [n_sessions, n_detectors]; ``pairs`` and ``conclusions`` are the results of
+    `tsadbench.analysis.significance.inference`. ``detectors`` has a line per detector, including failed ones, with its
+    mean rank (1 is the best) and the mean over sessions of each metric (NaN if undefined on any). ``recordings`` has a
+    line per recording of the split: its ``session``, the reason if it is ``left_out``, and the compared metric of each
+    detector.
     """
 
     subject: str
@@ -58,27 +58,27 @@ def compare(
     independent: bool = False,
     data: str | Path | None = None,
 ) -> Comparison:
-    """Compare stored detectors over sessions: differences, and from six on tests and intervals; no detector runs.
+    """Compare stored detectors over sessions: differences and, from six sessions on, tests and intervals.
 
-    The session, one stretch of operation, is the unit of inference (`Dataset.session_of`): the
-    protocol judges all rows of a session together, as it judges a split, and values are averaged over seeds.
+    The session, one stretch of operation, is the unit of inference (`Dataset.session_of`): the protocol judges all rows
+    of a session together, like a split, and values are averaged over seeds.
 
     Parameters
     ----------
     runs
         A run store, or its folder.
     detectors
-        Labels of two or more, as tables show them.
+        Labels of two or more detectors, as in tables.
     metric
-        The one to compare; the primary one is "auprc", for all data sets.
+        The metric to compare; "auprc" is the primary metric for all data sets.
     dataset, protocol
-        Needed if the store holds several. A data set's name, the path of its card, or the data themselves.
+        Required if the store holds several. A data set's name, the path of its card, or the data.
     split
-        Whose recordings count (default: all).
+        Its recordings count (default: all).
     rope
         Region of practical equivalence: differences of at most this much are ties.
     independent
-        Take every recording for a session of its own, whatever the data set declares.
+        Treat every recording as a session, whatever the data set declares.
     data
         Folder with the data sets' files; None searches as the documentation says.
 
@@ -87,16 +87,16 @@ def compare(
     UsageError
         If a name is wrong or missing, fewer than two detectors can be compared, or the metric is defined nowhere.
     DataError, StoreError, MissingExtraError
-        If the data are not those of the trials, a trial cannot be read, or three detectors need statsmodels.
+        If the data differ from the trials', a trial cannot be read, or statsmodels is missing for three detectors.
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
-    expected = "expected the labels of two detectors or more to compare, found"
+    expected = "expected at least two detectors to compare, found"
     if len(detectors) < 2:
         raise UsageError(f"{expected} {', '.join(map(str, detectors)) or 'none'}")
     stored = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data)
     if len(stored.stores) < 2:
-        raise UsageError(f"{expected} {', '.join(stored.stores)} alone")
+        raise UsageError(f"{expected} only {', '.join(stored.stores)}")
     loaded, first = stored.load(), stored.first
     rules = protocol_of(first)
     tested = metric_named(metric, first.protocol, rules.metrics)
@@ -173,10 +173,10 @@ def compare(
 def _judged(
     stored: Stored, data: LabelledDataset, groups: Sequence[Sequence[str]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Judge the rows that did not fail on groups of recordings, each as the protocol judges a split.
+    """Judge the rows that did not fail on groups of recordings, like splits.
 
-    Return, by the group's place, each metric and label, the mean over seeds, undefined if one is; and the numbers of
-    evaluated rows and of anomalous ones.
+    Return the mean over seeds by group, metric and label (undefined if any seed is), and the numbers of evaluated and
+    anomalous rows.
     """
     units = {str(place): group for place, group in enumerate(groups)}
     ok = set(stored.rows.loc[stored.rows["ok"], "detector"])
@@ -203,7 +203,7 @@ def _described(title: str, metrics: Sequence[Metric], tested: Metric, detectors:
 
 
 def _differences(tested: Metric, units: pd.DataFrame, pairs: pd.DataFrame, counts: pd.Series[int]) -> Iterator[Table]:
-    """Yield the sessions if there are few, and the differences of each pair."""
+    """Yield tables of the sessions, if there are few, and of the differences of each pair."""
     shown: dict[str, Any] = {"first": pairs["first"], "second": pairs["second"]}
     shown["mean difference"] = pairs["mean_difference"]
     shown["win/tie/loss"] = pairs[["wins", "ties", "losses"]].astype(str).agg("/".join, axis=1)

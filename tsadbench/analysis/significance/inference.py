@@ -1,4 +1,4 @@
-"""What paired values of independent units say about detectors: pure functions that need no store and no data set.
+"""Statistical inference from paired values of independent units: pure functions without stores or data sets.
 
 Differences are first - second, in the metric's own unit.
 """
@@ -22,11 +22,11 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
 
 ALPHA, POWER = 0.05, 0.8
-# The difference for which sessions are counted.
+# The difference for which the required number of sessions is computed.
 EFFECT = 0.05
-# Fewer units give no p-value below .05, whatever the differences: 2 / 2^5 = .0625.
+# With fewer units, no p-value is below .05: 2 / 2^5 = .0625.
 LEAST_FOR_TESTS = 6
-# Fewer are too few for the corrections of BCa, and for a diagram of mean ranks that people remember.
+# With fewer units, BCa's corrections are unreliable, and a diagram of mean ranks would mislead.
 LEAST_FOR_BCA = LEAST_FOR_DIAGRAM = 10
 # Wilcoxon's test needs this many units for one of the t-test's on normal differences (Pitman's efficiency, 3 / pi).
 _WILCOXON = math.pi / 3
@@ -38,7 +38,7 @@ Better: TypeAlias = Literal["higher", "lower"]
 
 
 def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float = ROPE) -> pd.DataFrame:
-    """Return a row for each pair of detectors: `compare_pair`, and ``p_holm``, corrected for all pairs.
+    """Return a row per pair of detectors: `compare_pair` and ``p_holm``, corrected for all pairs.
 
     ``units`` are [n_units, n_detectors], two or more detectors on one unit or more, without NaN. A MissingExtraError if
     there are more than two detectors and statsmodels is not installed.
@@ -58,8 +58,8 @@ def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float
 def friedman(units: pd.DataFrame) -> dict[str, float] | None:
     """Return Friedman's test over units, [n_units, n_detectors] without NaN, by Iman and Davenport's F (1980).
 
-    If all units rank the detectors alike, F is infinite, and p is that of chi-squared. None if the test is undefined:
-    fewer than three detectors or two units, or no unit distinguishes any detectors.
+    If all units rank the detectors equally, F is infinite, and p comes from chi-squared. None if the test is undefined:
+    fewer than three detectors or two units, or only ties.
     """
     n, k = units.shape
     if k < 3 or n < 2 or not np.ptp(units.to_numpy(), axis=1).any():
@@ -99,8 +99,8 @@ def compare_pair(
 def wilcoxon(differences: FloatArray) -> tuple[float, str]:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, [n_units], and its method; zeros are left out.
 
-    Exact up to 50 differences, also with ties, which scipy approximates from 14 differences on: the ways to reach each
-    rank sum are counted, one difference after another. Ranks of ties are multiples of one half, so they are doubled.
+    Exact up to 50 differences, even with ties, where scipy approximates from 14 differences on: counts the ways to
+    reach each rank sum, one difference after another. Ranks are doubled, because ties have half-integer ranks.
     """
     different = differences[differences != 0.0]
     if len(different) == 0:
@@ -136,7 +136,7 @@ def bootstrap_interval(differences: FloatArray) -> tuple[float, float, str]:
 def sessions_needed(differences: FloatArray, effect: float = EFFECT) -> int | None:
     """Return how many sessions Wilcoxon's signed-rank test needs to show a mean difference; None for one session.
 
-    The number that the paired t-test needs, two-sided at .05 with power .8, over Wilcoxon's efficiency; at least six.
+    The number for the paired t-test (two-sided at .05, power .8) divided by Wilcoxon's efficiency; at least six.
     """
     if len(differences) < 2:
         return None
@@ -152,12 +152,12 @@ def paired_t_power(n: int, effect: float) -> float:
     shift = effect * math.sqrt(n)
     with np.errstate(divide="ignore"):  # scipy 1.11 warns where the power is close to 1
         upper, lower = stats.nct.sf(limit, n - 1, shift), stats.nct.cdf(-limit, n - 1, shift)
-    # Far from its centre, scipy 1.17 returns NaN for the tail on the other side, which is below 1e-16.
+    # Far from the centre, scipy 1.17 returns NaN for the opposite tail, which is below 1e-16.
     return float(upper + np.nan_to_num(lower))
 
 
 def conclusions(pairs: pd.DataFrame, test: Mapping[str, float] | None, better: Better = "higher") -> Iterator[str]:
-    """Yield whether there are enough sessions, whether detectors differ, and which of them do.
+    """Yield sentences: whether there are enough sessions, whether detectors differ, and which do.
 
     ``pairs`` are those of `compare_pairs`, and ``test`` is what `friedman` found.
     """
@@ -177,8 +177,8 @@ def conclusions(pairs: pd.DataFrame, test: Mapping[str, float] | None, better: B
     if n > 1:
         low, high = pairs["sessions_needed"].min(), pairs["sessions_needed"].max()
         yield (
-            f"A difference of {number(EFFECT, 2)} would take about {low}{f' to {high}' if low < high else ''} sessions "
-            f"to show (two-sided at .05, power {number(POWER, 1)}, one pair alone), by the spread between these {n}."
+            f"Detecting a difference of {number(EFFECT, 2)} takes {low}{f' to {high}' if low < high else ''} sessions "
+            f"(estimate, two-sided at .05, power {number(POWER, 1)}, a single pair; spread as between these {n})."
         )
     if test is not None:
         shown = "the detectors are not all alike" if test["p"] < ALPHA else "no difference among the detectors is shown"

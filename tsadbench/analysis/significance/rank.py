@@ -1,4 +1,4 @@
-"""`tsadbench.rank`: the places of rows on each data set and over several, and how firm they are."""
+"""`tsadbench.rank`: ranks rows on each data set and over several, with intervals."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.progress import progress
 
 RESAMPLES = 1000
-# More splits than this are shown only if they are named: TEP has one a fault.
+# More splits than this are only shown if named: TEP has one per fault.
 _MOST_SPLITS = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranks(Result):
-    """Rankings on each data set, protocol and split, and over several data sets: one a suite, or one a protocol."""
+    """Rankings on each data set, protocol and split, and over several data sets (per suite or protocol)."""
 
     rankings: Sequence[Ranking]
     over_all: Sequence[Ranking]
 
 
 def joined(rankings: Sequence[Ranking], over_all: Sequence[Ranking]) -> Ranks:
-    """Join tables and sentences, those over several data sets first."""
+    """Join tables and sentences; rankings over several data sets come first."""
     every = (*over_all, *rankings)
     single = pd.concat([one.frame for one in rankings], ignore_index=True)
     return Ranks(
@@ -69,44 +69,44 @@ def rank(
 ) -> Ranks:
     """Rank the rows of run stores on each data set and split, and over all data sets that they hold.
 
-    Over several data sets these are drawn with replacement. ``stability`` also draws sessions with replacement, and
-    recordings within each drawn session; every row's metric is computed on each resample from stored scores.
+    Intervals over several data sets come from drawing data sets with replacement. ``stability`` also draws sessions
+    with replacement, and recordings within each drawn session, and computes every row's metric on each resample.
 
     Parameters
     ----------
     runs
-        A run store, or several; a folder of committed leaderboards counts as one without scores.
+        A run store, or several; a folder of committed leaderboards counts as a store without scores.
     metric
-        The one that ranks.
+        The metric to rank by.
     stability
-        Whether to resample sessions: it needs stored scores, the data, and splits of two sessions or more.
+        Whether to resample sessions, which needs stored scores, the data, and splits of two or more sessions.
     resamples, seed
-        How many, and the seed that draws them.
+        The number of resamples, and their seed.
     dataset
-        Name of the data set, the path of its card, or the data themselves (default: every data set of the stores).
+        A data set's name, the path of its card, or the data (default: every data set of the stores).
     protocol
-        As tables show it (default: every one; of a suite ``strict``).
+        A label as in tables (default: all; for a suite, ``strict``).
     splits
-        Those to rank on (default: all, or the first of more than eight). Over several data sets each has one: the first
-        of these that it has, else the suite's, else ``overall``.
+        Splits to rank on (default: all, or the first of more than eight). Over several data sets, each counts with one
+        split: the first of these that it has, else the suite's, else ``overall``.
     data
         Folder with the data sets' files; None searches as the documentation says.
     suites
-        Suites to rank over, each on its data sets alone (default: over all data sets that there are).
+        Suites to rank over, each on its own data sets (default: over all data sets of the stores).
     detectors
-        Labels of the rows to show (default: all); ranks stay those among all rows.
+        Labels of the rows to show (default: all); ranks remain those among all rows.
 
     Raises
     ------
     UsageError
         If a name is wrong, nothing can be resampled, or no two detectors ran on all data sets of a suite.
     DataError, StoreError
-        If the data are not those of the trials, or a trial cannot be read.
+        If the data differ from the trials', or a trial cannot be read.
     """
     if resamples < 1:
-        raise UsageError(f"expected one resample or more, found {resamples}")
+        raise UsageError(f"expected at least one resample, found {resamples}")
     if suites and dataset is not None:
-        raise UsageError("a suite says which data sets are ranked: give either --suite or --dataset")
+        raise UsageError("give either --suite or --dataset")
     asked = [suite_named(name) for name in dict.fromkeys(suites)]
     tables = read_stored(
         [runs] if isinstance(runs, str | Path) else runs,
@@ -128,7 +128,7 @@ def rank(
     rankings = [rank_split(part, stability=stability, only=only) for part in every]
     if stability and not any(part.drawn for part in every):
         found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for part in every)
-        raise UsageError(f"--stability needs stored scores and a split of two sessions or more; found {found}")
+        raise UsageError(f"--stability needs stored scores and a split with at least two sessions; found {found}")
     over = partial(rank_parts, n_draws=resamples, seed=seed, only=only)
     over_all = [over(_of_suite(parts, suite, splits), suite) for suite in asked]
     for alike in grouped(parts, lambda some: _first(some).rules).values() if not asked else ():
@@ -139,7 +139,7 @@ def rank(
 
 
 def _splits(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> list[str]:
-    """Return the splits that are ranked: those asked for, else all, or of many the first; of suites one each."""
+    """Return the splits to rank on: the requested ones, else all, or only the first of many; one each for suites."""
     if suites:
         usual = [suite.splits.get(stored.first.dataset, "overall") for suite in suites]
         return list(dict.fromkeys(_one(stored.splits, asked, one) for one in usual))
@@ -148,7 +148,7 @@ def _splits(stored: Stored, asked: Sequence[str], suites: Sequence[Suite]) -> li
 
 
 def _one(splits: Iterable[str], asked: Sequence[str], usual: str = "overall") -> str:
-    """Return the split by which a data set counts among several."""
+    """Return a data set's split for rankings over several data sets."""
     known = [*splits]
     return next((split for split in (*asked, usual, "overall") if split in known), known[0])
 
@@ -158,21 +158,21 @@ def _first(parts: Mapping[str, Part]) -> Record:
 
 
 def _of_suite(parts: Sequence[Mapping[str, Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
-    """Return the data sets of a suite, in its order, that have rows under the newest version of the protocol."""
+    """Return a suite's data sets with rows under the newest version of the protocol, in its order."""
     found = [some for name in suite.datasets for some in parts if _first(some).dataset == name]
     newest = max((_first(some).protocol_version for some in found), default=0)
     found = [some for some in found if _first(some).protocol_version == newest]
     if len(found) < 2:
         names = ", ".join(_first(some).dataset for some in found) or "none"
         raise UsageError(
-            f"suite {suite.name}: expected rows on two of its data sets or more, by one version of a protocol, found "
+            f"suite {suite.name}: expected rows on at least two data sets under one version of a protocol, found "
             f"{names}; run them with `tsadbench run --suite {suite.name}`"
         )
     return [some[_one(some, asked, suite.splits.get(_first(some).dataset, "overall"))] for some in found]
 
 
 def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> dict[str, Part]:
-    """Return the splits of a data set, with each row's metric on resamples of its sessions if any are asked for."""
+    """Return the splits of a data set, with each row's metric on resamples of its sessions if requested."""
     rules = protocol_of(stored.first)
     by, labels = metric_named(metric, stored.first.protocol, rules.metrics), stored.scored(ranked=True)
     if not n_resamples or not labels:

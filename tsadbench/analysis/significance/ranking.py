@@ -1,7 +1,7 @@
 """Ranks rows on one data set or over several: ranks, floors beaten and win rates, with intervals over resamples.
 
-Gains are values of a metric of which the higher one is better: -inf for a row that failed, NaN for one that is missing.
-They are [n_rows, n_columns]: a column for each data set, or of one data set as it is and for each resample.
+Gains are metric values oriented so that higher is better: -inf for failed rows, NaN for missing ones. They are
+[n_rows, n_columns], with a column per data set, or, for one data set, the original and a column per resample.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-# Of a 90 % interval.
+# Quantiles of a 90 % interval.
 _TAILS = (0.05, 0.95)
-# With this many units a bootstrap's intervals are short by less than a fortieth: its variance is n - 1 of n parts.
+# With this many units, bootstrap intervals are less than 1/40 too short: the variance is (n - 1) / n of the true one.
 _FEW = 20
 
-# Data sets that no real plant stands behind, each with what of it is simulated if not all is.
+# Simulated data sets, with the simulated part if not everything is simulated.
 _SIMULATED = {"tep": "", "pumploop": "", "causrca": " (hardware of the fault runs)"}
 
 
@@ -57,7 +57,7 @@ class Part:
         return self.stored.ranked(self.split, self.metric.name)
 
     def by_name(self) -> pd.DataFrame:
-        """Return rows with their gains by their name over all data sets; an unbounded one that did not fail counts."""
+        """Return rows with their gains by their name over all data sets; unbounded rows count unless they failed."""
         lines = self.lines.assign(bad=self.lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
         gains = (self.sign * lines["value"]).where(lines["status"] == "ok").mask(lines["status"] == "failed", -np.inf)
         lines = lines.assign(gain=gains).drop_duplicates("name").set_index("name")
@@ -76,15 +76,14 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranking(Result):
-    """Rows by rank, on one data set or over several.
+    """Ranked rows, on one data set or over several.
 
-    ``frame`` has a line for each row. ``rank`` is among all rows and ``detector_rank`` among detectors alone: 1 is the
-    best, equal values share theirs; over several data sets they are means. ``beats_floors`` is the share of the
-    resamples, or of the data sets, on which a row is better than the best floor. ``_low`` and ``_high`` bound 90 %
-    intervals.
+    ``frame`` has a line per row. ``rank`` is among all rows and ``detector_rank`` among detectors: 1 is the best, ties
+    share a rank; over several data sets, they are means. ``beats_floors`` is the share of resamples (or data sets) on
+    which a row is better than the best floor. ``_low`` and ``_high`` bound 90 % intervals.
 
-    Over several data sets, rows that lack some come last, without a mean rank. A row wins ``wins`` of ``pairs``
-    comparisons with a complete row on a data set, and ``rate`` says on which share of these ``first`` beats ``second``.
+    Rows that are missing on a data set come last, without a mean rank. A row wins ``wins`` of ``pairs`` comparisons
+    with complete rows over all data sets; ``rate`` is the share of data sets on which ``first`` beats ``second``.
     """
 
     title: str
@@ -96,7 +95,7 @@ class Ranking(Result):
 
 
 def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ()) -> Ranking:
-    """Rank the rows of one data set, of which ``only`` some are shown; for ``stability`` those with resamples."""
+    """Rank the rows of one data set and show ``only`` some; with ``stability``, rank those with resamples."""
     first, metric, every = part.stored.first, part.metric, part.lines
     lines = every[every["placed"] & (every["detector"].isin(part.drawn) | (not stability))].reset_index(drop=True)
     values = lines["value"].to_numpy(dtype=np.float64)[:, None]
@@ -143,7 +142,7 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
 def rank_parts(
     parts: Sequence[Part], suite: Suite | None, *, n_draws: int, seed: int, only: Sequence[str] = ()
 ) -> Ranking:
-    """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all of them."""
+    """Rank the rows of several data sets under one protocol; a UsageError if fewer than two rows ran on all."""
     metric, rules, found = parts[0].metric, parts[0].stored.first.rules, [part.dataset for part in parts]
     lines = [part.by_name() for part in parts]
     table = pd.concat(dict(zip(found, lines, strict=True)), names=["dataset"])
@@ -153,7 +152,7 @@ def rank_parts(
     missing: BoolArray = np.isnan(gains)
     complete: BoolArray = np.asarray(~missing.any(axis=1))
     if (n_complete := int(complete.sum())) < 2:
-        where = f"{f'suite {suite.name}: ' if suite else ''}expected two detectors or more with a rank on each of"
+        where = f"{f'suite {suite.name}: ' if suite else ''}expected at least two detectors with a rank on each of"
         raise UsageError(f"{where} {', '.join(found)}, found {n_complete}")
     floors = table.groupby("name")["floor"].any().reindex(names).to_numpy(dtype=np.bool_)
     won, above, times = wins(gains), above_floors(gains, floors), draw_datasets(len(parts), n_draws, seed)
@@ -219,9 +218,9 @@ def _shown(frame: pd.DataFrame, only: Sequence[str], *columns: str) -> pd.DataFr
 
 
 def wins(gains: FloatArray) -> FloatArray:
-    """Return whether each row beats each other one, [n_rows, n_rows, n_columns]: 1, 0, or .5 for a tie.
+    """Return whether each row beats each other row, [n_rows, n_rows, n_columns]: 1, 0, or .5 for a tie.
 
-    NaN where one of the two is missing, and between a row and itself.
+    NaN where either row is missing, and between a row and itself.
     """
     first, second = gains[:, None, :], gains[None, :, :]
     won: FloatArray = (first > second) + 0.5 * (first == second)
@@ -230,7 +229,7 @@ def wins(gains: FloatArray) -> FloatArray:
 
 
 def ranks_among(won: FloatArray, among: BoolArray) -> FloatArray:
-    """Return the rank of each row among some, [n_rows], and itself, [n_rows, n_columns]; NaN if it is missing."""
+    """Return each row's rank among itself and a selection [n_rows]: [n_rows, n_columns], NaN if it is missing."""
     present = ~np.isnan(won).all(axis=1)
     ranks: FloatArray = np.where(present, 1.0 + np.nansum(1.0 - won[:, among], axis=1), np.nan)
     return ranks
@@ -239,7 +238,7 @@ def ranks_among(won: FloatArray, among: BoolArray) -> FloatArray:
 def above_floors(gains: FloatArray, floors: BoolArray) -> FloatArray:
     """Return whether each row is better than the best floor, [n_rows, n_columns], 1 or 0.
 
-    NaN for floors, for missing rows, and if no floor takes part. ``floors``, [n_rows], says which rows are floors.
+    NaN for floors, for missing rows, and without floors. ``floors``, [n_rows], says which rows are floors.
     """
     best = np.fmax.reduce(gains[floors], axis=0, initial=np.nan)
     unknown = np.isnan(gains) | floors[:, None] | np.isnan(best)
@@ -248,14 +247,14 @@ def above_floors(gains: FloatArray, floors: BoolArray) -> FloatArray:
 
 
 def draw_datasets(n: int, n_draws: int, seed: int) -> FloatArray:
-    """Draw as many data sets as there are, with replacement: how often each is drawn, [n, n_draws]."""
+    """Draw n of n data sets with replacement; return how often each is drawn, [n, n_draws]."""
     drawn = np.random.default_rng((seed, n)).integers(n, size=(n, n_draws))
     times: FloatArray = (drawn == np.arange(n)[:, None, None]).sum(axis=1).astype(np.float64)
     return times
 
 
 def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, FloatArray]:
-    """Return the mean of [n, n_data sets] over what is defined, and its 90 % interval over draws of the data sets."""
+    """Return the mean over defined values of [n, n_data sets], and its 90 % interval over draws of the data sets."""
     known, times = ~np.isnan(values), np.hstack([np.ones((len(times), 1)), times])
     total, count = np.nan_to_num(values) @ times, known @ times
     means: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
@@ -263,13 +262,13 @@ def estimates(name: str, values: FloatArray, times: FloatArray) -> dict[str, Flo
 
 
 def interval_of(name: str, drawn: FloatArray) -> dict[str, FloatArray]:
-    """Return the 90 % interval of each row of [n, n_draws], NaN left out."""
+    """Return the 90 % interval of each row of [n, n_draws], ignoring NaN."""
     low, high = pd.DataFrame(drawn.T).quantile(list(_TAILS)).to_numpy(dtype=np.float64)
     return {f"{name}_low": low, f"{name}_high": high}
 
 
 def critical_difference(n_rows: int, n_datasets: int) -> float:
-    """Return how far two mean ranks must lie apart to differ by Nemenyi's test (Demsar 2006, section 3.2.2)."""
+    """Return the critical difference of mean ranks in Nemenyi's test (Demsar 2006, section 3.2.2)."""
     quantile = stats.studentized_range.ppf(1 - ALPHA, n_rows, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(n_rows * (n_rows + 1) / (6 * n_datasets)))
 

@@ -1,4 +1,4 @@
-"""A metric of a trial over many resamples of its recordings, without judging each resample from scratch.
+"""Computes a trial's metric over many resamples of its recordings without judging each from scratch.
 
 Weights, [n_recordings, n_resamples], say how often each recording was drawn.
 """
@@ -14,30 +14,30 @@ from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.grouping import grouped
 
-# Two ways to a metric agree if they differ by rounding alone, also to float32.
+# Tolerance for two computations of a metric, including rounding to float32.
 _CLOSE = 1e-6
-# Cells of an array of rows by resamples.
+# The largest number of cells of an array [rows, resamples].
 _CELLS = 2**20
 
 
 def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> FloatArray:
-    """Draw sessions, and within each drawn one as many of its recordings as it has, both with replacement."""
+    """Draw sessions and, within each drawn session, as many recordings as it has, both with replacement."""
     generator = np.random.default_rng(seed)
     drawn = np.zeros((sum(map(len, sessions)), n_resamples))
     times = generator.multinomial(len(sessions), np.full(len(sessions), 1 / len(sessions)), size=n_resamples)
     for members, of_session in zip(sessions, times.T, strict=True):
-        # Draws of a session that was drawn twice add up to one draw of twice as many recordings.
+        # For a session drawn twice, draw twice as many recordings at once.
         share = np.full(len(members), 1 / len(members))
         drawn[list(members)] = generator.multinomial(of_session * len(members), share).T
     return drawn
 
 
 def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: FloatArray) -> FloatArray:
-    """Return a metric of a trial over some recordings and over resamples of them, [1 + n_resamples]; NaN if undefined.
+    """Return a trial's metric over recordings and their resamples, [1 + n_resamples]; NaN if undefined.
 
-    The metric is one of the pooled rows, or the mean over recordings: the way must give what the protocol's judge gives
-    on the recordings themselves. If neither does, the judge takes every resample. If each entity has a model of its
-    own, it is the mean over the entities, and each counts as often as its recordings were drawn on average.
+    The metric is computed on pooled rows or as a mean over recordings, whichever agrees with the protocol's judge on
+    the original recordings. If neither does, the judge judges every resample. With one model per entity, it is a mean
+    over the entities, weighted by how often their recordings were drawn on average.
     """
     weights = np.hstack([np.ones((len(names), 1)), drawn])
     (whole,) = result.judge({"": names}).values()
@@ -59,7 +59,7 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
 
 
 def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:
-    """Return a metric over the pooled rows of each resample, [n_resamples]; NaN if it is not known here."""
+    """Return a metric over the pooled rows of each resample, [n_resamples]; NaN if it is not implemented here."""
     if metric in ("auroc", "auprc", "bf_f1"):
         return _ranking(metric, scored, weights)
     counts = np.zeros((4, len(scored)))
@@ -86,8 +86,8 @@ def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray)
 def _ranking(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:
     """Return AUROC, average precision or the best F1 over all thresholds, [n_resamples]; NaN for one class.
 
-    Rows are sorted once; weights of the rows above each threshold are cumulated in all resamples. Anomalous rows
-    without a score are missed at every threshold.
+    Rows are sorted once, and weights of the rows above each threshold are accumulated for all resamples. Anomalous rows
+    without a score are misses at every threshold.
     """
     raw = np.concatenate([one.scores[one.evaluated] for one in scored])
     anomalous = np.concatenate([one.anomalous[one.evaluated] for one in scored])
@@ -95,7 +95,7 @@ def _ranking(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray
     scores = worst_case(raw, anomalous)
     order = np.argsort(-scores, kind="stable")
     order = order[~(np.isnan(raw) & anomalous)[order]]
-    last = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True))  # of the rows with equal scores
+    last = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True))  # groups of rows with equal scores
     totals = np.zeros((2, len(scored)))
     np.add.at(totals, (anomalous.astype(int), recording), 1.0)
     found = []

@@ -1,8 +1,8 @@
 """Figures of stored trials with matplotlib, for papers and notebooks; `tsadbench plot` writes them to files.
 
-A function that draws one panel takes what it draws and matplotlib axes, and returns the axes; one that draws several
-takes a figure, or a part of one, and returns its axes. If none is given, it creates one with pyplot, which a notebook
-shows. ``with style():`` applies the project's style to everything drawn in the block.
+Functions that draw one panel take the data and matplotlib axes, and return the axes; functions that draw several panels
+take a figure or subfigure, and return its axes. By default they create one with pyplot, which notebooks show.
+``with style():`` applies the project's style to everything drawn in the block.
 
 Examples
 --------
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tsadbench.utils.extras import extra
 
-with extra("figures", "report"):  # for all modules of this package, which import matplotlib at their top
+with extra("figures", "report"):  # all modules of this package import matplotlib at the top
     import matplotlib  # noqa: F401
 
 from tsadbench.reporting.figures.curves import precision_recall, roc

@@ -1,4 +1,4 @@
-"""An audit of a data set as a figure."""
+"""Draws the audit of a data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tsadbench.reporting.figures.style import BLUE, GRID, INK, VERMILLION, page, plain, style
 from tsadbench.utils.arrays import mask_runs
 
-# Colours end here, in standard deviations: one sensor far off would leave all others white.
+# Limit of the colour scale in standard deviations, so that an outlier does not make all other sensors white.
 _FAR = 10.0
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
-    """Write a figure: where the anomalies of each test recording are, what predicts them, how far sensors have moved.
+    """Write a figure of an audit: the events of each test recording, their predictors, and the shift of sensors.
 
-    A UsageError if the ending is another, or the file cannot be written.
+    Raises a UsageError if the ending is unknown, or the file cannot be written.
     """
     test, rows = data.dataset.test, data.labels.rows
     recordings = {one.id: (one.n_rows, mask_runs(rows[one.id]) if one.id in rows else []) for one in test}
@@ -41,11 +41,11 @@ def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
 
 
 def events(recordings: Mapping[str, tuple[int, Sequence[tuple[int, int]]]], ax: Axes) -> Axes:
-    """Draw each recording as a bar of its rows, with its events [start, stop) in it."""
+    """Draw each recording as a bar of its rows with its events [start, stop)."""
     for place, (n_rows, of_recording) in enumerate(recordings.values()):
         ax.barh(place, n_rows, color=GRID, height=0.8)
         spans = [(start, stop - start) for start, stop in of_recording]
-        # Edges keep an event of a few rows in sight.
+        # Edges keep short events visible.
         ax.broken_barh(spans, (place - 0.4, 0.8), facecolors=VERMILLION, edgecolors=VERMILLION, linewidths=0.6)
     ax.set_yticks(range(len(recordings)), [plain(name) for name in recordings], fontsize=6)
     ax.invert_yaxis()
@@ -55,7 +55,7 @@ def events(recordings: Mapping[str, tuple[int, Sequence[tuple[int, int]]]], ax: 
 
 
 def predictions(ranked: pd.DataFrame, of_entities: pd.DataFrame | None, ax: Axes) -> Axes:
-    """Draw the AUROC of rules that know nothing of faults as bars, that of each entity as a dot."""
+    """Draw the AUROC of trivial predictors as bars, and of each entity as dots."""
     known = ranked.dropna(subset="AUROC")
     ax.barh(list(known["predictor"]), list(known["AUROC"]), color=BLUE)
     for name in known["predictor"]:
@@ -69,7 +69,7 @@ def predictions(ranked: pd.DataFrame, of_entities: pd.DataFrame | None, ax: Axes
 
 
 def sensor_shifts(shifts: pd.DataFrame | None, ax: Axes) -> Axes:
-    """Draw the median z-score of the normal test rows by sensor and place; shifts: sensor, where, z."""
+    """Draw the median z-score of normal test rows by sensor and place; columns of shifts: sensor, where, z."""
     if shifts is None:
         ax.set_axis_off()
         return ax

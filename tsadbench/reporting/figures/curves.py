@@ -30,12 +30,11 @@ if TYPE_CHECKING:
 def roc(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "overall") -> Axes:
     """Draw receiver operating characteristics: recall against the share of normal rows flagged.
 
-    A line is the mean over seeds, its band reaches from the lowest to the highest; floors are dashed; one marker per
-    seed shows its operating point. If a protocol fits more than once, a curve is the mean over its fits, as the
-    protocol's AUROC is.
+    Lines are means over seeds, bands their range; floors are dashed; markers show each seed's operating point. If a
+    protocol fits more than once, curves are means over its fits, like the protocol's AUROC.
 
-    The results are of one data set and protocol, one or more seeds per detector. A UsageError if there is none, or the
-    split's evaluated rows are of one class.
+    The results come from one data set and protocol, with one or more seeds per detector. Raises a UsageError if there
+    is none, or the split's evaluated rows have only one class.
     """
     ax = _draw(results, own_axes(ax), split, "roc")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
@@ -44,7 +43,7 @@ def roc(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "ov
 
 
 def precision_recall(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "overall") -> Axes:
-    """Draw precision against recall, in steps, since nothing lies between two thresholds; all else as `roc`."""
+    """Draw precision against recall in steps, since nothing lies between two thresholds; otherwise like `roc`."""
     ax = _draw(results, own_axes(ax), split, "precision_recall")
     chance = np.mean([fit.anomalous.mean() for fit in fits_of(results[0], split) if fit.both_classes])
     ax.axhline(chance, color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")
@@ -98,11 +97,11 @@ def _number(values: Sequence[float | None]) -> str:
 
 
 def _line(ax: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:
-    """Draw the curve of one seed as a line, of several their mean with a band."""
+    """Draw one seed's curve as a line, or the mean of several with a band."""
     drawstyle = "default"
     if len(curves) == 1:
         x, y = curves[0].x, curves[0].y
-        if curves[0].steps and x is not GRID:  # on a grid, steps and lines are the same to the eye
+        if curves[0].steps and x is not GRID:  # on a grid, steps and lines look the same
             drawstyle = "steps-pre"
     else:
         heights = np.array([curve.heights(GRID) for curve in curves])
@@ -112,7 +111,7 @@ def _line(ax: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:
 
 
 def _judged(fits: Sequence[FitRows], split: str) -> list[FitRows]:
-    """Return the fits whose rows are of both classes: the others have no curve."""
+    """Return the fits with rows of both classes; other fits have no curve."""
     both = [fit for fit in fits if fit.both_classes]
     if not both:
         n = sum(len(fit.anomalous) for fit in fits)

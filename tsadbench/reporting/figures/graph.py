@@ -1,4 +1,4 @@
-"""Graphs over sensors: a prior, and the matrix that a detector derives from it."""
+"""Draws sensor graphs: a prior, and the matrix that a detector derives from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def graph(sensor_graph: SensorGraph, figure: FigureBase | None = None) -> list[Axes]:
     """Draw a prior, the matrix A that a detector derives from it, and the sensors' weights in the score.
 
-    Returns the axes of the prior, of the matrix and of the weights; a panel says what the graph does not hold.
+    Returns the axes of the prior, the matrix and the weights; empty panels state what is missing.
     """
     side = float(np.clip(0.11 * len(sensor_graph.sensors), 3.2, 7.0))
     figure = own_figure(figure, 2.8 * side, 1.25 * side)
@@ -44,7 +44,7 @@ def graph(sensor_graph: SensorGraph, figure: FigureBase | None = None) -> list[A
 def prior(shown: Prior, ax: Axes | None = None) -> Axes:
     """Draw a prior: sensors on a circle, subsystems side by side, edges as arrows, darker with more votes.
 
-    The caller adds a legend of the subsystems, as it knows where there is room.
+    The caller adds a legend of the subsystems where there is room.
     """
     ax = own_axes(ax, 5.0, 5.0)
     subsystem = {sensor.name: sensor.subsystem for sensor in shown.sensors}

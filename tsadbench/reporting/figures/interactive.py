@@ -1,4 +1,4 @@
-"""One test recording as an interactive figure: sensors, label, a detector's scores, threshold and flags."""
+"""Draws one test recording as an interactive figure: sensors, label, scores, threshold and flags."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray, mask_run
 
 
 def envelope(values: FloatArray, n_points: int) -> FloatArray:
-    """Return a series, [n_rows], as at most ``n_points`` values: the lowest and highest of neighbours, in their order.
+    """Reduce a series [n_rows] to at most ``n_points`` values: the lowest and highest of neighbours, in order.
 
-    Neighbours that are all NaN give NaN.
+    Groups that are all NaN give NaN.
     """
     if len(values) <= n_points:
         return values
@@ -32,12 +32,12 @@ def envelope(values: FloatArray, n_points: int) -> FloatArray:
 
 
 def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) -> graph_objects.Figure:
-    """Return a recording as a Plotly figure: sensors above, below them each detector's score.
+    """Return a recording as a Plotly figure: sensors above, each detector's score below.
 
-    Traces of a detector have its place among the detectors as ``meta``, so that a page can show one at a time. Long
-    series show the lowest and the highest of neighbouring rows. More than sixteen sensors are a heat map.
+    A detector's traces have its index as ``meta``, so that a page can show one detector at a time. Long series show the
+    lowest and highest of neighbouring rows. More than sixteen sensors are drawn as a heat map.
 
-    ``detectors`` are the same recording as several of them scored it, by label; a series has at most ``n_points``.
+    ``detectors`` are results on the same recording by label; a series has at most ``n_points``.
     """
     first = next(iter(detectors.values()))
     one = first.recording
@@ -61,7 +61,7 @@ def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) 
     figure.update_yaxes(visible=False, range=[0, 1], row=2)
     figure.update_yaxes(title="score", row=3)
     figure.update_layout(template="none", showlegend=False, hovermode="x", margin={"l": 110, "r": 12, "t": 10, "b": 44})
-    # The axis of scores is logarithmic for these.
+    # Detectors with a logarithmic score axis.
     logarithmic = [
         spans_orders(scored.scores[~np.isnan(scored.scores)], scored.limits.min()) for scored in detectors.values()
     ]
@@ -94,7 +94,7 @@ def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Ar
 
 
 def _of_detector(scored: ScoredRecording, x: Float32Array, n_points: int) -> Sequence[graph_objects.Scatter]:
-    """Return the traces of the score, the threshold, the rows flagged rightly and those flagged wrongly."""
+    """Return the traces of the score, the threshold, the true positives and the false positives."""
     counted = scored.flagged & scored.evaluated
     values = envelope(scored.scores, n_points).astype(np.float32)
     limits = envelope(np.where(np.isfinite(scored.limits), scored.limits, np.nan), n_points)
@@ -112,7 +112,7 @@ def _of_detector(scored: ScoredRecording, x: Float32Array, n_points: int) -> Seq
 
 def _flags(x: Float32Array, rows: BoolArray, n_points: int, colour: str, name: str) -> graph_objects.Scatter:
     shown = envelope(rows.astype(np.float64), n_points)
-    if len(shown) < len(rows):  # both points of a bucket say whether a row of it is flagged
+    if len(shown) < len(rows):  # both points of a bucket show whether any of its rows is flagged
         shown = np.repeat(shown.reshape(-1, 2).max(axis=1), 2)
     look = {"fill": "tozeroy", "fillcolor": colour, "hoverinfo": "skip", "mode": "lines"}
     line = {"shape": "hv", "width": 0}

@@ -1,4 +1,4 @@
-"""One recording on one time axis: its sensors, the label, and each detector's scores and flags."""
+"""Draws one recording on one time axis: its sensors, the label, and each detector's scores and flags."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 # More sensors than this are drawn as a heat map: their lines could not be distinguished.
 MOST_LINES = 16
-# A heat map needs no more columns than a page has dots.
+# The most columns of a heat map, about as many as a page has dots.
 _COLUMNS = 1200
 # Standard deviations at which the sensors' heat map is saturated.
 _SATURATED = 5.0
-# Width of a letter above the axes, as a share of theirs.
+# Width of a letter above the axes, as a share of the axes' width.
 _LETTER = 0.01
 # Seconds since 1970 that are dates; smaller times are counted from a start.
 _DATES_FROM = 1e8
@@ -41,12 +41,12 @@ _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
 def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | None = None) -> list[Axes]:
     """Draw one test recording: the sensors, then each detector's score, threshold and flags, below one another.
 
-    The label is shaded, rows that the protocol does not evaluate are grey. A strip above a score shows the flagged
-    rows, those that are normal in another colour. If a trial kept contributions, they follow as a heat map.
+    The label is shaded; rows that the protocol does not evaluate are grey. A strip above a score shows the flagged
+    rows, with false alarms in another colour. Stored contributions follow as a heat map.
 
-    The results are of one data set and protocol; of several seeds of a detector the first is shown. Returns the
-    sensors' axes, then for each detector its score's and, if kept, its contributions'. A UsageError if there is no
-    result or no recording of this name.
+    The results come from one data set and protocol; of several seeds, the first is shown. Returns the sensors' axes,
+    then each detector's axes of the score and, if stored, the contributions. Raises a UsageError if there is no result
+    or no recording of this name.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     panels = {f"{plain(one.record.label)}, seed {one.record.seed}": one.recording(name) for one in shown}
@@ -115,13 +115,13 @@ def _stacked(
 
 
 def explanation(result: TrialResult, explained: Explanation, figure: FigureBase | None = None) -> list[Axes]:
-    """Draw a recording as one detector saw it, with a line at each event's first flagged row and the alarm's delay.
+    """Draw a recording with one detector's score, a line at each event's first flagged row, and the alarm's delay.
 
-    A delay that would be written over the one before it is left out. Parameters and axes as for `recording`;
+    Delays that would overlap the text before them are left out. Parameters and axes as for `recording`;
     ``explained`` comes from `tsadbench.analysis.explanation.explain`.
     """
     every = recording([result], explained.about["recording"], figure)
-    every[0].set_title(every[0].get_title("left"), pad=14)  # room for what stands above the axes
+    every[0].set_title(every[0].get_title("left"), pad=14)  # room for the text above the axes
     time, _ = time_axis(result.recording(explained.about["recording"]).recording)
     free_from = -np.inf
     for event in explained.events:
@@ -141,10 +141,10 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
 
 
 def sensors(scored: ScoredRecording, ax: Axes, training: FloatArray | None = None) -> Axes:
-    """Draw the sensors: up to 16 as lines above one another, each over its own range; more of them as a heat map.
+    """Draw up to 16 sensors as stacked lines, each over its own range; more sensors as a heat map.
 
-    It shows how many standard deviations of the training rows, [n_rows, n_sensors], a value lies from their mean; by
-    default of the recording's own rows.
+    The heat map shows z-scores by mean and standard deviation of the training rows [n_rows, n_sensors]; by default, of
+    the recording's own rows.
     """
     one = scored.recording
     time, _ = time_axis(one)
@@ -201,9 +201,9 @@ def score(scored: ScoredRecording, ax: Axes) -> Axes:
 
 
 def contributions(scored: ScoredRecording, ax: Axes) -> Axes:
-    """Draw each sensor's contribution to the score as a heat map; nothing if contributions were not kept.
+    """Draw each sensor's contribution to the score as a heat map, if contributions were stored.
 
-    Colours show the square root of a contribution, cut at the largest hundredth, so that an outlier hides nothing.
+    Colours show the square root of contributions, clipped at the 99 % quantile so that outliers hide nothing.
     """
     if scored.contributions is None:
         return ax
@@ -215,7 +215,7 @@ def contributions(scored: ScoredRecording, ax: Axes) -> Axes:
 
 
 def shade(scored: ScoredRecording, ax: Axes) -> None:
-    """Shade the label, and in grey the rows that the protocol does not evaluate."""
+    """Shade the label, and shade rows that the protocol does not evaluate in grey."""
     edges = edges_of(scored.recording)
     for start, stop in mask_runs(scored.anomalous):
         ax.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0, zorder=0, gid="label")
@@ -258,7 +258,7 @@ def edges_of(one: Recording) -> FloatArray:
 def _heat(ax: Axes, one: Recording, values: FloatArray, colours: str, low: float, top: float) -> None:
     """Draw [n_rows, n_sensors] over time; rows that share a column show their value farthest from 0."""
     edges = edges_of(one)
-    # The row in which each column begins; moved a little, so that rounding never puts two even rows into one column.
+    # The first row of each column, shifted slightly so that rounding never puts two evenly spaced rows into one column.
     columns = np.linspace(edges[0], edges[-1], min(_COLUMNS, one.n_rows), endpoint=False) + 1e-9 * np.ptp(edges)
     starts = np.searchsorted(edges[:-1], columns, side="right") - 1
     highest, lowest = np.maximum.reduceat(values, starts), np.minimum.reduceat(values, starts)
@@ -272,6 +272,6 @@ def _heat(ax: Axes, one: Recording, values: FloatArray, colours: str, low: float
 
 
 def _training(result: TrialResult, episode: str) -> FloatArray:
-    """Return the rows that one fit was trained on, [n_rows, n_sensors]: other machines have other ranges."""
+    """Return one fit's training rows [n_rows, n_sensors], because ranges differ between machines."""
     (trained_on,) = (scored.episode.train for scored in result.scored if scored.episode.id == episode)
     return np.concatenate([one.values for one in trained_on])

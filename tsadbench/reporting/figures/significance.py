@@ -1,4 +1,4 @@
-"""Which detectors differ: two detectors' differences, critical differences, each one's sessions, mean ranks."""
+"""Draws which detectors differ: pairwise differences, critical differences, values by session, mean ranks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LINE = 0.19  # inches
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write a comparison as a figure (`comparison_figure`). A UsageError if the file cannot be written."""
+    """Write a comparison as a figure (`comparison_figure`). Raises a UsageError if the file cannot be written."""
     units = comparison.units
     n_lines = len(units) if units.shape[1] == 2 else units.shape[1]
     with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.subject) as figure:
@@ -54,10 +54,10 @@ def draw_ranking(ranking: Ranking, file: Path) -> None:
 
 
 def comparison_figure(comparison: Comparison, ax: Axes) -> Axes:
-    """Draw what `tsadbench.compare` found: the differences of two detectors, of several their mean ranks.
+    """Draw a comparison: the differences of two detectors, or the mean ranks of several.
 
-    With few sessions each of them is drawn instead of mean ranks. A MissingExtraError if scikit-posthocs is not
-    installed, for mean ranks.
+    With few sessions, each session is drawn instead of mean ranks. Mean ranks raise a MissingExtraError without
+    scikit-posthocs.
     """
     units, pairs = comparison.units, comparison.pairs
     lower = comparison.metric.better == "lower"
@@ -82,7 +82,7 @@ def differences(
     rope: float = 0.0,
     interval: tuple[float, float] = (np.nan, np.nan),
 ) -> Axes:
-    """Draw the difference of two detectors on each unit, smallest first, its mean, and the interval of the mean.
+    """Draw the difference of two detectors on each unit, smallest first, with the mean and its interval.
 
     ``units`` has a column per detector; differences up to ``rope`` are practically equal.
     """
@@ -107,7 +107,7 @@ def differences(
 def sessions(units: pd.DataFrame, ax: Axes | None = None, *, lower: bool = False) -> Axes:
     """Draw each detector's value in each session, and its mean; the best mean on top.
 
-    Up to twelve sessions have a colour and a marker each. Of more, all have one: identities could not be told apart.
+    Up to twelve sessions have a colour and a marker each; more sessions could not be distinguished and share one.
     ``units`` is [n_sessions, n_detectors]; ``lower`` says that lower values are better.
     """
     ax = own_axes(ax)
@@ -125,10 +125,10 @@ def sessions(units: pd.DataFrame, ax: Axes | None = None, *, lower: bool = False
 
 
 def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw a critical-difference diagram: mean ranks, with a bar over detectors that p-values do not tell apart.
+    """Draw a critical-difference diagram: mean ranks, with bars over detectors that do not differ significantly.
 
-    ``p_values``, [n_detectors, n_detectors], are corrected for all pairs. A MissingExtraError if scikit-posthocs is not
-    installed.
+    ``p_values``, [n_detectors, n_detectors], are corrected for all pairs. Raises a MissingExtraError if scikit-posthocs
+    is not installed.
     """
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
@@ -143,7 +143,7 @@ def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Ax
         label_props={"parse_math": False},
         elbow_props={"color": INK, "linewidth": 0.8},
         marker_props={"s": 16},
-        # A bar may pass over a detector that it does not join: dots say which it does.
+        # A bar may cross a detector that it does not join; dots mark those that it joins.
         crossbar_props={"marker": "o", "markersize": 4},
     )
     ax.set_xlabel(f"mean rank; joined where p after Holm is at least {ALPHA:g}")
@@ -153,8 +153,8 @@ def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Ax
 def mean_ranks(frame: pd.DataFrame, ax: Axes | None = None, links: Mapping[str, str] | None = None) -> Axes:
     """Draw each row's mean rank with its 90 % interval, in the order of the frame; floors are grey squares.
 
-    A band behind them spans the mean ranks of the floors but for the two that know nothing, ``random`` and
-    ``all-positive``. The frame has the columns of ``rank.csv``; ``links`` says where a name leads to in an SVG.
+    A band spans the mean ranks of the floors, except ``random`` and ``all-positive``. The frame has the columns of
+    ``rank.csv``; ``links`` are the links of names in an SVG.
     """
     ax = own_axes(ax, 4.8, 1.0 + _LINE * len(frame))
     floor = frame["floor"].astype(bool)

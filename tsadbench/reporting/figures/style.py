@@ -1,4 +1,4 @@
-"""Style of all figures: type, colours for the colour-blind, and files that are the same from run to run."""
+"""Style of all figures: fonts, colours for colour-blind readers, and reproducible files."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-# Okabe and Ito's palette, which colour-blind readers can distinguish, and six colours more for figures of many series.
+# Okabe and Ito's palette for colour-blind readers, and six more colours for figures with many series.
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 PALETTE = (
     BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, "#7a5bd0", "#b3225c", "#7f8c1f", "#9c5a2e", "#1aa6a6", "#5c6f82",
 )  # fmt: skip
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "p", "h")
-# A page replaces these by its own colours of text, lines and paper (`inline_svg`).
+# Pages replace these by their own colours of text, lines and paper (`inline_svg`).
 INK, GREY, GRID, PAPER = "#1a1a1b", "#8c8c8d", "#e0e0e1", "#fefeff"
 ENDINGS = (".svg", ".png", ".pdf")
 
@@ -46,13 +46,13 @@ class Look(NamedTuple):
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply the project's style inside the block; outside it, functions keep the caller's own."""
+    """Apply the project's style inside the block; otherwise, functions keep the caller's style."""
     with mpl.style.context("tsadbench.reporting.figures.tsadbench"):
         yield
 
 
 def looks(floors: Sequence[bool]) -> list[Look]:
-    """Return the style of each detector, in order: twelve colours and markers; floors are dashed and grey."""
+    """Return each detector's style, in order: twelve colours and markers; floors are dashed and grey."""
     lines: tuple[Dashes, ...] = ("-", "-.", ":")
     detectors = (
         Look(colour, marker, dashes) for dashes in cycle(lines) for colour, marker in zip(PALETTE, MARKERS, strict=True)
@@ -64,7 +64,7 @@ def looks(floors: Sequence[bool]) -> list[Look]:
 
 
 def plain(text: str, limit: int = 34) -> str:
-    """Return a name that matplotlib shows unchanged: no formulas, one line, shortened in the middle if it is long."""
+    """Return a name that matplotlib shows unchanged: no formulas, one line, long names shortened in the middle."""
     one_line = " ".join(text.split()) or " "
     if len(one_line) > limit:
         head = (limit - 1) * 2 // 3
@@ -74,12 +74,12 @@ def plain(text: str, limit: int = 34) -> str:
 
 
 def own_axes(ax: Axes | None, width: float = 5.6, height: float = 3.6) -> Axes:
-    """Return the given axes, or those of a new figure, which a notebook shows by itself."""
+    """Return the given axes, or the axes of a new figure, which notebooks show automatically."""
     return ax if ax is not None else _new_figure(width, height).add_subplot()
 
 
 def own_figure(figure: FigureBase | None, width: float, height: float) -> FigureBase:
-    """Return the given figure or part of one, or a new figure, which a notebook shows by itself."""
+    """Return the given figure or subfigure, or a new figure, which notebooks show automatically."""
     if figure is None:
         return _new_figure(width, height)
     if isinstance(figure, Figure) and not figure.axes:
@@ -94,7 +94,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 @contextmanager
 def page(file: Path | None, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
-    """Give an empty figure, which no window or notebook shows, and write it to a file, if any, when the block ends."""
+    """Provide an empty figure that no window or notebook shows; write it to a file, if any, when the block ends."""
     figure = Figure(figsize=(width, height), layout="constrained")
     yield figure
     if file is not None:
@@ -102,7 +102,7 @@ def page(file: Path | None, width: float = 6.0, height: float = 6.0, *, salt: st
 
 
 def blank(ax: Axes, reason: str) -> None:
-    """Write in a panel why there is nothing to draw."""
+    """Write into a panel why it is empty."""
     ax.set_axis_off()
     ax.text(0.5, 0.5, reason, ha="center", va="center", transform=ax.transAxes, color=GREY, wrap=True)
 
@@ -110,7 +110,7 @@ def blank(ax: Axes, reason: str) -> None:
 def save(figure: Figure, file: Path, salt: str = "tsadbench") -> None:
     """Write a figure; the same figure gives the same file, byte for byte.
 
-    A UsageError if the ending is another, or the file cannot be written.
+    Raises a UsageError if the ending is unknown, or the file cannot be written.
     """
     check_ending(file)
     write_file(file, _bytes(figure, file.suffix.lower()[1:], salt))
@@ -118,7 +118,7 @@ def save(figure: Figure, file: Path, salt: str = "tsadbench") -> None:
 
 @contextmanager
 def panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[Markup]]]:
-    """Give the axes of a new figure in the project's style, and a list that holds its SVG when the block ends."""
+    """Provide the axes of a new figure in the project's style, and a list that has its SVG after the block."""
     svg: list[Markup] = []
     with style():
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -127,7 +127,7 @@ def panel(name: str, width: float, height: float) -> Iterator[tuple[Axes, list[M
 
 
 def inline_svg(figure: Figure, name: str) -> str:
-    """Return a figure as an SVG element for a page, as wide as its column at most, in the page's colours.
+    """Return a figure as an SVG element in the page's colours, at most as wide as its column.
 
     The page may set ``--ink``, ``--muted``, ``--grid`` and ``--paper``. ``name`` must be unique on the page.
     """
@@ -148,7 +148,7 @@ def inline_svg(figure: Figure, name: str) -> str:
 def _bytes(figure: Figure, ending: str, salt: str, *, transparent: bool = False) -> bytes:
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
-        # A sensor may be named in any script; an SVG shows it in the reader's fonts.
+        # Sensor names may use any script; an SVG shows them in the reader's fonts.
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from font", category=UserWarning)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=ending, metadata=metadata, transparent=transparent)

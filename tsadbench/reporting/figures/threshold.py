@@ -1,4 +1,4 @@
-"""A threshold: the scores around it, and the tail that Peaks-over-Threshold fitted to normal scores."""
+"""Draws a threshold: the scores around it, and the tail that Peaks-over-Threshold fitted to normal scores."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def threshold(
     split: str = "overall",
     recording: str | None = None,
 ) -> list[list[Axes]]:
-    """Draw where scores lie and how well the threshold's tail fits, two panels per detector.
+    """Draw the distribution of scores and the fit of the threshold's tail, two panels per detector.
 
     - The scores of normal and of anomalous rows, with the threshold.
-    - The score that normal rows exceed once in so many rows; the threshold is that of 1/q rows.
+    - The score that normal rows exceed once in n rows, against n; the threshold is the score at 1/q rows.
 
-    The results are of one data set and protocol; of several seeds of a detector the first is shown. If the protocol
-    fits each recording, the tail is that of ``recording``, by default of the first one. Returns two axes per
-    detector. A UsageError if there is no result, or no such recording or split.
+    The results come from one data set and protocol; of several seeds, the first is shown. If the protocol fits each
+    recording, the tail is that of ``recording``, by default the first. Returns two axes per detector. A UsageError if
+    there is no result, or no such recording or split.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     figure = own_figure(figure, 7.4, 0.5 + 2.1 * len(shown))
@@ -64,11 +64,11 @@ def threshold(
 
 
 def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
-    """Draw a detector's scores as three histograms, shares of each group's rows, with the threshold.
+    """Draw a detector's scores as three histograms (shares of each group's rows) with the threshold.
 
     The groups are the normal rows that set the threshold, and the split's evaluated normal and anomalous rows. The axis
     is logarithmic if scores span orders of magnitude. If a protocol fits more than once, scores are divided by their
-    fit's threshold. A UsageError if there is no such split, or none of its evaluated rows has a score.
+    fit's threshold. Raises a UsageError if there is no such split, or it has no evaluated row with a score.
     """
     groups = score_groups(result, split)
     ax.set_title(_flagged(result, split), fontsize=7.2)
@@ -98,7 +98,7 @@ def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
 
 
 def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatArray:
-    """Return the edges of the bins; the outermost bins count the outermost thousandths as well."""
+    """Return the bin edges; the outermost bins also count the outermost thousandths."""
     low, high = np.quantile(scores[scores > 0] if logarithmic else scores, [0.001, 0.999])
     low, high = float(min(low, threshold)), float(max(high, threshold))
     if logarithmic:
@@ -108,7 +108,7 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
 
 
 def _flagged(result: TrialResult, split: str) -> str:
-    """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
+    """Return the shares of normal and anomalous rows above the threshold, as text."""
     fits = fits_of(result, split)
     flagged = np.concatenate([fit.flagged for fit in fits])
     anomalous = np.concatenate([fit.anomalous for fit in fits])
@@ -129,7 +129,7 @@ def _status(tail: Tail) -> str:
 
 
 def return_levels(tail: Tail, ax: Axes) -> Axes:
-    """Draw the largest normal scores, and the fitted tail, against the rows that exceed them once."""
+    """Draw the largest normal scores and the fitted tail against the return period in rows."""
     ax.set_title("return levels")
     found, n = tail.threshold, len(tail.scores)
     if found.t is None or found.q is None or not n:

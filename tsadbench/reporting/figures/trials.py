@@ -1,4 +1,4 @@
-"""Figures of a table's trials: a metric seed by seed, and what it costs; and what all figures ask of results."""
+"""Draws a table's trials: a metric seed by seed and against cost. Also has helpers for all figures."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _TITLES = {
     "flagged": "flagged rows", "far": "flagged normal rows", "mar": "missed rows", "fit_seconds": "seconds of a fit",
     "rows_per_second": "rows scored per second",
 }  # fmt: skip
-# The first columns of a frame of trials; the others are metrics.
+# The first columns of a frame of trials; all others are metrics.
 _ABOUT = ("detector", "floor", "seed", "sound", "fit_seconds", "rows_per_second")
-# Rows up to which a figure names each of them.
+# Figures name every row up to this number.
 _FEW = 12
 
 
 def by_label(results: Sequence[TrialResult]) -> dict[str, tuple[TrialResult, ...]]:
-    """Return the results of each detector, in the order of its first."""
+    """Group results by detector, in the order of first results."""
     if not results:
         raise UsageError("expected at least one result, found none: there is nothing to draw")
     return grouped(results, lambda result: result.record.label)
 
 
 def spans_orders(scores: FloatArray, threshold: float) -> bool:
-    """Return whether scores, [n], and their threshold call for a logarithmic axis, which cuts those not positive."""
+    """Return whether scores [n] and their threshold need a logarithmic axis, which drops values up to 0."""
     positive = scores[scores > 0]
     if threshold <= 0 or len(positive) < 2 or len(positive) < 0.9 * len(scores):
         return False
@@ -52,7 +52,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
     """Return the trials of one table with status "ok", in the order of its rows.
 
     Columns: detector, floor, seed, sound (whether its row may be ranked), fit_seconds, rows_per_second, and the metrics
-    by name. A UsageError if there is none.
+    by name. Raises a UsageError if there is none.
     """
     place = {label: i for i, label in enumerate(board.frame["detector"])}
     trials = board.trials[(board.trials["status"] == "ok") & board.trials["detector"].isin(place)]
@@ -65,7 +65,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
 
 
 def metrics_of(trials: pd.DataFrame, names: Sequence[str] = ()) -> list[str]:
-    """Return some metrics of a frame of trials, all by default. A UsageError if it has none of a name."""
+    """Return some metrics of a frame of trials, all by default. Raises a UsageError if it has none of a name."""
     known = [str(name) for name in trials.columns[len(_ABOUT) :]]
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"these trials have no metric {unknown[0]!r}{nearest(unknown[0], known)}")
@@ -75,9 +75,9 @@ def metrics_of(trials: pd.DataFrame, names: Sequence[str] = ()) -> list[str]:
 def draw_trials(
     kind: Literal["seeds", "speed"], trials: pd.DataFrame, metrics: Sequence[str] = (), figure: FigureBase | None = None
 ) -> list[Axes]:
-    """Draw `seeds` of several metrics side by side, or `speed` of several below one another, against both costs.
+    """Draw `seeds` of several metrics side by side, or `speed` of several below one another, for both costs.
 
-    The metrics are by default those that detectors are held against the floors by; for ``speed`` AUPRC.
+    The default metrics are those compared with the floors; for ``speed``, AUPRC.
     """
     usual = [name for name in ("auprc", *FLOOR_METRICS) if name in trials] or metrics_of(trials)
     shown = metrics_of(trials, metrics or (sorted(set(usual)) if kind == "seeds" else usual[:1]))
@@ -92,9 +92,9 @@ def draw_trials(
 
 
 def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -> Axes:
-    """Draw one metric seed by seed, a line per detector, in the order of the frame (`trial_frame`).
+    """Draw one metric seed by seed, one line per detector, in the order of the frame (`trial_frame`).
 
-    A dot is a seed, a bar their mean; floors are grey, and the best one is a dashed line.
+    Dots are seeds, bars their means; floors are grey, and the best floor is a dashed line.
     """
     metrics_of(trials, [metric])
     of_each = list(trials.groupby("detector", sort=False))
@@ -118,7 +118,7 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
 
 
 def front(points: pd.DataFrame, cost: str, metric: str) -> pd.DataFrame:
-    """Return the rows that no other beats in both, from the cheapest to the dearest; more rows per second cost less."""
+    """Return the Pareto front of metric and cost, cheapest first; more rows per second cost less."""
     order = points.assign(cost=points[cost] * (-1 if cost == "rows_per_second" else 1))
     order = order.sort_values(["cost", metric], ascending=[True, False])
     best_before = order[metric].cummax().shift(fill_value=-np.inf)
@@ -126,11 +126,11 @@ def front(points: pd.DataFrame, cost: str, metric: str) -> pd.DataFrame:
 
 
 def speed(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc", cost: str = "fit_seconds") -> Axes:
-    """Draw a metric against what it costs, on a logarithmic axis: a point per detector, the mean over its seeds.
+    """Draw a metric against its cost on a logarithmic axis: one point per detector, the mean over its seeds.
 
-    A line joins what no other row beats in both, floors, which are grey squares, included; a dotted line leaves them
-    out. Rows that may not be ranked are hollow and on neither line. Each row of up to twelve is named, of more only
-    those on a line. The cost is "fit_seconds" or "rows_per_second".
+    A line joins the Pareto front including floors (grey squares); a dotted line joins the front without floors.
+    Unranked rows are hollow and on neither line. Up to twelve rows are all named; of more, only those on a line. The
+    cost is "fit_seconds" or "rows_per_second".
     """
     metrics_of(trials, [metric])
     ax = own_axes(ax)

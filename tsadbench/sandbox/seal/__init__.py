@@ -1,1 +1,1 @@
-"""The seal: Landlock and seccomp, which keep a box from files, sockets and other processes; elsewhere a guard."""
+"""The seal: Landlock and seccomp keep a box from files, sockets and other processes; an audit hook guards elsewhere."""

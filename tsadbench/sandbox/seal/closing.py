@@ -18,8 +18,7 @@ from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
 from tsadbench.sandbox.seal.walls import LARGEST_FILE, Walls
 
-# Read by the C library, by libraries that count processors or ask for the memory's limit, and to look up time zones and
-# users.
+# Read by the C library, to count processors, to find the memory limit, and to look up time zones and users.
 _ALWAYS_READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/etc/passwd", "/etc/group",
     "/etc/nsswitch.conf", "/etc/os-release", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf",
@@ -28,7 +27,7 @@ _ALWAYS_READABLE = (
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
     "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/driver",
 )  # fmt: skip
-# Of a process itself: threadpoolctl, and with it scikit-learn, looks there for loaded libraries, psutil for memory.
+# In the process's own /proc: threadpoolctl (and so scikit-learn) finds loaded libraries there, psutil memory.
 _OWN = ("/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
@@ -42,12 +41,12 @@ class SealStatus:
 
 
 def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
-    """Close this process off from everything except its libraries, a socket, and its room, where it may write."""
+    """Restrict this process to its libraries (read-only), its socket, and its room."""
     exposed = walls.exposed()
-    reasons = [f"{exposed} lies among the libraries, which a box may read"] if exposed else []
+    reasons = [f"{exposed} is in a library folder, which boxes may read"] if exposed else []
     _limit_resources()
     kernel.close_descriptors(channel)
-    # The kernel forgets which of these files a rule was about, unless they stay open. As paths alone: nothing is read.
+    # Keep these open, or the kernel drops their rules. O_PATH: nothing is read.
     for path in _OWN:
         with contextlib.suppress(OSError):
             os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -68,7 +67,7 @@ def close_box(walls: Walls, room: str, channel: int) -> SealStatus:
 
 
 def move_in(room: str) -> None:
-    """Make a room this process's home, the place of its temporary files, and its working directory, which is empty."""
+    """Make the room this process's home, temporary directory and working directory."""
     work, temporary, home = (os.path.join(room, name) for name in ("empty", "temporary", "home"))
     for folder in (work, temporary, home):
         os.mkdir(folder, 0o700)
@@ -78,7 +77,7 @@ def move_in(room: str) -> None:
 
 
 class _Importables:
-    """Finds the modules of one folder of the import path that may be read, though the folder may not be listed."""
+    """Finds the readable modules of an import folder that may not be listed."""
 
     def __init__(self, found: dict[str, str]) -> None:
         self._found = found

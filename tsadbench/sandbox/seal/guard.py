@@ -1,7 +1,7 @@
 """Ends the trial when the detector opens a file in a data set's folder.
 
-It gives the reason by name, and is all that guards a box that the kernel does not seal: against mistakes and lazy
-cheating, not against native code, for an audit hook sees only what Python does.
+The error names the file. Without a kernel seal this hook is the only protection: it catches mistakes and lazy
+cheating, but not native code, because audit hooks only see Python.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-# Audit events whose arguments may name a file that is opened, listed or passed to a program.
+# Audit events whose arguments may name a file.
 _EVENTS = frozenset({
     "open", "os.listdir", "os.scandir", "os.chdir", "os.exec", "os.link", "os.posix_spawn", "os.rename", "os.spawn",
     "os.startfile", "os.symlink", "os.system", "shutil.copyfile", "shutil.copytree", "shutil.move", "sqlite3.connect",
@@ -20,10 +20,10 @@ _EVENTS = frozenset({
 
 
 def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Sequence[str] = ()) -> None:
-    """Call ``violated(what)``, which must not return, when this process opens, lists or passes on what folders hold.
+    """Call ``violated(what)``, which must not return, when this process accesses something in the folders.
 
-    An exception would reach the detector, which could catch it and go on. Folders are absolute and without links. What
-    lies in ``allowed`` files and folders (libraries) is allowed, unless it is forbidden below one of them.
+    An exception would not do, because the detector could catch it. Paths are absolute and without links. ``allowed``
+    files and folders (libraries) are exempt, except for forbidden folders inside them.
     """
     if not folders:
         return
@@ -35,7 +35,7 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Seq
             for text in _texts(arguments):
                 forbidden = _depth(text, folders)
                 if (forbidden or named.search(text)) and forbidden >= _depth(text, allowed):
-                    violated(f"the detector reached for the data's folder ({event}: {text[:200]})")
+                    violated(f"the detector accessed the data folder ({event}: {text[:200]})")
 
     sys.addaudithook(hook)
 
@@ -47,9 +47,9 @@ def _texts(value: object) -> list[str]:
 
 
 def _depth(path: str, folders: Sequence[str]) -> int:
-    """Return the length of the longest of the folders that a path lies in; 0 if it lies in none."""
+    """Return the length of the longest folder that contains a path, or 0."""
     try:
-        real = os.path.realpath(path)  # a link elsewhere must not lead around the guard
+        real = os.path.realpath(path)  # a link must not bypass the guard
     except (OSError, ValueError):
         return 0
     return max((len(folder) for folder in folders if real == folder or real.startswith(folder + os.sep)), default=0)

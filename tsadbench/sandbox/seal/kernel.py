@@ -1,7 +1,7 @@
-"""Linux calls that Python's standard library does not offer, and Landlock, which is made of three of them.
+"""Linux system calls that Python's standard library lacks, and Landlock, which uses three of them.
 
-Landlock says what a process and all that it starts can do to files, TCP ports and processes outside. PyPI's
-``landlock`` (1.0.0.dev5) has neither scopes nor TCP.
+Landlock restricts a process and its children in their access to files, TCP ports and other processes. PyPI's
+``landlock`` (1.0.0.dev5) supports neither scopes nor TCP.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERSION_FLAG, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << bit for bit in range(6))
 _MAKE_DIR, _MAKE_FILE, _MAKE_FIFO, _MAKE_LINK = 1 << 7, 1 << 8, 1 << 10, 1 << 12
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
-# All rights to files that each version of the interface (ABI) handles: what is handled and not allowed is denied.
+# The file rights that each ABI version handles: rights that are handled but not allowed are denied.
 _HANDLED = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _TCP = 0b11  # bind and connect, since version 4
 _SCOPES = 0b11  # abstract sockets, and signals to processes outside, since version 6
@@ -38,10 +38,10 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 
 def call(name: str, *arguments: object, number: int | None = None) -> int:
-    """Call a function of the C library, or the kernel by a call's number; an OSError with the name if that fails."""
+    """Call a C library function, or a system call by number; raises an OSError with its name if that fails."""
     if number is not None:
         arguments = number, *arguments
-    # The C library passes them on as they are: integers have to fill a register.
+    # The C library passes these on unchanged, so integers must fill a register.
     filled = (ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments)
     found: int = getattr(ctypes.CDLL(None, use_errno=True), name if number is None else "syscall")(*filled)
     if found < 0:
@@ -56,12 +56,12 @@ def prctl(option: int, value: int = 0) -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up all capabilities, and with them the means to get any back by starting a program."""
+    """Drop all capabilities, so that no started program can regain them."""
     for capability in range(64):
         try:
             prctl(_PR_CAPBSET_DROP, capability)
         except OSError:
-            break  # the kernel has no more of them, or this process has no right to, because it has none
+            break  # no such capability, or this process has none and may not change them
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
     call("capset", struct.pack("=II", _CAPABILITY_VERSION, 0), bytes(24))
 
@@ -70,13 +70,13 @@ def close_descriptors(kept: int) -> None:
     """Close every file descriptor of this process except the standard ones and one more."""
     for name in os.listdir("/dev/fd"):
         if int(name) > 2 and int(name) != kept:
-            with contextlib.suppress(OSError):  # the one that listed them
+            with contextlib.suppress(OSError):  # the descriptor of the listing
                 os.close(int(name))
 
 
 @cache
 def landlock_version() -> int:
-    """Return the version of the interface (ABI) that the kernel has; 0 if it has none, or it is switched off."""
+    """Return the kernel's Landlock ABI version; 0 if Landlock is missing or disabled."""
     try:
         return call("landlock_create_ruleset", None, 0, _VERSION_FLAG, number=_CREATE_RULESET)
     except OSError:

@@ -1,7 +1,7 @@
-"""A filter of system calls for what Landlock does not close.
+"""A system call filter for what Landlock does not cover.
 
-PyPI's ``pyseccomp`` needs the system's libseccomp. The filter is short enough to be written down: it compares the
-call's number with those that are denied. Programs of other architectures are killed.
+PyPI's ``pyseccomp`` needs the system's libseccomp. This filter is short enough to write by hand: it compares the
+call's number with the denied ones. Programs of other architectures are killed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tsadbench.sandbox.seal.kernel import call
 
 
 def _calls(table: str) -> dict[str, tuple[int | None, ...]]:
-    """Return the numbers of calls on x86_64 and aarch64; None (``-``): it has no such call."""
+    """Parse call numbers for x86_64 and aarch64; ``-`` (None) if the architecture has no such call."""
     found = re.findall(r"(\w+) (\d+|-) (\d+|-)", re.sub("#.*", "", table))
     return {name: tuple(None if one == "-" else int(one) for one in numbers) for name, *numbers in found}
 
@@ -65,7 +65,7 @@ PRETENDED = _calls("""
     # All processes of a box stay in one group, so that one call ends them.
     setsid 112 157  setpgid 109 154
 """)
-# Absent, so that the C library takes an older call, whose flags can be looked at.
+# Reported as missing, so that the C library falls back to an older call with flags that can be checked.
 ABSENT = _calls("clone3 435 435  preadv2 327 286")
 
 _CLONE, _SOCKETPAIR, _PRLIMIT, _FCNTL, _IOCTL, _PRCTL = (56, 220), (53, 199), (302, 261), (72, 25), (16, 29), (157, 167)
@@ -75,16 +75,16 @@ _SET_MODE_FILTER, _SET_DUMPABLE = 1, 4
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET.
 _NEW_NAMESPACES = 0x7E02_0000
 _AF_UNIX, _SOCK_STREAM, _KIND_OF_SOCKET = 1, 1, 0xF
-# Commands of fcntl, and what they answer: locks (SETLK, SETLKW, and those of open files) are pretended; questions about
-# locks, leases and notices (GETLK, OFD_GETLK, SETLEASE, NOTIFY) are denied.
+# Commands of fcntl: locks (SETLK, SETLKW, and those of open files) do nothing and report success; queries of locks,
+# leases and notices (GETLK, OFD_GETLK, SETLEASE, NOTIFY) are denied.
 _FCNTL_ANSWERS = dict.fromkeys((6, 7, 37, 38), 0) | dict.fromkeys((5, 36, 1024, 1026), errno.EPERM)
-# Commands of ioctl by their letter: "f", "X", "v" and btrfs change files and folders that may only be read.
+# ioctl commands by their letter: "f", "X", "v" and btrfs can change read-only files and folders.
 _FILE_SYSTEM_LETTERS, _LETTER = (0x66, 0x58, 0x76, 0x94), 0xFF00
 
 # Classic BPF (linux/filter.h, linux/seccomp.h).
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
-_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # where struct seccomp_data has them
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _FIRST_X32 = 0x4000_0000
 _Instruction = tuple[int, int, int, int]
 
@@ -94,13 +94,13 @@ class _Program(ctypes.Structure):
 
 
 def filter_calls() -> None:
-    """Put the filter on this process and all that it starts. Needs PR_SET_NO_NEW_PRIVS.
+    """Install the filter for this process and its children. Needs PR_SET_NO_NEW_PRIVS.
 
-    Raises OSError if the kernel has no such filters, or if the machine's calls are not known here.
+    Raises OSError if the kernel lacks seccomp filters, or the machine's call numbers are unknown.
     """
     machine = platform.machine()
     if machine not in _SECCOMP:
-        raise OSError(errno.ENOSYS, "the numbers of this machine's system calls are not known", "seccomp")
+        raise OSError(errno.ENOSYS, "this machine's system call numbers are unknown", "seccomp")
     code = program(machine)
     described = _Program(len(code) // 8, code)
     call("seccomp", _SET_MODE_FILTER, 0, ctypes.byref(described), number=_SECCOMP[machine])
@@ -127,9 +127,9 @@ def _instructions(machine: str) -> Iterator[_Instruction]:
     # Only connected pairs that can never reach another socket; multiprocessing and asyncio need them.
     of_stream = [_argument(1), (_AND, 0, 0, _KIND_OF_SOCKET), *_if_equal(_SOCK_STREAM, [allowed]), denied]
     yield from _if_equal(_SOCKETPAIR[which], [_argument(0), *_if_equal(_AF_UNIX, of_stream), denied])
-    # It stays one that can be measured from outside: no PR_SET_DUMPABLE.
+    # No PR_SET_DUMPABLE: the process must stay measurable from outside.
     yield from _if_equal(_PRCTL[which], [_argument(0), *_if_equal(_SET_DUMPABLE, [denied]), allowed])
-    # Limits of its own alone: with its own number, a process may say 0.
+    # Only its own limits, given as pid 0.
     yield from _if_equal(_PRLIMIT[which], [_argument(0), *_if_equal(0, [allowed]), denied])
     yield allowed
 
@@ -147,5 +147,5 @@ def _answer(number: int) -> _Instruction:
 
 
 def _argument(position: int) -> _Instruction:
-    """Load the lower half of an argument, which holds all of those that are looked at."""
+    """Load the lower half of an argument, which holds every value that is checked."""
     return (_LOAD, 0, 0, _ARGUMENTS + 8 * position)

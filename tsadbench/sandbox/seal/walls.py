@@ -1,4 +1,4 @@
-"""What a box may reach: the harness works it out and sends it to the server with the request for a box."""
+"""What a box may access: determined by the harness and sent to the server with the request for a box."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/
 _GPU_LIBRARIES = ("/usr/local/cuda*", "/opt/cuda*", "/opt/rocm*")
 # What CUDA and ROCm read about devices, links included.
 _GPU_FACTS = ("/sys/devices", "/sys/module/nvidia*", "/sys/class/kfd", "/sys/class/drm", "/sys/bus/pci")
-# Of what a box writes: a file by the kernel, all of them together by `Watch`.
+# Limit on written files: the kernel limits each, `Watch` their sum.
 LARGEST_FILE = 512 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """What a box may reach, in addition to what every box may. Paths are absolute and without links.
+    """What a box may access, in addition to what every box may. Paths are absolute and without links.
 
     It may read ``readable`` files and folders and start programs below them. Of ``importable`` folders of the import
     path it may only read modules and packages, by name. ``devices`` are GPUs. ``hidden`` folders it must not read:
@@ -43,7 +43,7 @@ class Walls:
     hidden: tuple[str, ...] = ()
 
     def exposed(self) -> str | None:
-        """Return a hidden folder that lies in a readable one, or is one; else None."""
+        """Return a hidden folder that is or lies in a readable folder; else None."""
         return next((folder for folder in self.hidden if any(is_below(folder, path) for path in self.readable)), None)
 
 
@@ -52,8 +52,8 @@ def plan_walls(
 ) -> Walls:
     """Return the walls of a box with this import path, which may not read the ``forbidden`` folders.
 
-    ``modules`` are those that hold the detector's code, or files: their packages may be read whole, even without
-    ``__init__.py``. ``gpu`` says whether it may use GPUs.
+    ``modules`` contain the detector's code, or are files: their whole packages may be read, even without
+    ``__init__.py``. ``gpu`` allows GPUs.
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
     folders = (entry for entry in path if os.path.isdir(entry))
@@ -78,13 +78,13 @@ def plan_walls(
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Say whether a path is a folder or lies in it; both absolute."""
+    """Whether a path is a folder or lies in it; both absolute."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 @lru_cache(maxsize=4)
 def _libraries_of(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return this interpreter, its libraries, the system's, and packages installed from their source folders."""
+    """Return this interpreter, its libraries, the system's libraries, and editable installs."""
     of_python = [os.path.join(prefix, name) for prefix in sorted(_PREFIXES) for name in ("lib", "lib64", "pyvenv.cfg")]
     site = [entry for entry in path if os.path.isfile(entry) or _is_of_libraries(entry)]
     searched = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
@@ -101,7 +101,7 @@ def _is_of_libraries(entry: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _importables(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - only to look again
+def _importables(entry: str, changed: int) -> dict[str, str]:  # noqa: ARG001 - part of the cache key
     """Return the modules of a folder, and the packages that have ``__init__.py``, by name."""
     names = (module.name for module in pkgutil.iter_modules([entry]) if module.name.isidentifier())
     found = {name: _place(PathFinder.find_spec(name, [entry])) for name in names}
