@@ -26,7 +26,7 @@ from tables import ROOT, rows, text
 from typer.main import get_command
 
 from tsadbench.analysis.audit.findings import shipped_findings, summary
-from tsadbench.api import fill_blocks, mean_std, number, table_lines
+from tsadbench.api import fill_blocks, number, table_lines
 from tsadbench.cli.app import app
 from tsadbench.leaderboard.formatting import plain
 
@@ -116,7 +116,7 @@ def facts() -> dict[str, str]:
         **dict(
             zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
         ),
-        "random graph auroc": mean_std(float(drawn["ours_mean"]), float(drawn["ours_std"])),
+        "random graph auroc": f"{number(float(drawn['ours_mean']))}({number(float(drawn['ours_std']))})",
     }
 
 

@@ -127,7 +127,7 @@ class Stored:
             told = [word for word in words if "floor" not in word]
             yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []
-        yield from map(str, notes_on(self.records))
+        yield from map(str, notes_on([one for one in self.records if one.status == "ok"]))
 
     def scored(self, *, ranked: bool = False) -> list[str]:
         """Return the labels whose scores a store holds, that did not fail and are not leaky; those with a rank."""

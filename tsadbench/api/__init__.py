@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.checks import read_reports
-    from tsadbench.leaderboard.formatting import fill_blocks, mean_std, number, table_lines
+    from tsadbench.leaderboard.formatting import fill_blocks, number, table_lines
     from tsadbench.leaderboard.frame import records_of
     from tsadbench.leaderboard.regression import run_again, to_junit, to_markdown
     from tsadbench.leaderboard.render import Form, Table, print_tables

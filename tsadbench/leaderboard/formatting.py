@@ -22,7 +22,6 @@ _ACTIVE = re.compile(
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}
 # What a spreadsheet takes for the beginning of a formula, in the widths that it knows; it skips white space before it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->)", re.S)
 
 
 def number(value: float | None, decimals: int = 4, *, signed: bool = False) -> str:
@@ -35,16 +34,6 @@ def number(value: float | None, decimals: int = 4, *, signed: bool = False) -> s
         return "-"
     text = f"{value:{'+' if signed else ''}.{decimals}f}"
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
-
-
-def mean_std(mean: float | None, std: float | None, decimals: int = 4) -> str:
-    """Return a mean and, if there is one, a standard deviation over seeds as one text.
-
-    >>> mean_std(0.7414, 0.0042), mean_std(0.5, None, 2), mean_std(float("nan"), None)
-    ('.7414(.0042)', '.50', '-')
-    """
-    spread = number(std, decimals)
-    return number(mean, decimals) + ("" if spread == "-" else f"({spread})")
 
 
 def plain(text: str) -> str:
@@ -64,9 +53,7 @@ def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[st
 
 
 def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str] | None]) -> str:
-    r"""Return a page with new text between the lines ``<!-- generated: NAME -->`` and ``<!-- end -->``.
-
-    ``lines_of(NAME)`` returns the lines of a block; None leaves it as it is.
+    r"""Return a page with ``lines_of(NAME)`` from ``<!-- generated: NAME -->`` to ``<!-- end -->``; None: unchanged.
 
     >>> fill_blocks("<!-- generated: sum -->\nold\n<!-- end -->\n", lambda name: [f"{name}: 4"])
     '<!-- generated: sum -->\nsum: 4\n<!-- end -->\n'
@@ -74,9 +61,9 @@ def fill_blocks(text: str, lines_of: Callable[[str], Sequence[str] | None]) -> s
 
     def filled(found: re.Match[str]) -> str:
         lines = lines_of(found[2])
-        return found[0] if lines is None else "\n".join([found[1].rstrip("\n"), *lines, found[3]])
+        return found[0] if lines is None else "\n".join([found[1], *lines, found[3]])
 
-    return _BLOCK.sub(filled, text)
+    return re.sub(r"(<!-- generated: (.+?) -->)\n.*?(<!-- end -->)", filled, text, flags=re.S)
 
 
 def inert(value: object) -> object:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from operator import itemgetter
 
 import pandas as pd
 
@@ -59,38 +58,32 @@ def trials(
         check_split(split, every)
     current = (one for one in reports if one.checks == CHECKS_VERSION)
     known = grouped(current, lambda one: (one.label, one.code_hash))
-    lines = [
-        {**{name: getattr(one, name) for name in _OF_RECORD}, "stored": trial_key(one) in beside, "record": one,
-         "reports": known.get((one.label, code_of(one.manifest)), ())}
-        for one in every
-    ]  # fmt: skip
-    about = pd.DataFrame(lines, columns=[*_OF_RECORD, "stored", "record", "reports"])
-    about = about.rename(columns={"detector": "name", "label": "detector"}).astype(dict.fromkeys(COST_COLUMNS, float))
-    # Nobody judged what failed, so it stands beside the newest.
-    newest = about.groupby(["dataset", "protocol"])["protocol_version"].transform("max")
-    about["protocol_version"] = about["protocol_version"].where(about["status"] == "ok", newest)
-    about["rules"] = about["protocol"] + " " + about["protocol_version"].astype(str)
-    of_splits = []
-    for _, table in about.groupby(["dataset", "rules"], sort=False):
-        held = splits_of(table["record"])
+    of_table = grouped(every, lambda one: (one.dataset, one.protocol))
+    newest = {table: max(one.protocol_version for one in some) for table, some in of_table.items()}
+
+    def version(one: Record) -> int:  # nobody judged what failed, so it stands beside the newest
+        return one.protocol_version if one.status == "ok" else newest[one.dataset, one.protocol]
+
+    lines = []
+    for (_, protocol, number), table in grouped(every, lambda one: (one.dataset, one.protocol, version(one))).items():
+        held = splits_of(table)
         # If all trials failed there is still a table to say so.
         shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
-        for place, record in table.sort_values("seed", kind="stable")["record"].items():
-            found = {split: record.splits.get(split) for split in shown}
-            of_splits += [
-                {"place": place, "split": split, **_of_split(judged)}
-                for split, judged in found.items()
-                if judged is not None or record.status != "ok"
-            ]
-    rest = pd.DataFrame(of_splits, columns=None if of_splits else ["place", "split"])
-    metrics = [name for name in map(str, rest) if name.startswith(METRIC)]
-    rest = rest.reindex(columns=["place", "split", *_OF_SPLIT, *metrics])
-    rest = rest.astype({"place": int} | dict.fromkeys([*_OF_SPLIT, *metrics], float))
+        for one in sorted(table, key=lambda one: one.seed):
+            about = {name: getattr(one, name) for name in _OF_RECORD}
+            about |= {"rules": f"{protocol} {number}", "protocol_version": number, "stored": trial_key(one) in beside}
+            about |= {"record": one, "reports": known.get((one.label, code_of(one.manifest)), ())}
+            judged = {split: one.splits.get(split) for split in shown if split in one.splits or one.status != "ok"}
+            lines += [{**about, "split": split, **_of_split(found)} for split, found in judged.items()]
+    metrics = [*dict.fromkeys(name for line in lines for name in line if name.startswith(METRIC))]
+    columns = ["split", *_OF_SPLIT, *metrics, *_OF_RECORD, "rules", "stored", "record", "reports"]
+    frame = pd.DataFrame(lines, columns=columns).rename(columns={"detector": "name", "label": "detector"})
+    frame = frame.astype(dict.fromkeys([*COST_COLUMNS, *_OF_SPLIT, *metrics], float))
     # The share of the normal rows that are flagged; means over entities do not tell it.
-    far, flagged, recall = (rest.get(f"{METRIC}{name}", rest["far"]) for name in ("far", "flagged", "recall"))
-    n_normal = (rest["n_rows"] - rest["n_anomalous"]).where(rest["n_entities"] == 0).replace(0.0, math.nan)
-    rest["far"] = far.fillna((flagged * rest["n_rows"] - recall * rest["n_anomalous"]).clip(lower=0.0) / n_normal)
-    return rest.join(about, on="place").drop(columns="place")
+    far, flagged, recall = (frame.get(f"{METRIC}{name}", frame["far"]) for name in ("far", "flagged", "recall"))
+    n_normal = (frame["n_rows"] - frame["n_anomalous"]).where(frame["n_entities"] == 0).replace(0.0, math.nan)
+    frame["far"] = far.fillna((flagged * frame["n_rows"] - recall * frame["n_anomalous"]).clip(lower=0.0) / n_normal)
+    return frame
 
 
 def _of_split(judged: SplitJudgement | None) -> dict[str, float | None]:
@@ -108,11 +101,12 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
     by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
-    hows = {**dict.fromkeys(_COMMON, "first"), "fit_seconds": "mean", "score_seconds": "mean"}
-    frame = by.agg({**hows, "peak_memory_mib": "max", "coverage": "min", "complete": "all"})
-    found = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
-    lines = [_of_trials(*zip(*some, strict=True)) for some in found]
-    frame = frame.join(pd.DataFrame(lines, index=frame.index, columns=[*_of_trials((), (), ())]))
+    hows = {**dict.fromkeys(_COMMON, "first"), "fit_seconds": "mean", "score_seconds": "mean", "peak_memory_mib": "max"}
+    frame = by.agg({**hows, "coverage": "min", "complete": "all", "record": list, "reports": list})
+    lines = [_of_trials(*some) for some in zip(frame["record"], frame.pop("reports"), strict=True)]
+    frame = frame.rename(columns={"record": "records"}).join(
+        pd.DataFrame(lines, index=frame.index, columns=[*_of_trials((), ())])
+    )
     flags = ("floor", "stored", "ok", "complete", "forgets", "calibrated")
     frame = frame.fillna({"n_entities": 0}).astype({"n_entities": int, **dict.fromkeys(flags, bool)})
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
@@ -121,13 +115,13 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     return order(frame.join(_over_seeds(trials)).join(spreads).reset_index())
 
 
-def _of_trials(_: object, records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
+def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
     """Return the columns of a row that its trials have together."""
     bad = [record.status for record in records if record.status != "ok"]
     failed = _each(check for found in reports for one in found for check in one.failed)
     replay = weakest(record.replay for record in records)
     return {
-        **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad, "records": list(records)},
+        **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad},
         "seal": "sealed" if all(record.seal == "sealed" for record in records) else "guarded",
         "seal_reasons": _each(record.seal_reason for record in records),
         "seeds": tuple(record.seed for record in records),
@@ -148,11 +142,10 @@ def _each(values: Iterable[str]) -> tuple[str, ...]:
 def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
     """Return mean and standard deviation of each number, undefined where it is for one seed."""
     names = [name for name in map(str, trials) if name.startswith((METRIC, DIAGNOSTIC))]
-    columns = [*names, "far", "rows_per_second"]
-    by = trials[[*ROW, *columns]].groupby(ROW, sort=False)
-    undefined = trials[columns].isna().groupby([trials[key] for key in ROW], sort=False).any()
-    means, deviations = by.mean().mask(undefined), by[names].std().mask(undefined[names])
-    spreads = means[names].add_suffix("_mean").join(deviations.add_suffix("_std"))
+    by = trials[[*ROW, *names, "far", "rows_per_second"]].groupby(ROW, sort=False)
+    means = by.mean().mask(by.count().lt(by.size(), axis=0))
+    deviations = by[names].std().mask(means[names].isna()).add_suffix("_std")
+    spreads = means[names].add_suffix("_mean").join(deviations)
     return spreads.rename(columns=lambda name: name.removeprefix(METRIC)).join(means[["far", "rows_per_second"]])
 
 
@@ -165,7 +158,7 @@ def over_entities(trials: pd.DataFrame) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(lines, columns=None if lines else [*ROW, "entity"]).set_index([*ROW, "entity"]).astype(float)
     by = frame.groupby(level=[*ROW, "entity"], sort=False)
-    return by.mean().mask(by.count() < by.size().to_numpy()[:, None])
+    return by.mean().mask(by.count().lt(by.size(), axis=0))
 
 
 def order(frame: pd.DataFrame) -> pd.DataFrame:

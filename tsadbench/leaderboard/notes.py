@@ -30,10 +30,6 @@ class Note(NamedTuple):
     def __str__(self) -> str:
         return f"{self.dataset}{f', protocol {self.protocol}' if self.protocol else ''}: {self.text}"
 
-    def concerns(self, dataset: str, protocol: str) -> bool:
-        """Return whether the note belongs below the tables of a data set and protocol."""
-        return self.dataset == dataset and self.protocol in ("", protocol)
-
 
 def remarks(rows: pd.DataFrame) -> list[list[str]]:
     """Return in words what a reader must know of each row; of properties, only where rows of one table differ."""
@@ -68,8 +64,10 @@ def remarks(rows: pd.DataFrame) -> list[list[str]]:
 
 
 def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
-    """Return what records say of their data, protocol and trial, and in what they are not comparable."""
-    notes = [Note(record.dataset, text) for record in records for text in record.notes]
+    """Return why rows failed, what records say of data, protocol and trial, and in what they are not comparable."""
+    failed = grouped((one for one in records if one.status != "ok"), lambda one: (one.dataset, one.protocol, one.label))
+    notes = [Note(key[0], f"{key[2]}: {first.reason}", key[1]) for key, (first, *_) in failed.items()]
+    notes += [Note(record.dataset, text) for record in records for text in record.notes]
     notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
     notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
     notes += [*_unfinished_trainings(records), *older_rules(records)]

@@ -20,7 +20,6 @@ from tsadbench.leaderboard.frame import rows, trials
 from tsadbench.leaderboard.render import Table, render
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.text import printable
 
 ROW = ["dataset", "protocol", "split", "detector"]
 # Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score (up to 1e-5 seen).
@@ -78,17 +77,6 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
     return frame.assign(holds=undefined | ((frame["found"] - frame["baseline"]).abs() <= frame["tolerance"]))
 
 
-def lost_seals(baseline: Iterable[Record], records: Iterable[Record]) -> list[str]:
-    """Return a note on each detector that ran sealed in the baseline and is guarded now; no cell of it breaks."""
-    sealed = {one.label for one in baseline if one.seal == "sealed"}
-    lost = {one.label: one for one in records if one.label in sealed and one.seal != "sealed"}
-    return [
-        f"{one.dataset}, {one.protocol}: {one.label} ran sealed in the baseline, and is guarded here: "
-        f"{one.seal_reason or 'no reason was recorded'}"
-        for one in lost.values()
-    ]
-
-
 def run_again(
     folder: Path,
     *,
@@ -115,7 +103,9 @@ def run_again(
             plans = _plans(chosen, source_of.get(dataset, dataset), seeds, directory)
             found = [record for plan in plans for record in run(plan)]
             cells.append(compared(chosen, found))
-            notes += lost_seals(chosen, found)
+            sealed = {one.label for one in chosen if one.seal == "sealed"}
+            lost = dict.fromkeys(one.label for one in found if one.seal != "sealed" and one.label in sealed)
+            notes += [f"{dataset}, {protocol}: {label} was sealed, and is guarded here" for label in lost]
     if not cells:
         raise UsageError(f"--baseline {folder}: nothing there fits --set, --detector, --dataset and --protocol")
     return pd.concat(cells, ignore_index=True), notes
@@ -160,24 +150,18 @@ def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 
 
 def to_junit(cells: pd.DataFrame) -> str:
-    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold.
-
-    XML has no characters that cannot be printed, not even as references.
-    """
+    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold."""
     top = ElementTree.Element("testsuites", name="tsadbench regress")
     for (dataset, protocol), table in cells.groupby(["dataset", "protocol"], sort=False):
-        cases = table.groupby(["split", "detector"], sort=False)
-        counts = {"tests": str(cases.ngroups), "failures": str(int((~cases["holds"].all()).sum()))}
-        suite = ElementTree.SubElement(top, "testsuite", {"name": printable(f"{dataset}.{protocol}"), **counts})
-        for (split, detector), row in cases:
-            about = {"classname": suite.attrib["name"], "name": printable(f"{split}: {detector}")}
+        rows = table.groupby(["split", "detector"], sort=False)
+        counts = {"tests": str(rows.ngroups), "failures": str((~rows["holds"].all()).sum())}
+        suite = ElementTree.SubElement(top, "testsuite", {"name": f"{dataset}.{protocol}", **counts})
+        for (split, detector), row in rows:
+            about = {"classname": f"{dataset}.{protocol}", "name": f"{split}: {detector}"}
             case = ElementTree.SubElement(suite, "testcase", about)
-            broken = [
-                f"{one.metric}: baseline {one.baseline:.7f}, found {one.found:.7f}, tolerance {one.tolerance:.2g}"
-                for one in row[~row["holds"]].itertuples()
-            ]
-            if broken:
+            if not row["holds"].all():
+                broken = row.loc[~row["holds"], ["metric", "baseline", "found", "tolerance"]]
                 failure = ElementTree.SubElement(case, "failure", message=f"{len(broken)} cells left their tolerance")
-                failure.text = "\n".join(broken)
+                failure.text = broken.to_string(index=False, float_format="{:.7f}".format)
     ElementTree.indent(top)
     return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"

@@ -11,7 +11,6 @@ import pandas as pd
 
 from tsadbench.base.protocol import Metric, Protocol
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.formatting import number
 from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, places
 from tsadbench.leaderboard.render import Table
@@ -19,13 +18,25 @@ from tsadbench.registry import load_protocol
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import counted
 
-PAGE = "docs/reading-a-table.md"
 LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
 # How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
 ROWS, _NEIGHBOURS = 50, 2
 _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
 # A narrow terminal leaves these out, the first one first.
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
+# By group: the diagnostics with their titles; one without a title has no column.
+DIAGNOSTICS = {
+    "operational": {
+        "found": "Found", "already_on": "Already on", "delay_seconds": "Delay, s", "delay_rows": "Delay, rows",
+        "false_alarms_per_hour": "False alarms/h", "false_alarms_per_1000_rows": "False alarms/1000 rows",
+        "false_alarm_share": "In false alarm",
+    },
+    "vus": {"vus_pr": "VUS-PR"},
+    "affiliation": {"affiliation_precision": "Aff-P", "affiliation_recall": "Aff-R", "affiliation_f1": "Aff-F1"},
+    "root-cause": {f"hit_at_{k}": f"Hit@{k} (chance {{}})" for k in (1, 3, 5)}
+    | {f"chance_at_{k}": "" for k in (1, 3, 5)},
+}  # fmt: skip
+_WITHOUT_TIMES = {"delay_rows": "delay_seconds", "false_alarms_per_1000_rows": "false_alarms_per_hour"}
 
 
 def compact(value: float) -> str:
@@ -45,7 +56,7 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "auprc_entity_std": ("entities", lambda value: f"± {number(value, 2)}"),
     "look_ahead": ("look-ahead", str),
     "coverage": ("coverage", "{:.1%}".format),
-    "seeds": ("seeds", str),
+    "seeds": ("seeds", lambda seeds: str(len(seeds))),
     "fit_seconds": ("fit, s", lambda value: f"{value:,.{int(value < 9.95)}f}" if value >= 0.05 else "<0.1"),
     "rows_per_second": ("rows/s", compact),
     "peak_memory_mib": ("MiB", "{:,.0f}".format),
@@ -66,12 +77,13 @@ def shown(
     are marked. ``sessions`` is how many independent sessions the split has, if that is known.
     """
     metrics = metrics_of(table)
-    titles, cells = _cells(table, metrics, own)
+    cells = _cells(table, metrics, own)
+    titles = {name: header for name, (header, _) in cells.items()}
     main = [*_MAIN, *(name for name in cells if name.startswith(DIAGNOSTIC)), "remarks"]
     chosen = _keys(columns, titles) or [name for name in (cells if wide else main) if name in cells]
     return Table(
         title=title(table),
-        frame=pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object),
+        frame=pd.DataFrame(dict(cells[name] for name in chosen), dtype=object),
         lead=sentence(table, sessions),
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
         cell_styles={
@@ -99,40 +111,36 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _cells(
-    table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]
-) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return titles and texts of the columns that the table can show, in the order of the wide one."""
-    titles = {metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}
-    titles |= {name: header for name, (header, _) in _COLUMNS.items()}
-    # The protocol's own F1 may stand beside the usual one.
-    titles |= {"rank": "#", "detector": "detector", "to_floor": "vs floor", "remarks": "remarks",
-               "prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # fmt: skip
-    ranks = zip(table["rank"], table["detector"], strict=True)
+def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
+    """Return title and texts of each column that the table can show, in the order of the wide one."""
+    ranks = ["-" if math.isnan(rank) else f"{rank:.0f}" for rank in table["rank"]]
+    marks = ["▶ " if label in own else "" for label in table["detector"]]
     cells = {
-        "rank": [f"{'▶ ' * (label in own)}{'-' if math.isnan(rank) else f'{rank:.0f}'}" for rank, label in ranks],
-        "detector": list(table["detector"]),
+        "rank": ("#", [*map("".join, zip(marks, ranks, strict=True))]),
+        "detector": ("detector", [*table["detector"]]),
     }
-    for name in sorted((metric.name for metric in metrics), key=[*_MAIN, *titles].index):
-        cells[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
+    titles = {one.name: f"{one.title}{' (oracle)' * one.oracle}" for one in metrics}
+    titles |= {name: header for name, (header, _) in _COLUMNS.items()}
+    titles |= {"prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # the protocol's own F1 may stand beside the usual one
+    for name in sorted((one.name for one in metrics), key=[*_MAIN, *titles].index):
+        cells[name] = titles[name], _spreads(table, name)
         if name == "auprc" and table["to_floor"].notna().any():
             n = _decimals(table["auprc_std"])
-            cells["to_floor"] = [number(value, n, signed=True) for value in table["to_floor"]]
-    of_rows = table.assign(seeds=table["seeds"].map(len))
+            cells["to_floor"] = "vs floor", [number(value, n, signed=True) for value in table["to_floor"]]
+    of_rows = table.astype(dict.fromkeys(COST_COLUMNS, float))
     of_rows.loc[~table["ok"], [*COST_COLUMNS]] = math.nan
     for name, (_, form) in _COLUMNS.items():
         if name not in cells and name in of_rows and of_rows[name].notna().any():
-            cells[name] = ["-" if pd.isna(value) else form(value) for value in of_rows[name]]
-    levels = {one.name: table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series(dtype=float)).max() for one in DIAGNOSTICS}
-    for one in DIAGNOSTICS:
-        if one.title and not math.isnan(levels[one.name]) and math.isnan(levels.get(one.instead_of, math.nan)):
-            key, level = f"{DIAGNOSTIC}{one.name}", levels.get(one.chance, math.nan)
-            titles[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})")
-            cells[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
-    cells["remarks"] = list(table["remarks"].map(", ".join))
-    if not any(cells["remarks"]):
-        del cells["remarks"]
-    return {name: titles[name] for name in cells}, cells
+            cells[name] = titles[name], ["-" if value != value else form(value) for value in of_rows[name]]
+    headers = {name: header for group in DIAGNOSTICS.values() for name, header in group.items()}
+    means = {name: table[key].max() for name in headers if (key := f"{DIAGNOSTIC}{name}_mean") in table}
+    levels = {name: number(mean, 2) for name, mean in means.items() if not math.isnan(mean)}
+    for name in levels:
+        if headers[name] and _WITHOUT_TIMES.get(name) not in levels:
+            header = headers[name].format(levels.get(name.replace("hit", "chance")))
+            cells[f"{DIAGNOSTIC}{name}"] = header, _spreads(table, f"{DIAGNOSTIC}{name}")
+    remarks = [*table["remarks"].map(", ".join)]
+    return cells | ({"remarks": ("remarks", remarks)} if any(remarks) else {})
 
 
 def _decimals(spreads: pd.Series) -> int:
@@ -140,9 +148,10 @@ def _decimals(spreads: pd.Series) -> int:
     return 3 if ((spreads > 0) & (spreads < 0.005)).any() else 2
 
 
-def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) -> list[str]:
+def _spreads(table: pd.DataFrame, name: str) -> list[str]:
     """Return ``.74 ± .01``, as wide as the widest, so that numbers without a spread stand below the others."""
-    n = _decimals(spreads) if decimals is None else decimals
+    means, spreads = table[f"{name}_mean"], table[f"{name}_std"]
+    n = _decimals(spreads)
     tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
     width = max(map(len, tails), default=0)
     return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
@@ -155,9 +164,8 @@ def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
-    found = (
-        f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of {counted(n, 'detector')}"
-    )
+    found = f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of "
+    found += counted(n, "detector")
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
         n_above = int((detectors["to_floor"] > 0).sum())
@@ -173,7 +181,7 @@ def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
 def title(table: pd.DataFrame) -> str:
     """Return a table's title: data, split, protocol, how many of its rows are anomalous, and how it is sorted."""
     ran = table[table["ok"]]
-    row = table.iloc[0] if ran.empty else ran.iloc[0]
+    row = (table if ran.empty else ran).iloc[0]
     protocol = _protocol(row["protocol"])
     found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}"
     found += "" if protocol is None else f" ({protocol.summary.partition(':')[0]})"
@@ -209,11 +217,3 @@ def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
         near = range(-_NEIGHBOURS, _NEIGHBOURS + 1)
         seen = {*table.index[table["floor"]], *(place + step for place in mine for step in near)}
     return sorted(seen & {*range(len(table))})
-
-
-def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
-    """Return at most two lines to stand below tables, the weightiest note first, and how much is left out."""
-    left = [f"{n_left_out} more rows"] if n_left_out else []
-    if len(notes) + len(left) > 2:
-        notes, left = notes[:1], [*left, f"{len(notes) - 1} more notes"] if len(notes) > 1 else left
-    return [*notes, *([f"{' and '.join(left)}: --wide"] if left else [])]

@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.flags import FLAGGED, make_dataset, rows
 from tsadbench.analysis.diagnostics import of_result, of_splits
 from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
-from tsadbench.leaderboard.columns import GROUPS
+from tsadbench.leaderboard.table import DIAGNOSTICS as GROUPS
 from tsadbench.results.trial_result import TrialResult
 
 
@@ -52,11 +52,15 @@ def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
     data = make_dataset()
     complete = of_splits(TrialResult(add(data), store, data), ["overall", "a", "b"], GROUPS)
     warm_up = of_splits(
-        TrialResult(add(data, {**FLAGGED, "b": "??" + FLAGGED["b"][2:]}), store, data), ["overall", "a", "b"], GROUPS
+        TrialResult(add(data, {**FLAGGED, "b": "??" + FLAGGED["b"][2:]}), store, data),
+        ["overall", "a", "b"],
+        DIAGNOSTICS,
     )
     assert warm_up == complete  # rows 0 and 1 are not evaluated
     found = of_splits(
-        TrialResult(add(data, {**FLAGGED, "b": "???" + FLAGGED["b"][3:]}), store, data), ["overall", "a", "b"], GROUPS
+        TrialResult(add(data, {**FLAGGED, "b": "???" + FLAGGED["b"][3:]}), store, data),
+        ["overall", "a", "b"],
+        DIAGNOSTICS,
     )
     assert found["a"] == complete["a"]
     for split, (n_recordings, n_events) in {"overall": (3, 3), "b": (1, 2)}.items():
