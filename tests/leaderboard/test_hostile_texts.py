@@ -19,8 +19,8 @@ from tests.helpers.records import record
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.formatting import plain, table_lines
 from tsadbench.leaderboard.regression import to_junit
+from tsadbench.leaderboard.render import plain, table_lines
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import printable
 

@@ -18,7 +18,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import check_split, records_of, rows, trials
-from tsadbench.leaderboard.notes import notes_on, remarks
+from tsadbench.leaderboard.table import notes_on
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
@@ -123,7 +123,9 @@ class Stored:
     def remarks(self) -> Iterator[str]:
         """Yield which rows failed, what their leaderboard remarks, and what their trials say."""
         table = self.rows.drop_duplicates("detector").reset_index(drop=True)
-        for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
+        for label, ok, why, words in zip(
+            table["detector"], table["ok"], _failures(table), table["remarks"], strict=True
+        ):
             told = [word for word in words if "floor" not in word]
             yield from [f"{label} takes no part: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []

@@ -45,7 +45,7 @@ class Board(Leaderboard):
         own: Collection[str] = (),
         ran: Sequence[Record] = (),
     ) -> None:
-        super().__init__(board.trials, board.more, board.frame, board.sessions)
+        super().__init__(board.trials, board.more, board.frame)
         self.store, self.said, self.own, self.ran = store, said, own, ran
         self._load = load
 

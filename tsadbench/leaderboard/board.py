@@ -17,40 +17,29 @@ from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard import frame as tidy
 from tsadbench.leaderboard.checks import read_reports, shipped_reports, write_reports
-from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
-from tsadbench.leaderboard.notes import Note, notes_on, remarks
-from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
-from tsadbench.leaderboard.table import in_sight, shown
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, metric_names, trial_key
+from tsadbench.leaderboard.render import Form, Table, csv_text, json_text, print_tables, render
+from tsadbench.leaderboard.table import Note, in_sight, notes_on, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
-from tsadbench.utils.text import first_of, name_fault
+from tsadbench.utils.text import counted, first_of, name_fault
 
 ABOUT = "Columns and remarks: docs/reading-a-table.md"
 SESSIONS = "sessions.json"  # beside the tables
-Sessions = Mapping[str, Mapping[str, int]]
 
 
 class Leaderboard:
     """Ranked rows: best AUPRC first, floors in their places, failures last; a table per data set, protocol and split.
 
     Trials that were judged by two versions of a protocol stand in two tables. ``trials`` are as
-    `tsadbench.leaderboard.frame.trials` returns them, ``more`` are notes besides those on their records, ``frame`` has
-    the rows (None: those of the trials), and ``sessions`` says how many independent ones a data set's split has.
+    `tsadbench.leaderboard.frame.trials` returns them, ``more`` are notes besides those on their records, and ``frame``
+    has the rows (None: those of the trials).
     """
 
-    def __init__(
-        self,
-        trials: pd.DataFrame,
-        more: Sequence[Note] = (),
-        frame: pd.DataFrame | None = None,
-        sessions: Sessions | None = None,
-    ) -> None:
-        self.trials, self.more, self.sessions = trials, tuple(more), dict(sessions or {})
+    def __init__(self, trials: pd.DataFrame, more: Iterable[Note] = (), frame: pd.DataFrame | None = None) -> None:
+        self.trials, self.more = trials, tuple(more)
         self.frame = tidy.rows(trials) if frame is None else frame
-        if frame is None:
-            self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
 
     @classmethod
     def from_records(
@@ -60,7 +49,7 @@ class Leaderboard:
         *,
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
-        sessions: Sessions | None = None,
+        sessions: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Leaderboard:
         """Rank records of any data sets and protocols, the newest of each trial.
 
@@ -70,8 +59,8 @@ class Leaderboard:
         says how many independent ones a split has, by data set and split.
         """
         there = () if checked_in is None else read_reports(checked_in)
-        found = tidy.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there])
-        return cls(found, sessions=sessions)
+        reports = [*shipped_reports(), *there]
+        return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions or {}))
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
@@ -88,9 +77,8 @@ class Leaderboard:
             return boards[0]
         every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
         newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
-        sessions = {key: n for board in boards for key, n in board.sessions.items()}
         more = dict.fromkeys(note for board in boards for note in board.more)
-        return cls(every[newest].reset_index(drop=True), tuple(more), sessions=sessions)
+        return cls(every[newest].reset_index(drop=True), more)
 
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
@@ -99,7 +87,7 @@ class Leaderboard:
             raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
         best = self.frame[self.frame["ok"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
-        return Leaderboard(self.trials.merge(frame[ROW], on=ROW), self.more, frame, self.sessions)
+        return Leaderboard(self.trials.merge(frame[ROW], on=ROW), self.more, frame)
 
     @property
     def records(self) -> list[Record]:
@@ -122,31 +110,26 @@ class Leaderboard:
         for key, table in self.frames().items():
             protocols = ("", table["protocol"].iloc[0])
             more = [note for note in self.more if note.dataset == key[0] and note.protocol in protocols]
-            found[key] = Leaderboard(self.trials.merge(table[TABLE].head(1), on=TABLE), more, table, self.sessions)
+            found[key] = Leaderboard(self.trials.merge(table[ROW], on=ROW), more, table)
         return found
 
     def shown(self, **look: Any) -> list[Table]:
         """Return the tables as readers see them; ``look`` as `tsadbench.leaderboard.table.shown` takes it."""
-        return [
-            shown(table, sessions=self.sessions.get(dataset, {}).get(split), **look)
-            for (dataset, _, split), table in self.frames().items()
-        ]
+        return [shown(table, **look) for table in self.frames().values()]
 
-    def print(
-        self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
-    ) -> None:
+    def print(self, console: Console, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> None:
         """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
-        print_tables(console, *self._in_sight(wide=wide, columns=columns, own=own))
+        print_tables(console, *self._in_sight(wide=wide, own=own, **look))
 
     def _in_sight(self, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> tuple[list[Table], list[str]]:
         """Return the tables and lines that a terminal shows."""
-        tables, notes, left = self.shown(wide=wide, own=own, **look), [*map(str, self.notes)], []
+        tables, notes, more = self.shown(wide=wide, own=own, **look), [*map(str, self.notes)], ""
         if not wide:
             seen = [in_sight(rows, own) for rows in self.frames().values()]
             tables = [table.only(places) for table, places in zip(tables, seen, strict=True)]
-            counts = {"more rows": len(self.frame) - sum(map(len, seen)), "more notes": len(notes) - 2}
-            left, notes = [f"{n} {what}" for what, n in counts.items() if n > 0], notes[:2]
-        more = f"{' and '.join(left)}: --wide. " if left else ""
+            counts = {"more row": len(self.frame) - sum(map(len, seen)), "more note": len(notes) - 1}
+            left, notes = " and ".join(counted(n, what) for what, n in counts.items() if n > 0), notes[:1]
+            more = f"{left}: --wide. " if left else ""
         return tables, [*notes, f"{more}{ABOUT}"] if tables else ["no rows"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
@@ -170,7 +153,7 @@ class Leaderboard:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
         entities = tidy.over_entities(self.trials)
         rows: Any = self.frame.to_dict("records")
-        return json_text(rows=[_json_row(row, _numbers(self.frame), entities) for row in rows])
+        return json_text(rows=[_json_row(row, metric_names(self.frame), entities) for row in rows])
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -206,8 +189,10 @@ class Leaderboard:
         records = [*(one for table in tables for one in committed_records(folder, *table)), *self.records]
         new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
         written = [write_reports([*read_reports(folder), *new], folder)] if new else []
-        sessions = {**known_sessions(folder), **self.sessions}
-        splits = [*dict.fromkeys(self.frame["split"])]
+        sessions = known_sessions(folder)
+        for dataset, split, n in self.frame.dropna(subset="sessions")[["dataset", "split", "sessions"]].to_numpy():
+            sessions.setdefault(dataset, {})[split] = int(n)
+        splits = [*self.frame["split"].unique()]
         board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
@@ -241,14 +226,9 @@ class Leaderboard:
         return f"<{type(self).__name__}: {len(self.frame)} rows of {first_of(tables, 3) or 'no table'}>"
 
 
-def _numbers(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the metrics and diagnostics that have a mean and a deviation over seeds."""
-    return [name[:-4] for name in map(str, frame) if name.endswith("_std") and not name.endswith("_entity_std")]
-
-
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
-    pairs = [f"{name}_{what}" for name in _numbers(frame) for what in ("mean", "std")]
+    pairs = [f"{name}_{what}" for name in metric_names(frame) for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     return [
         *(*first, *(["smoothing"] if (frame["smoothing"] > 1).any() else []), "below_floor"),
@@ -259,20 +239,18 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
 
 
 _NOT_IN_JSON = ("detector", "name", "records", "fit_seconds", "score_seconds")  # it has them in another form
+_WHOLE = ("rank", "n_entities", "n_rows", "n_anomalous", "sessions")
 
 
 def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFrame) -> dict[str, Any]:
     """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
     records: Sequence[Record] = row["records"]
-    numbers = {
-        name: {what: row[f"{name}_{what}"] for what in ("mean", "std", "entity_std") if f"{name}_{what}" in row}
-        for name in names
-        if row["ok"]
-    }
+    numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names if row["ok"]}
+    pairs = {f"{name}_{what}" for name in names for what in ("mean", "std")}
     found = {
         **{"detector": row["name"], "label": row["detector"], "parameters": records[0].parameters},
-        **{name: row[name] for name in row if name not in _NOT_IN_JSON and not name.endswith(("_mean", "_std"))},
-        **{name: int(row[name]) if row[name] == row[name] else None for name in ("rank", "n_rows", "n_anomalous")},
+        **{name: value for name, value in row.items() if name not in {*_NOT_IN_JSON, *pairs}},
+        **{name: int(row[name]) if row[name] == row[name] else None for name in _WHOLE},
         "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
         "metrics": {name: one for name, one in numbers.items() if not name.startswith(DIAGNOSTIC)},
         "diagnostics": {n.removeprefix(DIAGNOSTIC): one for n, one in numbers.items() if n.startswith(DIAGNOSTIC)},
@@ -283,15 +261,15 @@ def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFra
         "seconds": {"fit": row["fit_seconds"], "score": row["score_seconds"]},
         "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
     }
-    if row["ok"] and row["n_entities"]:
+    if row["n_entities"] > 0:
         found["entities"] = entities.loc[tuple(row[key] for key in ROW)].to_dict("index")
     return found
 
 
-def known_sessions(folder: Path) -> dict[str, Mapping[str, int]]:
+def known_sessions(folder: Path) -> dict[str, dict[str, int]]:
     """Return how many sessions each split of a data set has, as `Leaderboard.write` wrote it into a folder."""
     file = folder / SESSIONS
-    found: dict[str, Mapping[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
+    found: dict[str, dict[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
     return found
 
 

@@ -1,26 +1,31 @@
-"""The leaderboard as readers see it: which columns, in which words, and one computed sentence above."""
+"""The leaderboard as readers see it: its columns, one computed sentence above, and notes below."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.base.training_facts import LEVELLED, STILL_FALLING, share_note
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, places
-from tsadbench.leaderboard.render import Table
+from tsadbench.execution.identity import code_of
+from tsadbench.execution.record import Record
+from tsadbench.leaderboard.frame import DIAGNOSTIC, metric_names, places
+from tsadbench.leaderboard.render import Table, number
 from tsadbench.registry import load_protocol
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
-from tsadbench.utils.text import counted
+from tsadbench.utils.text import counted, first_of
 
 LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
 # How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
 ROWS, _NEIGHBOURS = 50, 2
+_MOST_NAMES = 30  # in one note
 _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
 # A narrow terminal leaves these out, the first one first.
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
@@ -63,18 +68,11 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 }
 
 
-def shown(
-    table: pd.DataFrame,
-    *,
-    wide: bool = False,
-    columns: Sequence[str] = (),
-    own: Collection[str] = (),
-    sessions: int | None = None,
-) -> Table:
+def shown(table: pd.DataFrame, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> Table:
     """Return the rows of one data set, protocol and split, as `tsadbench.leaderboard.frame.rows` has them, as a table.
 
     It has the most important columns, all if ``wide``, or the detectors and ``columns``. Rows of the labels in ``own``
-    are marked. ``sessions`` is how many independent sessions the split has, if that is known.
+    are marked.
     """
     metrics = metrics_of(table)
     cells = _cells(table, metrics, own)
@@ -84,7 +82,7 @@ def shown(
     return Table(
         title=title(table),
         frame=pd.DataFrame(dict(cells[name] for name in chosen), dtype=object),
-        lead=sentence(table, sessions),
+        lead=sentence(table),
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
         cell_styles={
             (row, titles[metric.name]): ("", "bold", "underline")[place]
@@ -113,12 +111,9 @@ def _plain(text: str) -> str:
 
 def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
     """Return title and texts of each column that the table can show, in the order of the wide one."""
-    ranks = ["-" if math.isnan(rank) else f"{rank:.0f}" for rank in table["rank"]]
-    marks = ["▶ " if label in own else "" for label in table["detector"]]
-    cells = {
-        "rank": ("#", [*map("".join, zip(marks, ranks, strict=True))]),
-        "detector": ("detector", [*table["detector"]]),
-    }
+    marked = zip(table["rank"], table["detector"].isin([*own]), strict=True)
+    ranks = [f"{'▶ ' * own_row}{number(rank, 0)}" for rank, own_row in marked]
+    cells = {"rank": ("#", ranks), "detector": ("detector", [*table["detector"]])}
     titles = {one.name: f"{one.title}{' (oracle)' * one.oracle}" for one in metrics}
     titles |= {name: header for name, (header, _) in _COLUMNS.items()}
     titles |= {"prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # the protocol's own F1 may stand beside the usual one
@@ -127,11 +122,9 @@ def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str])
         if name == "auprc" and table["to_floor"].notna().any():
             n = _decimals(table["auprc_std"])
             cells["to_floor"] = "vs floor", [number(value, n, signed=True) for value in table["to_floor"]]
-    of_rows = table.astype(dict.fromkeys(COST_COLUMNS, float))
-    of_rows.loc[~table["ok"], [*COST_COLUMNS]] = math.nan
     for name, (_, form) in _COLUMNS.items():
-        if name not in cells and name in of_rows and of_rows[name].notna().any():
-            cells[name] = titles[name], ["-" if value != value else form(value) for value in of_rows[name]]
+        if name not in cells and name in table and table[name].notna().any():
+            cells[name] = titles[name], ["-" if value != value else form(value) for value in table[name]]
     headers = {name: header for group in DIAGNOSTICS.values() for name, header in group.items()}
     means = {name: table[key].max() for name in headers if (key := f"{DIAGNOSTIC}{name}_mean") in table}
     levels = {name: number(mean, 2) for name, mean in means.items() if not math.isnan(mean)}
@@ -157,7 +150,7 @@ def _spreads(table: pd.DataFrame, name: str) -> list[str]:
     return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
 
 
-def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
+def sentence(table: pd.DataFrame) -> str:
     """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
     scored = table[table["auprc_mean"].notna()]
     detectors, floors = scored[scored["sound"] & ~scored["floor"]], scored[scored["ok"] & scored["floor"]]
@@ -171,10 +164,10 @@ def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
         n_above = int((detectors["to_floor"] > 0).sum())
         said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
         found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
-    if sessions is not None and n + len(floors) > 1:
+    if (sessions := table["sessions"].max()) > 0 and n + len(floors) > 1:
         few = f"are too few to test differences (at least {LEAST_FOR_TESTS})"
         enough = "suffice to test differences (tsadbench compare)"
-        found += f". {counted(sessions, 'session')} {few if sessions < LEAST_FOR_TESTS else enough}"
+        found += f". {counted(int(sessions), 'session')} {few if sessions < LEAST_FOR_TESTS else enough}"
     return f"{found}."
 
 
@@ -188,18 +181,17 @@ def title(table: pd.DataFrame) -> str:
     found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
     if row["n_rows"] > 0:
         found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
-    if n := row["n_entities"]:
-        found += f", mean over {n} entities, one model each" if n > 1 else ", one entity"
+    if (n := row["n_entities"]) > 0:
+        found += f", mean over {n:.0f} entities, one model each" if n > 1 else ", one entity"
     return f"{found}; best AUPRC first" if ran["auprc_mean"].notna().any() else found
 
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
     """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
-    names = [name[:-5] for name in map(str, table) if name.endswith("_mean") and not name.startswith(DIAGNOSTIC)]
     protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
-    defined = [name for name in names if f"{name}_std" in table and table[f"{name}_mean"].notna().any()]
-    return [known.get(name, Metric(name, name, better=None)) for name in defined]
+    defined = [name for name in metric_names(table) if table[f"{name}_mean"].notna().any()]
+    return [known.get(name, Metric(name, name, better=None)) for name in defined if not name.startswith(DIAGNOSTIC)]
 
 
 def _protocol(label: str) -> type[Protocol] | None:
@@ -217,3 +209,72 @@ def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
         near = range(-_NEIGHBOURS, _NEIGHBOURS + 1)
         seen = {*table.index[table["floor"]], *(place + step for place in mine for step in near)}
     return sorted(seen & {*range(len(table))})
+
+
+class Note(NamedTuple):
+    """A note on the tables of a data set, under one protocol or all; as text it begins with these."""
+
+    dataset: str
+    text: str
+    protocol: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.dataset}{f', protocol {self.protocol}' if self.protocol else ''}: {self.text}"
+
+
+def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
+    """Return why rows failed, what records say of data, protocol and trial, and in what they are not comparable."""
+    failed = grouped((one for one in records if one.status != "ok"), lambda one: (one.dataset, one.protocol, one.label))
+    notes = [Note(key[0], f"{key[2]}: {first.reason}", key[1]) for key, (first, *_) in failed.items()]
+    notes += [Note(record.dataset, text) for record in records for text in record.notes]
+    notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
+    notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
+    notes += [*_unfinished_trainings(records), *older_rules(records)]
+    for dataset, some in grouped(records, lambda record: record.dataset).items():
+        notes += [Note(dataset, text) for text in _mixtures(some)]
+    return tuple(dict.fromkeys(notes))
+
+
+def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
+    """Yield which rows' fits did not see all windows, or ended while the loss was falling; equal rows in one note."""
+    said = []
+    for (*table, label), of_row in grouped(records, lambda one: (one.dataset, one.protocol, one.label)).items():
+        facts = [fit.facts for record in of_row for fit in record.training]
+        said.append((*table, share_note(facts), label))
+        if n_falling := sum(one.get(LEVELLED) is False for one in facts):
+            share = "" if n_falling == len(facts) else f" ({n_falling} of {len(facts)} fits)"
+            said.append((*table, STILL_FALLING, label + share))
+    for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
+        if text:
+            yield Note(dataset, f"{first_of(sorted(label for *_, label in alike), _MOST_NAMES)}: {text}", protocol)
+
+
+def older_rules(records: Iterable[Record]) -> Iterator[Note]:
+    """Yield which rows another version of their protocol has judged than the installed one."""
+    judged = ((one.dataset, one.protocol, one.protocol_version) for one in records if one.status == "ok")
+    for dataset, protocol, version in dict.fromkeys(judged):
+        with suppress(PluginError, UsageError):
+            if version != (installed := load_protocol(protocol.partition("[")[0]).version):
+                text = (
+                    f"rows of version {version} are shown as they were judged; version {installed} is installed, and "
+                    "judges them again if their scores and their data are here; otherwise run them again"
+                )
+                yield Note(dataset, text, protocol)
+
+
+def _mixtures(records: Sequence[Record]) -> Iterator[str]:
+    """Yield in what the records of one data set differ although their rows are compared."""
+    codes = {(record.label, code_of(record.manifest)) for record in records}
+    if len(codes) > len({label for label, _ in codes}):
+        yield "seeds of one row were made with different versions of its detector's code"
+    if older := sum("sources" not in record.manifest for record in records):
+        yield f"older code made {'these rows' if older == len(records) else 'some of these rows'}"
+    found = [one if isinstance(one := record.manifest.get("versions"), dict) else {} for record in records]
+    versions = {(name, str(version)) for one in found for name, version in one.items()}
+    same = {
+        "package versions": len(versions) == len(dict(versions)),
+        "data": len({str(record.manifest.get("data_hash")) for record in records}) == 1,
+        "version of the data set": len({record.dataset_version for record in records}) == 1,
+        "number of threads": len({record.threads for record in records}) == 1,
+    }
+    yield from (f"these rows were not all made with the same {what}" for what, alike in same.items() if not alike)

@@ -52,15 +52,11 @@ def test_an_evaluated_row_without_a_score_leaves_its_splits_empty(add, store):
     data = make_dataset()
     complete = of_splits(TrialResult(add(data), store, data), ["overall", "a", "b"], GROUPS)
     warm_up = of_splits(
-        TrialResult(add(data, {**FLAGGED, "b": "??" + FLAGGED["b"][2:]}), store, data),
-        ["overall", "a", "b"],
-        DIAGNOSTICS,
+        TrialResult(add(data, {**FLAGGED, "b": "??" + FLAGGED["b"][2:]}), store, data), ["overall", "a", "b"], GROUPS
     )
     assert warm_up == complete  # rows 0 and 1 are not evaluated
     found = of_splits(
-        TrialResult(add(data, {**FLAGGED, "b": "???" + FLAGGED["b"][3:]}), store, data),
-        ["overall", "a", "b"],
-        DIAGNOSTICS,
+        TrialResult(add(data, {**FLAGGED, "b": "???" + FLAGGED["b"][3:]}), store, data), ["overall", "a", "b"], GROUPS
     )
     assert found["a"] == complete["a"]
     for split, (n_recordings, n_events) in {"overall": (3, 3), "b": (1, 2)}.items():

@@ -16,8 +16,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.frame import DIAGNOSTIC, ROW
-from tsadbench.leaderboard.notes import Note
-from tsadbench.leaderboard.table import DIAGNOSTICS
+from tsadbench.leaderboard.table import DIAGNOSTICS, Note
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.grouping import grouped
@@ -56,7 +55,7 @@ def with_diagnostics(
         notes += [Note(str(dataset), text, str(protocol)) for text in _notes(found, groups, store) if found]
     keys = zip((record.trial for record in board.trials["record"]), board.trials["split"], strict=True)
     columns = pd.DataFrame([numbers.get(key, {}) for key in keys], board.trials.index, dtype=float)
-    return Leaderboard(board.trials.join(columns), [*board.more, *notes], sessions=board.sessions)
+    return Leaderboard(board.trials.join(columns), [*board.more, *notes])
 
 
 def _notes(
