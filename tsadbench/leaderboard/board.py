@@ -60,7 +60,7 @@ class Leaderboard:
         """
         there = () if checked_in is None else read_reports(checked_in)
         reports = [*shipped_reports(), *there]
-        return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions or {}))
+        return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions))
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
@@ -151,9 +151,9 @@ class Leaderboard:
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        entities = tidy.over_entities(self.trials)
+        entities, names = tidy.over_entities(self.trials), metric_names(self.frame)
         rows: Any = self.frame.to_dict("records")
-        return json_text(rows=[_json_row(row, metric_names(self.frame), entities) for row in rows])
+        return json_text(rows=[_json_row(row, names, entities) for row in rows])
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -246,10 +246,10 @@ def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFra
     """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
     records: Sequence[Record] = row["records"]
     numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names if row["ok"]}
-    pairs = {f"{name}_{what}" for name in names for what in ("mean", "std")}
+    hidden = {*_NOT_IN_JSON, *(f"{name}_{what}" for name in names for what in ("mean", "std"))}
     found = {
         **{"detector": row["name"], "label": row["detector"], "parameters": records[0].parameters},
-        **{name: value for name, value in row.items() if name not in {*_NOT_IN_JSON, *pairs}},
+        **{name: value for name, value in row.items() if name not in hidden},
         **{name: int(row[name]) if row[name] == row[name] else None for name in _WHOLE},
         "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
         "metrics": {name: one for name, one in numbers.items() if not name.startswith(DIAGNOSTIC)},

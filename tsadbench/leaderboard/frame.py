@@ -45,7 +45,7 @@ def trials(
 
     Of several records of a trial the last counts; a trial that failed has a row for each split. ``stored`` records were
     made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors,
-    ``sessions`` are numbers by data set and split. A UsageError if no record has one of the ``splits`` (default: all).
+    ``sessions`` how many a data set's split has. A UsageError if no record has one of the ``splits`` (default: all).
     """
     last = {trial_key(record): record for record in records}
     own = {key[:3] for key in last}
