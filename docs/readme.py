@@ -26,9 +26,9 @@ from tables import ROOT, rows, text
 from typer.main import get_command
 
 from tsadbench.analysis.audit.findings import shipped_findings, summary
-from tsadbench.api import fill_blocks, mean_std, number, table_lines
+from tsadbench.api import number, table_lines
 from tsadbench.cli.app import app
-from tsadbench.leaderboard.formatting import plain
+from tsadbench.leaderboard.render import BLOCK, plain
 
 # The data sets, which have a page each, in a few words.
 WORDS = {
@@ -116,7 +116,7 @@ def facts() -> dict[str, str]:
         **dict(
             zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
         ),
-        "random graph auroc": mean_std(float(drawn["ours_mean"]), float(drawn["ours_std"])),
+        "random graph auroc": f"{number(float(drawn['ours_mean']))}({number(float(drawn['ours_std']))})",
     }
 
 
@@ -316,7 +316,7 @@ def generated(text: str, page: str) -> str:
     """
     return _VALUE.sub(
         lambda found: found[1] + value(found[2]) + found[3],
-        fill_blocks(text, lambda name: [seen_from(page, line) for line in BLOCKS[name]()]),
+        BLOCK.sub(lambda found: "\n".join([found[1], *(seen_from(page, one) for one in BLOCKS[found[2]]()), ""]), text),
     )
 
 

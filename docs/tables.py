@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 import tsadbench
-from tsadbench.api import mean_std
+from tsadbench.api import number
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,4 +35,5 @@ def rows(table: str) -> Mapping[str, Any]:
 
 def text(row: Any, metric: str) -> str:
     """Return a row's mean and deviation in a metric, ``.7414(.0042)``."""
-    return mean_std(getattr(row, f"{metric}_mean"), getattr(row, f"{metric}_std"))
+    mean, std = (number(getattr(row, f"{metric}_{what}")) for what in ("mean", "std"))
+    return f"{mean}({std})".removesuffix("(-)")

@@ -13,7 +13,7 @@ from tsadbench.analysis.audit import MARKS, Audit, audit
 from tsadbench.analysis.audit.findings import SHIPPED, shipped_note, summary
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset, suite_named
-from tsadbench.leaderboard.formatting import fill_blocks, plain
+from tsadbench.leaderboard.render import BLOCK, plain
 from tsadbench.reporting.figures.audit import draw_audit
 
 FOLDER = Path(__file__).parent
@@ -32,7 +32,8 @@ def main(names: list[str]) -> None:
         SHIPPED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(name)
     page = FOLDER / "README.md"
-    page.write_text(fill_blocks(page.read_text(encoding="utf-8"), lambda _: found_in_all()), encoding="utf-8")
+    text = BLOCK.sub(lambda block: "\n".join([block[1], *found_in_all(), ""]), page.read_text(encoding="utf-8"))
+    page.write_text(text, encoding="utf-8")
 
 
 def page_of(found: Audit) -> str:

@@ -25,7 +25,7 @@ from mkdocs.structure.pages import Page
 from typer.testing import CliRunner
 
 from tsadbench.cli.app import app
-from tsadbench.leaderboard.formatting import plain, table_lines
+from tsadbench.leaderboard.render import plain, table_lines
 from tsadbench.registry import entries
 from tsadbench.reporting import pages, tables
 

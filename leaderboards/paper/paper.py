@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsadbench.api import mean_std
+from tsadbench.api import number
 
 HERE = Path(__file__).parent
 SEEDS = 5
@@ -25,7 +25,7 @@ class Summary(NamedTuple):
 
     def text(self) -> str:
         """Return ``.7414(.0042)``."""
-        return mean_std(self.mean, self.std)
+        return f"{number(self.mean)}({number(self.std)})".removesuffix("(-)")
 
 
 def summary_of(row: Any, metric: str) -> Summary:

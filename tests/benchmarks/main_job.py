@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tsadbench.leaderboard.formatting import fill_blocks, table_lines
+from tsadbench.leaderboard.render import BLOCK, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 ROUNDS = 5
@@ -140,7 +140,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for lines in blocks.values():
         print(*lines, "", sep="\n")
     if given.write:
-        PAGE.write_text(fill_blocks(PAGE.read_text(encoding="utf-8"), blocks.get), encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        filled = BLOCK.sub(lambda one: "\n".join([one[1], *blocks[one[2]], ""]) if one[2] in blocks else one[0], page)
+        PAGE.write_text(filled, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tsadbench.leaderboard.formatting import fill_blocks, table_lines
+from tsadbench.leaderboard.render import BLOCK, table_lines
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "performance.md"
@@ -90,7 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for lines in blocks.values():
         print(*lines, "", sep="\n")
     if given.write:
-        PAGE.write_text(fill_blocks(PAGE.read_text(encoding="utf-8"), blocks.get), encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        filled = BLOCK.sub(lambda one: "\n".join([one[1], *blocks[one[2]], ""]) if one[2] in blocks else one[0], page)
+        PAGE.write_text(filled, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def test_json_has_the_metrics_of_each_entity_and_their_spread(made, board):
     assert noisy["entities"]["gamma"]["auroc"] is None
     for label in (DISTANCE, NOISY):
         for metric in ("auroc", "mcc", "flagged"):
-            assert rows[label]["metrics_spread"][metric] == pytest.approx(spread(made, label, metric))
+            assert rows[label][f"{metric}_entity_std"] == pytest.approx(spread(made, label, metric))
         means = [one["auprc"] for one in rows[label]["entities"].values() if one["auprc"] is not None]
         assert rows[label]["metrics"]["auprc"]["mean"] == pytest.approx(statistics.mean(means))
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tsadbench.leaderboard.formatting import number, table_lines
+from tsadbench.leaderboard.render import number, table_lines
 
 
 @pytest.mark.parametrize(

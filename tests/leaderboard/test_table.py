@@ -17,7 +17,6 @@ from tsadbench import Leaderboard
 from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.leaderboard.frame import places
-from tsadbench.leaderboard.notes import remarks
 from tsadbench.leaderboard.render import Table, render
 from tsadbench.leaderboard.table import in_sight
 
@@ -34,7 +33,7 @@ def frame_of(*records, **options):
 
 def words_of(*records, **options):
     frame = Leaderboard.from_records(records, **options).frame
-    return dict(zip(frame["detector"], remarks(frame), strict=True))
+    return dict(zip(frame["detector"], frame["remarks"], strict=True))
 
 
 def test_ranks_count_floors_and_pass_over_rows_that_may_not_be_ranked():

@@ -12,7 +12,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.table_check import check_table
+from tsadbench.leaderboard.regression import check_table
 
 LABELS = ["t2", "max-z", "random"]
 

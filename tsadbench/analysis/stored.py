@@ -18,7 +18,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import check_split, records_of, rows, trials
-from tsadbench.leaderboard.notes import notes_on, remarks
+from tsadbench.leaderboard.table import notes_on
 from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
@@ -123,11 +123,13 @@ class Stored:
     def remarks(self) -> Iterator[str]:
         """Yield sentences on failed rows, and the remarks of leaderboards and trials."""
         table = self.rows.drop_duplicates("detector").reset_index(drop=True)
-        for label, ok, why, words in zip(table["detector"], table["ok"], _failures(table), remarks(table), strict=True):
+        for label, ok, why, words in zip(
+            table["detector"], table["ok"], _failures(table), table["remarks"], strict=True
+        ):
             told = [word for word in words if "floor" not in word]
             yield from [f"{label} is left out: {why}. Run it again."] if not ok else []
             yield from [f"{label}: {', '.join(told)}."] if ok and told else []
-        yield from map(str, notes_on(self.records))
+        yield from map(str, notes_on([one for one in self.records if one.status == "ok"]))
 
     def scored(self, *, ranked: bool = False) -> list[str]:
         """Return the labels with scores in a store that did not fail and are not leaky, and those with a rank."""

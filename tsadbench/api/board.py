@@ -17,7 +17,7 @@ from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.columns import groups_of
+from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.judging import judge_outdated, judge_smoothed
 from tsadbench.utils.files import LEADERBOARDS, require_writable
 from tsadbench.utils.parameters import nearest
@@ -45,7 +45,7 @@ class Board(Leaderboard):
         own: Collection[str] = (),
         ran: Sequence[Record] = (),
     ) -> None:
-        super().__init__(board.trials, board.notes, board.frame, board.sessions)
+        super().__init__(board.trials, board.more, board.frame)
         self.store, self.said, self.own, self.ran = store, said, own, ran
         self._load = load
 
@@ -127,7 +127,9 @@ def load_board(
     >>> board = tsadbench.load_board("runs", protocol="strict")  # doctest: +SKIP
     >>> board.compare("dprgm", "t2-q").to_frame()  # doctest: +SKIP
     """
-    groups = groups_of(diagnostics)
+    for name in {*diagnostics} - {*DIAGNOSTICS, "all"}:
+        raise UsageError(f"there is no group {name!r}{nearest(name, [*DIAGNOSTICS, 'all'])}", field="diagnostics")
+    groups = [*DIAGNOSTICS] if "all" in diagnostics else [*diagnostics]
     with about("runs"):
         store = Store.open(Path(runs).expanduser())
         records = all_records(store)

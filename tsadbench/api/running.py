@@ -23,7 +23,7 @@ from tsadbench.execution.request import DEFAULT_PROTOCOL, DatasetSpec, DetectorS
 from tsadbench.execution.runner import ALL_BUT_OK, NO_CONTRIBUTIONS, n_kept, run_plan
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.formatting import number
+from tsadbench.leaderboard.render import number
 from tsadbench.registry import defaults
 from tsadbench.results.shipped import stored_records
 from tsadbench.sandbox import asking, describe

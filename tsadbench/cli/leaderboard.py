@@ -41,7 +41,7 @@ def leaderboard(
         raise UsageError("it writes whole tables: leave out --detector, --columns and --smoothing", field="write")
     if write is not None:
         api.require_outside_stores(write)
-    groups = diagnostics.split(",") if diagnostics else ()
+    groups = [name.strip() for name in diagnostics.split(",") if name.strip()]
     with api.progress_bar("Reading trials"):
         boards = [
             api.load_board(
@@ -55,5 +55,4 @@ def leaderboard(
         return
     of_store = board.frame.loc[~board.frame["stored"] & ~board.frame["floor"], "detector"]
     own = {*detector} if detector else {*of_store} if board.frame["stored"].any() else ()
-    names = [name.strip() for name in columns.split(",") if name.strip()]
-    output.show_board(board.chosen(detector) if detector else board, form, wide=wide, columns=names, own=own)
+    output.show_board(board.chosen(detector) if detector else board, form, wide=wide, columns=[columns], own=own)

@@ -17,41 +17,29 @@ from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard import frame as tidy
 from tsadbench.leaderboard.checks import read_reports, shipped_reports, write_reports
-from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, trial_key
-from tsadbench.leaderboard.notes import Note, notes_on, remarks
-from tsadbench.leaderboard.render import Form, Table, json_text, print_tables, render
-from tsadbench.leaderboard.table import PAGE, in_sight, short_notes, shown
+from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, ROW, TABLE, metric_names, trial_key
+from tsadbench.leaderboard.render import Form, Table, csv_text, json_text, print_tables, render
+from tsadbench.leaderboard.table import Note, in_sight, notes_on, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
-from tsadbench.utils.text import first_of, name_fault
+from tsadbench.utils.text import counted, first_of, name_fault
 
+ABOUT = "Columns and remarks: docs/reading-a-table.md"
 SESSIONS = "sessions.json"  # beside the tables
-Sessions = Mapping[str, Mapping[str, int]]
 
 
 class Leaderboard:
     """Ranked rows: best AUPRC first, floors in their places, failures last; a table per data set, protocol and split.
 
     Trials that were judged by two versions of a protocol stand in two tables. ``trials`` are as
-    `tsadbench.leaderboard.frame.trials` returns them, ``notes`` what readers must know about data or trials, ``frame``
-    has the rows (None: those of the trials), and ``sessions`` how many independent ones a data set's split has.
+    `tsadbench.leaderboard.frame.trials` returns them, ``more`` are notes besides those on their records, and ``frame``
+    has the rows (None: those of the trials).
     """
 
-    def __init__(
-        self,
-        trials: pd.DataFrame,
-        notes: Sequence[Note] = (),
-        frame: pd.DataFrame | None = None,
-        sessions: Sessions | None = None,
-    ) -> None:
-        self.trials = trials
-        self.notes = tuple(notes)
-        self.sessions = dict(sessions or {})
+    def __init__(self, trials: pd.DataFrame, more: Iterable[Note] = (), frame: pd.DataFrame | None = None) -> None:
+        self.trials, self.more = trials, tuple(more)
         self.frame = tidy.rows(trials) if frame is None else frame
-        if frame is None:
-            self.frame["remarks"] = pd.Series(remarks(self.frame), dtype=object)
 
     @classmethod
     def from_records(
@@ -61,7 +49,7 @@ class Leaderboard:
         *,
         stored: Iterable[Record] = (),
         checked_in: Path | None = None,
-        sessions: Sessions | None = None,
+        sessions: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Leaderboard:
         """Rank records of any data sets and protocols, the newest of each trial.
 
@@ -71,15 +59,15 @@ class Leaderboard:
         says how many independent ones a split has, by data set and split.
         """
         there = () if checked_in is None else read_reports(checked_in)
-        found = tidy.trials(records, splits, stored=stored, reports=[*shipped_reports(), *there])
-        return cls(found, notes_on(tidy.records_of(found)), sessions=sessions)
+        reports = [*shipped_reports(), *there]
+        return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions))
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
         """Rank records of a store, beside the shipped rows that they were shown against. A UsageError as above."""
         about, datasets = store.about(), {record.dataset for record in records}
-        shipped = [committed_records(LEADERBOARDS, *one) for one in about.against.items() if one[0] in datasets]
-        stored: tuple[Record, ...] = sum(shipped, ())
+        shown = [table for table in about.against.items() if table[0] in datasets]
+        stored = [one for table in shown for one in committed_records(LEADERBOARDS, *table)]
         return cls.from_records(records, splits, stored=stored, checked_in=store.path, sessions=about.sessions)
 
     @classmethod
@@ -89,9 +77,8 @@ class Leaderboard:
             return boards[0]
         every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
         newest = every["origin"] == every.groupby(ROW)["origin"].transform("max")
-        sessions = {key: n for board in boards for key, n in board.sessions.items()}
-        notes = dict.fromkeys(note for board in boards for note in board.notes)
-        return cls(every[newest].reset_index(drop=True), tuple(notes), sessions=sessions)
+        more = dict.fromkeys(note for board in boards for note in board.more)
+        return cls(every[newest].reset_index(drop=True), more)
 
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
@@ -100,14 +87,17 @@ class Leaderboard:
             raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
         best = self.frame[self.frame["sound"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
-        left = self.trials.merge(frame[ROW], on=ROW)
-        hidden = {*notes_on(self.records)} - {*notes_on(tidy.records_of(left))}
-        return Leaderboard(left, [note for note in self.notes if note not in hidden], frame, self.sessions)
+        return Leaderboard(self.trials.merge(frame[ROW], on=ROW), self.more, frame)
 
     @property
     def records(self) -> list[Record]:
         """The records of all trials, each once."""
         return tidy.records_of(self.trials)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What readers must know about data and trials, failures first."""
+        return [*notes_on(self.records), *self.more]
 
     def frames(self) -> dict[tuple[str, str, str], pd.DataFrame]:
         """Return the rows of each (data set, protocol with its version, split)."""
@@ -118,48 +108,35 @@ class Leaderboard:
         """Return each table as a leaderboard of its own, with the notes that concern it."""
         found = {}
         for key, table in self.frames().items():
-            notes = [note for note in self.notes if note.concerns(key[0], table["protocol"].iloc[0])]
-            found[key] = Leaderboard(self.trials.merge(table[TABLE].head(1), on=TABLE), notes, table, self.sessions)
+            protocols = ("", table["protocol"].iloc[0])
+            more = [note for note in self.more if note.dataset == key[0] and note.protocol in protocols]
+            found[key] = Leaderboard(self.trials.merge(table[ROW], on=ROW), more, table)
         return found
 
     def shown(self, **look: Any) -> list[Table]:
         """Return the tables as readers see them; ``look`` as `tsadbench.leaderboard.table.shown` takes it."""
-        return [
-            shown(table, sessions=self.sessions.get(dataset, {}).get(split), **look)
-            for (dataset, _, split), table in self.frames().items()
-        ]
+        return [shown(table, **look) for table in self.frames().values()]
 
-    def print(
-        self, console: Console, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()
-    ) -> None:
+    def print(self, console: Console, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> None:
         """Print the tables on a console: the best rows and at most three lines below, or everything if ``wide``."""
-        print_tables(console, *self._in_sight(wide=wide, columns=columns, own=own))
+        print_tables(console, *self._in_sight(wide=wide, own=own, **look))
 
     def _in_sight(self, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> tuple[list[Table], list[str]]:
         """Return the tables and lines that a terminal shows."""
-        tables, (*notes, page) = self.shown(wide=wide, own=own, **look), self._notes()
+        tables, notes, more = self.shown(wide=wide, own=own, **look), [*map(str, self.notes)], ""
         if not wide:
             seen = [in_sight(rows, own) for rows in self.frames().values()]
             tables = [table.only(places) for table, places in zip(tables, seen, strict=True)]
-            notes = short_notes(notes, len(self.frame) - sum(map(len, seen)))
-        return tables, [*notes, page] if tables else ["no rows"]
-
-    def _notes(self) -> list[str]:
-        """Return the first reason for each detector that failed, the notes, and where columns are explained."""
-        about = ["dataset", "rules"]
-        several = len(self.frame.drop_duplicates(about)) > 1
-        failed = self.frame[~self.frame["ok"]].drop_duplicates([*about, "detector"])
-        failures = []
-        for dataset, rules, label, records in failed[[*about, "detector", "records"]].itertuples(index=False):
-            reason = next(record.reason for record in records if record.status != "ok")
-            failures.append(f"{f'{dataset}, protocol {rules}: ' if several else ''}{label}: {reason}")
-        return [*failures, *map(str, self.notes), f"Columns and remarks: {PAGE}"]
+            counts = {"more row": len(self.frame) - sum(map(len, seen)), "more note": len(notes) - 1}
+            left, notes = " and ".join(counted(n, what) for what, n in counts.items() if n > 0), notes[:1]
+            more = f"{left}: --wide. " if left else ""
+        return tables, [*notes, f"{more}{ABOUT}"] if tables else ["no rows"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
         """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown or LaTeX."""
         if form in ("json", "csv"):
             return self.to_json() if form == "json" else self.to_csv()
-        return render(self.shown(wide=wide, columns=columns), self._notes(), form)
+        return render(self.shown(wide=wide, columns=columns), [*map(str, self.notes), ABOUT], form)
 
     def to_markdown(self) -> str:
         """Return one Markdown table with all columns per data set, protocol and split, with notes below."""
@@ -174,9 +151,9 @@ class Leaderboard:
 
     def to_json(self) -> str:
         """Return ``{"schema": 2, "rows": [...]}``, documented in docs/reading-a-table.md."""
-        entities = tidy.over_entities(self.trials)
+        entities, names = tidy.over_entities(self.trials), metric_names(self.frame)
         rows: Any = self.frame.to_dict("records")
-        return json_text(rows=[_json_row(row, _numbers(self.frame), entities) for row in rows])
+        return json_text(rows=[_json_row(row, names, entities) for row in rows])
 
     def to_csv(self) -> str:
         """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
@@ -184,21 +161,20 @@ class Leaderboard:
         return csv_text(self.to_frame()[names if len(self.frames()) > 1 else names[3:]])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one row per detector and split: the columns of the CSV, and what tables need more.
+        """Return a data frame with one row per detector and split: the columns of the CSV, then those of tables.
 
-        That is ``rules``, ``rank``, ``to_floor``, ``far``, ``n_rows``, ``n_anomalous``, ``leaky``, ``remarks``, and the
-        booleans ``floor``, ``ok``, ``complete``, ``forgets``, ``calibrated``, ``sound``, ``above_floor``, ``stored``.
+        Among these are ``rank``, ``to_floor`` (AUPRC less the best floor's), ``far``, ``remarks``, and the booleans
+        ``ok``, ``floor``, ``sound`` (it may be ranked) and ``above_floor``.
         """
         frame = self.frame.assign(
             seeds=self.frame["seeds"].map(len),
-            below_floor=[" ".join(names or ()) for names in self.frame["below_floor"]],
             replay=["" if one is None else " ".join(one.marks) or "ok" for one in self.frame["replay"]],
-            pretrained_on=self.frame["pretrained_on"].map("; ".join),
-            remarks=self.frame["remarks"].map(", ".join),
+            **{
+                name: [between.join(words or ()) for words in self.frame[name]]
+                for name, between in (("below_floor", " "), ("pretrained_on", "; "), ("remarks", ", "))
+            },
         )
-        more = ["rules", "rank", "to_floor", "far", "n_rows", "n_anomalous", "floor", "ok", "complete", "forgets",
-                "calibrated", "sound", "above_floor", "stored", "leaky", "remarks"]  # fmt: skip
-        return frame[[*_csv_columns(frame), *more]]
+        return frame[[*dict.fromkeys([*_csv_columns(frame), *frame.columns.drop("records")])]]
 
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
@@ -209,12 +185,14 @@ class Leaderboard:
         """
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
-        own = {trial_key(record): record for record in self.records}
-        every = [one for table in dict.fromkeys(key[:2] for key in own) for one in committed_records(folder, *table)]
+        tables = dict.fromkeys((one.dataset, one.protocol) for one in self.records)
+        records = [*(one for table in tables for one in committed_records(folder, *table)), *self.records]
         new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
         written = [write_reports([*read_reports(folder), *new], folder)] if new else []
-        splits, records = [*dict.fromkeys(self.frame["split"])], [*every, *own.values()]
-        sessions = {**known_sessions(folder), **self.sessions}
+        sessions = known_sessions(folder)
+        for dataset, split, n in self.frame.dropna(subset="sessions")[["dataset", "split", "sessions"]].to_numpy():
+            sessions.setdefault(dataset, {})[split] = int(n)
+        splits = [*self.frame["split"].unique()]
         board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
@@ -227,13 +205,12 @@ class Leaderboard:
     def write_tables(self, folder: Path) -> list[Path]:
         """Write ``<data set>/<protocol>/<split>.csv`` and ``.md`` below a folder; errors as for `write`."""
         kinds = self.trials[["dataset", "protocol", "rules", "dataset_version"]].drop_duplicates()
-        for (dataset, protocol), some in kinds.groupby(["dataset", "protocol"]):
-            if len(some) > 1:
-                found = [f"{one.rules} on version {one.dataset_version} of the data" for one in some.itertuples()]
-                raise UsageError(
-                    f"{dataset}, {protocol}: a folder holds tables of one version, found trials of "
-                    f"{' and '.join(sorted(found))}; run the older ones again, or remove them (`tsadbench runs`)"
-                )
+        if (twice := kinds.duplicated(["dataset", "protocol"], keep=False)).any():
+            found = (f"{one.dataset} {one.dataset_version} under {one.rules}" for one in kinds[twice].itertuples())
+            raise UsageError(
+                f"a folder holds tables of one version of data and protocol, found {', '.join(sorted(found))}: run the "
+                "older trials again, or remove them (`tsadbench runs`)"
+            )
         return [
             write_file(inside(folder, dataset, board.frame["protocol"].iloc[0], f"{split}.{end}"), text)
             for (dataset, _, split), board in self.alone().items()
@@ -249,14 +226,9 @@ class Leaderboard:
         return f"<{type(self).__name__}: {len(self.frame)} rows of {first_of(tables, 3) or 'no table'}>"
 
 
-def _numbers(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the metrics and diagnostics that have a mean and a deviation over seeds."""
-    return [name[:-4] for name in map(str, frame) if name.endswith("_std") and not name.endswith("_entity_std")]
-
-
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
-    pairs = [f"{name}_{what}" for name in _numbers(frame) for what in ("mean", "std")]
+    pairs = [f"{name}_{what}" for name in metric_names(frame) for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     return [
         *(*first, *(["smoothing"] if (frame["smoothing"] > 1).any() else []), "below_floor"),
@@ -266,21 +238,19 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-# Columns that JSON has in another form, or that only tables need.
-_NOT_IN_JSON = {
-    *("name", "detector", "records", "n_failed", "ok", "n_entities", "fit_seconds", "score_seconds", "rules", "far"),
-    *("complete", "forgets", "calibrated", "sound", "above_floor", "to_floor"),
-}
+_NOT_IN_JSON = ("detector", "name", "records", "fit_seconds", "score_seconds")  # it has them in another form
+_WHOLE = ("rank", "n_entities", "n_rows", "n_anomalous", "sessions")
 
 
 def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFrame) -> dict[str, Any]:
     """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
     records: Sequence[Record] = row["records"]
     numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names if row["ok"]}
+    hidden = {*_NOT_IN_JSON, *(f"{name}_{what}" for name in names for what in ("mean", "std"))}
     found = {
         **{"detector": row["name"], "label": row["detector"], "parameters": records[0].parameters},
-        **{name: row[name] for name in row if name not in _NOT_IN_JSON and not name.endswith(("_mean", "_std"))},
-        **{name: int(row[name]) if row[name] == row[name] else None for name in ("rank", "n_rows", "n_anomalous")},
+        **{name: value for name, value in row.items() if name not in hidden},
+        **{name: int(row[name]) if row[name] == row[name] else None for name in _WHOLE},
         "failed": [{"seed": x.seed, "status": x.status, "reason": x.reason} for x in records if x.status != "ok"],
         "metrics": {name: one for name, one in numbers.items() if not name.startswith(DIAGNOSTIC)},
         "diagnostics": {n.removeprefix(DIAGNOSTIC): one for n, one in numbers.items() if n.startswith(DIAGNOSTIC)},
@@ -291,24 +261,21 @@ def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFra
         "seconds": {"fit": row["fit_seconds"], "score": row["score_seconds"]},
         "replay": None if row["replay"] is None else {**asdict(row["replay"]), "marks": row["replay"].marks},
     }
-    if row["ok"] and row["n_entities"]:
+    if row["n_entities"] > 0:
         found["entities"] = entities.loc[tuple(row[key] for key in ROW)].to_dict("index")
-        found["metrics_spread"] = {name: row[f"{name}_entity_std"] for name in numbers if f"{name}_entity_std" in row}
     return found
 
 
-def known_sessions(folder: Path) -> dict[str, Mapping[str, int]]:
+def known_sessions(folder: Path) -> dict[str, dict[str, int]]:
     """Return how many sessions each split of a data set has, as `Leaderboard.write` wrote it into a folder."""
     file = folder / SESSIONS
-    found: dict[str, Mapping[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
+    found: dict[str, dict[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
     return found
 
 
 def inside(folder: Path, *names: str) -> Path:
-    """Return a path inside a folder; a StoreError if a name is not valid (`name_fault`), or a link leads elsewhere."""
-    for fault in filter(None, map(name_fault, names)):
-        raise StoreError(f"{'/'.join(names)[:200]!r} cannot be a file in {folder}: {fault}")
+    """Return a path inside a folder; a StoreError if a name or a link would lead elsewhere."""
     path = folder.joinpath(*names)
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise StoreError(f"{path}: a link leads out of {folder}; remove the link")
+    if any(map(name_fault, names)) or not path.resolve().is_relative_to(folder.resolve()):
+        raise StoreError(f"{str(path)[:300]!r} cannot be written: a name in it is not valid, or a link leads elsewhere")
     return path

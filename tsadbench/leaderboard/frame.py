@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
-from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
-from tsadbench.base.protocol import SplitJudgement
 from tsadbench.errors import UsageError
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import Record
@@ -23,19 +22,15 @@ ROW = [*TABLE, "detector"]
 # A detector that is not above the best floor in these has shown nothing. F1 is not among them: where many rows are
 # anomalous, a floor that flags every row has an F1 that a threshold with few false alarms cannot reach.
 FLOOR_METRICS = ("auroc", "auprc", "mcc")
+_FLOORED = [f"{metric}_mean" for metric in FLOOR_METRICS]
 METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 # Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
-_OF_RECORD = (
-    "dataset", "protocol", "protocol_version", "dataset_version", "label", "detector", "family", "floor", "look_ahead",
-    "leaky", "smoothing", "seed", "status", *COST_COLUMNS,
-)  # fmt: skip
-_OF_SPLIT = ("coverage", "far", "n_entities", "n_rows", "n_anomalous")
 # What all trials of a row have in common, so that the first tells it.
-_COMMON = (
-    "protocol", "protocol_version", "dataset_version", "name", "family", "floor", "look_ahead", "leaky", "smoothing",
-    "stored", "n_entities", "n_rows", "n_anomalous",
-)  # fmt: skip
+_COMMON = ("protocol", "protocol_version", "dataset_version", "family", "floor", "look_ahead", "leaky", "smoothing")
+_OF_RECORD = ("dataset", "label", "detector", "seed", "status", *_COMMON, *COST_COLUMNS)
+_COUNTS = ("n_entities", "n_rows", "n_anomalous", "sessions")
+_OF_SPLIT = (*_COUNTS, "coverage", "far")
 
 
 def trials(
@@ -44,12 +39,13 @@ def trials(
     *,
     stored: Iterable[Record] = (),
     reports: Iterable[CheckReport] = (),
+    sessions: Mapping[str, Mapping[str, int]] | None = None,
 ) -> pd.DataFrame:
     """Return a row for each trial and split: what tables need of its record, the record, and ``metric_*``.
 
     Of several records of a trial the last counts; a trial that failed has a row for each split. ``stored`` records were
-    made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors.
-    A UsageError if no record has one of the ``splits`` (default: all).
+    made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors,
+    ``sessions`` how many a data set's split has. A UsageError if no record has one of the ``splits`` (default: all).
     """
     last = {trial_key(record): record for record in records}
     own = {key[:3] for key in last}
@@ -57,47 +53,40 @@ def trials(
     every = [*last.values(), *beside.values()]
     for split in splits:
         check_split(split, every)
-    current = (one for one in reports if one.checks == CHECKS_VERSION)
-    known = grouped(current, lambda one: (one.label, one.code_hash))
-    lines = [
-        {**{name: getattr(one, name) for name in _OF_RECORD}, "stored": trial_key(one) in beside, "record": one,
-         "reports": known.get((one.label, code_of(one.manifest)), ())}
-        for one in every
-    ]  # fmt: skip
-    about = pd.DataFrame(lines, columns=[*_OF_RECORD, "stored", "record", "reports"])
-    about = about.rename(columns={"detector": "name", "label": "detector"}).astype(dict.fromkeys(COST_COLUMNS, float))
-    # Nobody judged what failed, so it stands beside the newest.
-    newest = about.groupby(["dataset", "protocol"])["protocol_version"].transform("max")
-    about["protocol_version"] = about["protocol_version"].where(about["status"] == "ok", newest)
-    about["rules"] = about["protocol"] + " " + about["protocol_version"].astype(str)
-    of_splits = []
-    for _, table in about.groupby(["dataset", "rules"], sort=False):
-        held = splits_of(table["record"])
-        # If all trials failed there is still a table to say so.
-        shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
-        for place, record in table.sort_values("seed", kind="stable")["record"].items():
-            found = {split: record.splits.get(split) for split in shown}
-            of_splits += [
-                {"place": place, "split": split, **_of_split(judged)}
-                for split, judged in found.items()
-                if judged is not None or record.status != "ok"
-            ]
-    rest = pd.DataFrame(of_splits, columns=None if of_splits else ["place", "split"])
-    metrics = [name for name in map(str, rest) if name.startswith(METRIC)]
-    rest = rest.reindex(columns=["place", "split", *_OF_SPLIT, *metrics])
-    rest = rest.astype({"place": int} | dict.fromkeys([*_OF_SPLIT, *metrics], float))
+    known = grouped((one for one in reports if one.checks == CHECKS_VERSION), lambda one: (one.label, one.code_hash))
+    lines = []
+    for (dataset, protocol), of_all in grouped(every, lambda one: (one.dataset, one.protocol)).items():
+        newest, n_sessions = max(one.protocol_version for one in of_all), (sessions or {}).get(dataset, {})
+        # Nobody judged what failed, so it stands beside the newest.
+        versions = [one.protocol_version if one.status == "ok" else newest for one in of_all]
+        for version in dict.fromkeys(versions):
+            table = [*compress(of_all, (one == version for one in versions))]
+            held = splits_of(table)
+            # If all trials failed there is still a table to say so.
+            shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
+            for one in sorted(table, key=lambda one: one.seed):
+                about = {name: getattr(one, name) for name in _OF_RECORD} | {"protocol_version": version, "record": one}
+                about |= {"rules": f"{protocol} {version}", "stored": trial_key(one) in beside}
+                about |= {"reports": known.get((one.label, code_of(one.manifest)), ())}
+                own_splits = (split for split in shown if split in one.splits or one.status != "ok")
+                lines += [{**about, **_of_split(one, split), "sessions": n_sessions.get(split)} for split in own_splits]
+    metrics = [*dict.fromkeys(name for line in lines for name in line if name.startswith(METRIC))]
+    columns = ["split", *_OF_SPLIT, *metrics, *_OF_RECORD, "rules", "stored", "record", "reports"]
+    frame = pd.DataFrame(lines, columns=columns).rename(columns={"detector": "name", "label": "detector"})
+    frame = frame.astype(dict.fromkeys([*COST_COLUMNS, *_OF_SPLIT, *metrics], float))
     # The share of the normal rows that are flagged; means over entities do not tell it.
-    far, flagged, recall = (rest.get(f"{METRIC}{name}", rest["far"]) for name in ("far", "flagged", "recall"))
-    n_normal = (rest["n_rows"] - rest["n_anomalous"]).where(rest["n_entities"] == 0).replace(0.0, math.nan)
-    rest["far"] = far.fillna((flagged * rest["n_rows"] - recall * rest["n_anomalous"]).clip(lower=0.0) / n_normal)
-    return rest.join(about, on="place").drop(columns="place")
+    far, flagged, recall = (frame.get(f"{METRIC}{name}", frame["far"]) for name in ("far", "flagged", "recall"))
+    n_normal = (frame["n_rows"] - frame["n_anomalous"]).where(frame["n_entities"] == 0).replace(0.0, math.nan)
+    frame["far"] = far.fillna((flagged * frame["n_rows"] - recall * frame["n_anomalous"]).clip(lower=0.0) / n_normal)
+    return frame
 
 
-def _of_split(judged: SplitJudgement | None) -> dict[str, float | None]:
-    if judged is None:
-        return {}
+def _of_split(record: Record, split: str) -> dict[str, object]:
+    if (judged := record.splits.get(split)) is None:
+        return {"split": split}
     counts = {"n_entities": len(judged.entities), "n_rows": judged.n_rows, "n_anomalous": judged.n_anomalous}
-    return {"coverage": judged.coverage, **counts, **{f"{METRIC}{name}": one for name, one in judged.metrics.items()}}
+    metrics = {f"{METRIC}{name}": value for name, value in judged.metrics.items()}
+    return {"split": split, "coverage": judged.coverage, **counts, **metrics}
 
 
 def rows(trials: pd.DataFrame) -> pd.DataFrame:
@@ -108,26 +97,29 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
     by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
-    hows = {**dict.fromkeys(_COMMON, "first"), "fit_seconds": "mean", "score_seconds": "mean"}
-    frame = by.agg({**hows, "peak_memory_mib": "max", "coverage": "min", "complete": "all"})
-    found = grouped(zip(by.ngroup(), trials["record"], trials["reports"], strict=True), itemgetter(0)).values()
-    lines = [_of_trials(*zip(*some, strict=True)) for some in found]
-    frame = frame.join(pd.DataFrame(lines, index=frame.index, columns=[*_of_trials((), (), ())]))
-    flags = ("floor", "stored", "ok", "complete", "forgets", "calibrated")
-    frame = frame.fillna({"n_entities": 0}).astype({"n_entities": int, **dict.fromkeys(flags, bool)})
+    hows: dict[str, Any] = dict.fromkeys(("name", *_COMMON, "stored", *_COUNTS), "first")
+    hows |= {"coverage": "min", "complete": "all", "record": list, "reports": list}
+    hows |= {"fit_seconds": "mean", "score_seconds": "mean", "peak_memory_mib": "max"}
+    frame = by.agg(hows).rename(columns={"record": "records"})
+    lines = [_of_trials(*some) for some in zip(frame["records"], frame.pop("reports"), strict=True)]
+    frame = frame.join(pd.DataFrame(lines, index=frame.index, columns=[*_of_trials((), ())]))
+    frame = frame.astype(dict.fromkeys(("floor", "stored", "ok", "complete", "forgets", "calibrated"), bool))
     frame["sound"] = frame["ok"] & frame["complete"] & frame["forgets"] & (frame["leaky"] == "")
-    frame.loc[~frame["ok"], ["coverage", "n_rows", "n_anomalous"]] = math.nan
     spreads = over_entities(trials).groupby(level=ROW, sort=False).std().add_suffix("_entity_std")
-    return order(frame.join(_over_seeds(trials)).join(spreads).reset_index())
+    frame = frame.join(_over_seeds(trials)).join(spreads).reset_index()
+    frame.loc[~frame["ok"], ["coverage", *_COUNTS, *COST_COLUMNS]] = math.nan
+    frame = frame.reindex(columns=[*dict.fromkeys([*frame, *_FLOORED])])
+    tables = [_ranked(table.copy()) for _, table in frame.groupby(TABLE, sort=False)]
+    return pd.concat(tables or [_ranked(frame)], ignore_index=True)
 
 
-def _of_trials(_: object, records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
+def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
     """Return the columns of a row that its trials have together."""
     bad = [record.status for record in records if record.status != "ok"]
     failed = _each(check for found in reports for one in found for check in one.failed)
     replay = weakest(record.replay for record in records)
     return {
-        **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad, "records": list(records)},
+        **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad},
         "seal": "sealed" if all(record.seal == "sealed" for record in records) else "guarded",
         "seal_reasons": _each(record.seal_reason for record in records),
         "seeds": tuple(record.seed for record in records),
@@ -148,11 +140,10 @@ def _each(values: Iterable[str]) -> tuple[str, ...]:
 def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
     """Return mean and standard deviation of each number, undefined where it is for one seed."""
     names = [name for name in map(str, trials) if name.startswith((METRIC, DIAGNOSTIC))]
-    columns = [*names, "far", "rows_per_second"]
-    by = trials[[*ROW, *columns]].groupby(ROW, sort=False)
-    undefined = trials[columns].isna().groupby([trials[key] for key in ROW], sort=False).any()
-    means, deviations = by.mean().mask(undefined), by[names].std().mask(undefined[names])
-    spreads = means[names].add_suffix("_mean").join(deviations.add_suffix("_std"))
+    by = trials[[*ROW, *names, "far", "rows_per_second"]].groupby(ROW, sort=False)
+    means = by.mean().mask(by.count().lt(by.size(), axis=0))
+    deviations = by[names].std().mask(means[names].isna()).add_suffix("_std")
+    spreads = means[names].add_suffix("_mean").join(deviations)
     return spreads.rename(columns=lambda name: name.removeprefix(METRIC)).join(means[["far", "rows_per_second"]])
 
 
@@ -165,29 +156,60 @@ def over_entities(trials: pd.DataFrame) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(lines, columns=None if lines else [*ROW, "entity"]).set_index([*ROW, "entity"]).astype(float)
     by = frame.groupby(level=[*ROW, "entity"], sort=False)
-    return by.mean().mask(by.count() < by.size().to_numpy()[:, None])
+    return by.mean().mask(by.count().lt(by.size(), axis=0))
 
 
-def order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return rows by table, best mean AUPRC first and failures last, with their ranks and distances to the floors.
+def _ranked(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of one table, best mean AUPRC first and failures last: ranks, distances to floors, remarks.
 
-    A row that is not sound has no rank; nor has one that stands alone in its table. ``below_floor`` has the metrics in
-    which a detector is not above the best floor, None without floors.
+    A row that is not sound has no rank; nor has one that stands alone. ``below_floor`` has the metrics in which a
+    detector is not above the best floor, None without floors.
     """
-    names = [f"{metric}_mean" for metric in FLOOR_METRICS]
-    frame = frame.reindex(columns=list(dict.fromkeys([*frame, *names])))
-    tables, detectors = pd.MultiIndex.from_frame(frame[TABLE]), frame["ok"] & ~frame["floor"]
-    floors = frame[frame["sound"] & frame["floor"]].groupby(TABLE)[names].max()
-    best, has_floors = floors.reindex(tables).set_axis(frame.index), tables.isin(floors.index)
-    below = (frame[names].fillna(-math.inf) <= best).mul(detectors, axis=0)
-    of_rows = [tuple(compress(FLOOR_METRICS, row)) for row in below.to_numpy()]
-    frame["below_floor"] = pd.Series(of_rows, frame.index, dtype=object).where(has_floors, None)
-    frame["above_floor"] = has_floors & detectors & ~below.any(axis=1)
-    frame["to_floor"] = frame["auprc_mean"] - best["auprc_mean"]
-    ranked = frame["auprc_mean"].where(frame["sound"]).groupby([frame[key] for key in TABLE])
-    frame["rank"] = ranked.rank(method="min", ascending=False).where(ranked.transform("count") > 1)
-    keys = frame.assign(table=pd.factorize(tables)[0], bad=~frame["ok"], worst=-frame["auprc_mean"])
-    return frame.loc[keys.sort_values(["table", "bad", "worst", "detector"]).index].reset_index(drop=True)
+    detectors, floors = table["ok"] & ~table["floor"], table[table["sound"] & table["floor"]]
+    best = floors[_FLOORED].max()
+    below = (table[_FLOORED].fillna(-math.inf) <= best).mul(detectors, axis=0)
+    of_rows = [tuple(compress(FLOOR_METRICS, row)) if len(floors) else None for row in below.to_numpy()]
+    table["below_floor"] = pd.Series(of_rows, table.index, dtype=object)
+    table["above_floor"] = detectors & ~below.any(axis=1) & (len(floors) > 0)
+    table["to_floor"] = table["auprc_mean"] - best["auprc_mean"]
+    ranked = table["auprc_mean"].where(table["sound"])
+    table["rank"] = ranked.rank(method="min", ascending=False) if ranked.count() > 1 else math.nan
+    table = table.sort_values(["ok", "auprc_mean", "detector"], ascending=[False, False, True])
+    return table.assign(remarks=pd.Series(_remarks(table), table.index, dtype=object))
+
+
+def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
+    """Yield in words what a reader must know of each row; of properties, only where rows differ."""
+    ran = table[table["ok"]]
+    best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
+    differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
+    some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
+    row: Any  # a named tuple of all columns
+    for row in table.itertuples(index=False):
+        ok, below = row.ok, row.below_floor or ()
+        why = {"leaky": row.leaky, "rows without a score": not row.complete}
+        why["depends on the recording's start"] = not row.forgets
+        beats = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
+        words = {
+            f"{row.n_failed} of {len(row.seeds)} seeds failed: {row.status}": not ok,
+            "best floor" if row.detector in best_floor else "floor": row.floor,
+            f"unranked: {', '.join(text for text, applies in why.items() if applies)}": any(why.values()),
+            f"beats the floors in {beats}": ok and 0 < len(below) < len(FLOOR_METRICS),
+            "uncalibrated": not row.calibrated,
+            "guarded": ok and differs["seal"] and row.seal == "guarded",
+            f"fails checks: {', '.join(row.failed_checks)}": ok and row.checked == "fail",
+            "not checked": ok and some_checked and row.checked == "no",
+            "pretrained": bool(row.pretrained_on),
+            f"look-ahead {row.look_ahead}": ok and differs["look_ahead"] and row.look_ahead > 0,
+            f"{'/'.join(map(str, row.threads))} threads": ok and differs["threads"] and row.threads != (1,),
+            "stored": some_own and row.stored,
+        }
+        yield [text for text, applies in words.items() if applies]
+
+
+def metric_names(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the metrics and diagnostics of rows."""
+    return [name[:-4] for name in map(str, frame) if name.endswith("_std") and not name.endswith("_entity_std")]
 
 
 def places(table: pd.DataFrame, metric: str, better: str | None) -> pd.Series:

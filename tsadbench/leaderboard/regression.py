@@ -1,10 +1,14 @@
-"""Runs the trials of committed leaderboards again and compares every cell with its tolerance."""
+"""Whether tables still hold: their trials run again, cell by cell, or a file of theirs against a run store."""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import compress
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,11 +20,11 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.request import RunRequest
-from tsadbench.leaderboard.frame import rows, trials
+from tsadbench.leaderboard.board import Leaderboard
+from tsadbench.leaderboard.frame import metric_names, rows, trials
 from tsadbench.leaderboard.render import Table, render
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
-from tsadbench.utils.text import printable
 
 ROW = ["dataset", "protocol", "split", "detector"]
 # Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score (up to 1e-5 seen).
@@ -31,6 +35,7 @@ SPREADS, SLACK = 3.0, 1e-3
 UNFORGOTTEN = 5e-3
 # CPU seconds of a trial of the quick set. Few networks are so cheap; their last bits depend on the processor.
 QUICK_SECONDS = 0.5
+_NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
@@ -40,10 +45,8 @@ def read_baselines(folder: Path) -> list[tuple[Record, ...]]:
     """
     records = [one for file in sorted(folder.glob(f"*/*/{RECORDS}")) for one in read_records(file)]
     if not records:
-        raise UsageError(
-            f"--baseline {folder}: expected a folder with <data set>/<protocol>/{RECORDS} in it, as "
-            f"`tsadbench leaderboard RUNS --write {folder}` writes it; found none"
-        )
+        written = "as `tsadbench leaderboard RUNS --write DIR` writes it"
+        raise UsageError(f"--baseline {folder}: expected <data set>/<protocol>/{RECORDS} in it, {written}; found none")
     return list(grouped(records, lambda record: (record.dataset, record.rules)).values())
 
 
@@ -69,24 +72,13 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
     counted = np.array([one is not None and one.correlation is not None for one in there["replay"]])
     least = np.where(counted & ~there["forgets"], UNFORGOTTEN, 0.0)
     cells = []
-    for name in [name[:-4] for name in map(str, there) if name.endswith("_std") and not name.endswith("_entity_std")]:
+    for name in metric_names(there):
         tolerance = np.maximum((SPREADS * there[f"{name}_std"] * errors + SLACK).fillna(EXACT), least)
         means = {"baseline": there[f"{name}_mean"], "found": here[f"{name}_mean"].astype(float)}
         cells.append(pd.DataFrame({"metric": name, **means, "tolerance": tolerance}).reset_index())
     frame = pd.concat(cells).sort_index(kind="stable").reset_index(drop=True)
     undefined = frame["baseline"].isna() & frame["found"].isna()
     return frame.assign(holds=undefined | ((frame["found"] - frame["baseline"]).abs() <= frame["tolerance"]))
-
-
-def lost_seals(baseline: Iterable[Record], records: Iterable[Record]) -> list[str]:
-    """Return a note on each detector that ran sealed in the baseline and is guarded now; no cell of it breaks."""
-    sealed = {one.label for one in baseline if one.seal == "sealed"}
-    lost = {one.label: one for one in records if one.label in sealed and one.seal != "sealed"}
-    return [
-        f"{one.dataset}, {one.protocol}: {one.label} ran sealed in the baseline, and is guarded here: "
-        f"{one.seal_reason or 'no reason was recorded'}"
-        for one in lost.values()
-    ]
 
 
 def run_again(
@@ -115,7 +107,9 @@ def run_again(
             plans = _plans(chosen, source_of.get(dataset, dataset), seeds, directory)
             found = [record for plan in plans for record in run(plan)]
             cells.append(compared(chosen, found))
-            notes += lost_seals(chosen, found)
+            sealed = {one.label for one in chosen if one.seal == "sealed"}
+            lost = dict.fromkeys(one.label for one in found if one.seal != "sealed" and one.label in sealed)
+            notes += [f"{dataset}, {protocol}: {label} was sealed, and is guarded here" for label in lost]
     if not cells:
         raise UsageError(f"--baseline {folder}: nothing there fits --set, --detector, --dataset and --protocol")
     return pd.concat(cells, ignore_index=True), notes
@@ -160,24 +154,66 @@ def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 
 
 def to_junit(cells: pd.DataFrame) -> str:
-    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold.
-
-    XML has no characters that cannot be printed, not even as references.
-    """
+    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold."""
     top = ElementTree.Element("testsuites", name="tsadbench regress")
     for (dataset, protocol), table in cells.groupby(["dataset", "protocol"], sort=False):
-        cases = table.groupby(["split", "detector"], sort=False)
-        counts = {"tests": str(cases.ngroups), "failures": str(int((~cases["holds"].all()).sum()))}
-        suite = ElementTree.SubElement(top, "testsuite", {"name": printable(f"{dataset}.{protocol}"), **counts})
-        for (split, detector), row in cases:
-            about = {"classname": suite.attrib["name"], "name": printable(f"{split}: {detector}")}
-            case = ElementTree.SubElement(suite, "testcase", about)
-            broken = [
-                f"{one.metric}: baseline {one.baseline:.7f}, found {one.found:.7f}, tolerance {one.tolerance:.2g}"
-                for one in row[~row["holds"]].itertuples()
-            ]
-            if broken:
+        name, rows = f"{dataset}.{protocol}", table.groupby(["split", "detector"], sort=False)
+        counts = {"tests": str(rows.ngroups), "failures": str((~rows["holds"].all()).sum())}
+        suite = ElementTree.SubElement(top, "testsuite", {"name": name, **counts})
+        for (split, detector), row in rows:
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=f"{split}: {detector}")
+            if not row["holds"].all():
+                broken = row.loc[~row["holds"], ["metric", "baseline", "found", "tolerance"]]
                 failure = ElementTree.SubElement(case, "failure", message=f"{len(broken)} cells left their tolerance")
-                failure.text = "\n".join(broken)
+                failure.text = broken.to_string(index=False, float_format="{:.7f}".format)
     ElementTree.indent(top)
     return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
+    """Return how a table that `Leaderboard` wrote differs from a store's rows, and the number of cells compared.
+
+    A CSV of one table does not name it: the file is ``<data set>/<protocol>/<split>.csv``, or ``<split>.csv`` if the
+    store has one table of this split. A UsageError: the file cannot be read, or the store has none of its tables.
+    """
+    try:
+        found = _cells(file.read_text(encoding="utf-8"), file.suffix)
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(f"--table {file}: expected a CSV or Markdown table: {error}") from error
+    tables = found.index.unique("table")
+    if not any(tables):
+        of_split = [one for (*_, split), one in board.alone().items() if split == file.stem]
+        here = [one for one in of_split if [*one.frame[["dataset", "protocol"]].iloc[0]] == [*file.parts[-3:-1]]]
+        board = (here or of_split or [board])[0] if len(here or of_split) < 2 else board
+    right = _cells(board.to_csv() if file.suffix == ".csv" else board.to_markdown(), file.suffix)
+    right = right[right.index.get_level_values("table").isin(tables)]
+    if right.empty:
+        raise UsageError(f"--table {file}: the store has no such table; name a CSV after its split, as overall.csv")
+    both = pd.concat([found, right], axis=1, keys=["table", "store"])
+    rows, columns = (both.isna().groupby(level=level).all() for level in (["table", "detector", "copy"], "column"))
+    faults = [f"row {row[1]}: the {side} has none" for side in rows for row in rows.index[rows[side]]]
+    faults += [f"column {name}: the store has none" for name in columns.index[columns["store"]]]
+    for (_, row, _, column), printed, expected in both.dropna().itertuples():
+        one, other = (list(map(Decimal, _NUMBER.findall(text))) for text in (printed, expected))
+        # Half a unit of the last digit that the file prints.
+        close = (abs(a - b) <= Decimal(5).scaleb(int(a.as_tuple().exponent) - 1) for a, b in zip(one, other))  # noqa: B905
+        if _NUMBER.sub("#", printed) != _NUMBER.sub("#", expected) or not all(close):
+            faults.append(f"row {row}, {column}: {printed!r} in the table, {expected!r} by the store")
+    return faults, len(both.dropna())
+
+
+def _cells(text: str, form: str) -> Any:
+    """Return the cells of a file, indexed by table, detector, how often that row came before, and column."""
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    if form == ".csv":
+        frame = pd.read_csv(io.StringIO(text), **options)
+        keys = [name for name in ("dataset", "protocol", "split") if name in frame]
+        frame = frame.assign(table=[", ".join(key) for key in frame[keys].to_numpy()]).drop(columns=keys)
+    else:
+        options |= {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
+        _, *parts = re.split(r"^### (.*)\n", text, flags=re.MULTILINE)
+        lines = (io.StringIO("\n".join(re.findall(r"^\|.*", part, re.MULTILINE))) for part in parts[1::2])
+        read = zip(parts[::2], lines, strict=True)
+        frame = pd.concat([pd.read_csv(one, **options).iloc[1:, 1:-1].assign(table=title) for title, one in read])
+    frame["copy"] = frame.groupby(["table", "detector"]).cumcount()
+    return frame.set_index(["table", "detector", "copy"]).rename_axis(columns="column").stack().dropna()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 from pydantic_core import to_json
@@ -15,11 +16,21 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tsadbench.leaderboard.formatting import csv_text, folded, number, plain, table_lines
 from tsadbench.utils.text import printable
 
 Form: TypeAlias = Literal["table", "markdown", "latex", "csv", "json"]
 SCHEMA = 2
+BLOCK = re.compile(r"(<!-- generated: (.+?) -->).*?(?=<!-- end -->)", re.S)  # of a page that a script fills
+# What begins code, emphasis, HTML, an entity, a formula, a strike-through, or makes brackets a link; and a backslash
+# that would take the escape from what follows.
+_ACTIVE = re.compile(
+    r"""[`$] | \\(?=[!-/:-@\[-`{-~]|$) | \*(?=\S) | (?<![A-Za-z0-9])_(?=\S) | <(?=[A-Za-z/!?])
+    | &(?=\#?\w+;) | ~(?=~) | (?<=\])\( | ^\[""",
+    re.X,
+)
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
+# What a spreadsheet takes for the beginning of a formula, in the widths that it knows; it skips white space before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}",
@@ -61,6 +72,18 @@ class Table:
         return name in self.numeric or pd.api.types.is_numeric_dtype(self.frame[name].dtype)
 
 
+def number(value: float | None, decimals: int = 4, *, signed: bool = False) -> str:
+    """Return a number as tables show it: without the zero before the decimal point, or a dash if it is undefined.
+
+    >>> number(0.5, 2), number(-0.5, 2), number(0.5, 1, signed=True), number(12, 1), number(None)
+    ('.50', '-.50', '+.5', '12.0', '-')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    text = f"{value:{'+' if signed else ''}.{decimals}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
+
+
 def cell(value: object, decimals: int | None = 4) -> str:
     """Return one value as tables show it.
 
@@ -78,6 +101,42 @@ def cell(value: object, decimals: int | None = 4) -> str:
     return f"{value:,}"
 
 
+def plain(text: str) -> str:
+    r"""Return text that Markdown shows literally: no HTML, link, image, code or emphasis of it comes alive.
+
+    >>> print(plain("<b>1 < 2</b> [a](b) `c` *d* e_f max-z[mean=10]"))
+    &lt;b>1 < 2&lt;/b> [a]\(b) \`c\` \*d* e_f max-z[mean=10]
+    """
+    shown = printable(text.replace("\n", " "))
+    return _ACTIVE.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), shown)
+
+
+def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table; no cell ends early, but markup in them is kept."""
+    table = [[cell.replace("|", "\\|").replace("\n", " ") for cell in cells] for cells in (header, *rows)]
+    return [f"| {' | '.join(cells)} |" for cells in (table[0], ["---"] * len(header), *table[1:])]
+
+
+def inert(value: object) -> object:
+    r"""Return a cell of a spreadsheet, a text that would be taken for a formula with an apostrophe in front.
+
+    >>> inert("=1+1"), inert("-1"), inert(-1), inert("a=1")
+    ("'=1+1", "'-1", -1, 'a=1')
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Return a data frame as CSV, full precision, every text inert."""
+    return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
+
+
+def json_text(**content: object) -> str:
+    """Return an object with the schema's number as JSON, null where a number is undefined."""
+    options: Any = {"indent": 1, "inf_nan_mode": "null", "fallback": lambda one: None if one is pd.NA else one.item()}
+    return to_json({"schema": SCHEMA, **content}, **options).decode() + "\n"
+
+
 def render(
     tables: Sequence[Table], notes: Sequence[str] = (), form: Form = "table", *, width: int | None = None
 ) -> str:
@@ -89,9 +148,8 @@ def render(
     if form == "csv":
         return "\n".join(csv_text(table.frame) for table in tables)
     if form == "json":
-        return json_text(
-            tables=[{"title": one.title, "rows": one.frame.to_dict("records")} for one in tables], notes=notes
-        )
+        rows = [{"title": one.title, "rows": one.frame.to_dict("records")} for one in tables]
+        return json_text(tables=rows, notes=notes)
     if form == "latex":
         first = r"% In the preamble: \usepackage{booktabs}"
         return "\n\n".join([first, *map(_latex, tables), *map(_latex_text, notes)]) + "\n"
@@ -102,17 +160,6 @@ def render(
     with console.capture() as captured:
         print_tables(console, tables, notes)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
-
-
-def json_text(**content: object) -> str:
-    """Return an object with the schema's number as JSON, null where a number is undefined."""
-    text = to_json(
-        {"schema": SCHEMA, **content},
-        indent=1,
-        inf_nan_mode="null",
-        fallback=lambda value: None if value is pd.NA else value.item(),
-    )
-    return f"{text.decode()}\n"
 
 
 def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str] = ()) -> None:
@@ -152,6 +199,23 @@ def _rich(table: Table, width: int) -> RichTable:
     return found
 
 
+def folded(text: str, width: int) -> str:
+    """Return a text on lines of at most ``width`` characters if possible, broken behind ``[``, ``,``, ``-`` or a space.
+
+    >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
+    dprgm[graph=none,
+      node_weights=off]
+    """
+    if len(text) <= width:
+        return text
+    lines, indent = [""], "" if " " in text else "  "
+    for part in re.split(r"(?<=[,\[ -])", text):
+        if lines[-1].strip() and len(lines[-1]) + len(part.rstrip()) > width:
+            lines.append(indent)
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def _styled(table: Table, bold: str, underline: str, plain: Callable[[str], str]) -> list[list[str]]:
     """Return the cells in a markup language: what bold and underlined texts look like in it, and any text."""
     forms = {"": "{}", "bold": bold, "underline": underline}
@@ -171,17 +235,21 @@ def _markdown(table: Table) -> str:
 
 
 def _latex(table: Table) -> str:
-    layout = "".join("r" if table.is_numeric(name) else "l" for name in table.header)
     slug = re.sub(r"[^a-z0-9]+", "-", table.title.partition(":")[0].lower()).strip("-")
-    rows = [map(_latex_text, table.header), *_styled(table, r"\textbf{{{}}}", r"\underline{{{}}}", _latex_cell)]
-    header, *body = (" & ".join(row) + r" \\" for row in rows)
-    return "\n".join(
-        [
-            *(r"\begin{table*}", r"\centering", rf"\caption{{{_latex_text(table.title)}}}", rf"\label{{tab:{slug}}}"),
-            *(r"\scriptsize", r"\setlength{\tabcolsep}{3pt}", rf"\begin{{tabular}}{{{layout}}}", r"\toprule", header),
-            *(r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table*}"),
-        ]
+    cells = _styled(table, r"\textbf{{{}}}", r"\underline{{{}}}", _latex_cell)
+    text = (
+        pd.DataFrame(cells, columns=[*map(_latex_text, table.header)])
+        .style.hide(axis="index")
+        .to_latex(
+            column_format="".join("r" if table.is_numeric(name) else "l" for name in table.header),
+            environment="table*",
+            position_float="centering",
+            hrules=True,
+            caption=_latex_text(table.title),
+            label=f"tab:{slug}",
+        )
     )
+    return text.replace("\\centering\n", "\\centering\n\\scriptsize\n\\setlength{\\tabcolsep}{3pt}\n").rstrip()
 
 
 def _latex_text(text: str) -> str:

@@ -1,31 +1,47 @@
-"""The leaderboard as readers see it: which columns, in which words, and one computed sentence above."""
+"""The leaderboard as readers see it: its columns, one computed sentence above, and notes below."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from tsadbench.base.protocol import Metric, Protocol
+from tsadbench.base.training_facts import LEVELLED, STILL_FALLING, share_note
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.leaderboard.columns import DIAGNOSTICS
-from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.frame import COST_COLUMNS, DIAGNOSTIC, places
-from tsadbench.leaderboard.render import Table
+from tsadbench.execution.identity import code_of
+from tsadbench.execution.record import Record
+from tsadbench.leaderboard.frame import DIAGNOSTIC, metric_names, places
+from tsadbench.leaderboard.render import Table, number
 from tsadbench.registry import load_protocol
+from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
-from tsadbench.utils.text import counted
+from tsadbench.utils.text import counted, first_of
 
-PAGE = "docs/reading-a-table.md"
 LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
 # How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
 ROWS, _NEIGHBOURS = 50, 2
+_MOST_NAMES = 30  # in one note
 _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
 # A narrow terminal leaves these out, the first one first.
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
+# By group: the diagnostics with their titles; one without a title has no column.
+DIAGNOSTICS = {
+    "operational": {
+        "found": "Found", "already_on": "Already on", "delay_seconds": "Delay, s", "delay_rows": "Delay, rows",
+        "false_alarms_per_hour": "False alarms/h", "false_alarms_per_1000_rows": "False alarms/1000 rows",
+        "false_alarm_share": "In false alarm",
+    },
+    "vus": {"vus_pr": "VUS-PR"},
+    "affiliation": {"affiliation_precision": "Aff-P", "affiliation_recall": "Aff-R", "affiliation_f1": "Aff-F1"},
+    "root-cause": {f"hit_at_{k}": f"Hit@{k} (chance {{}})" for k in (1, 3, 5)}
+    | {f"chance_at_{k}": "" for k in (1, 3, 5)},
+}  # fmt: skip
+_WITHOUT_TIMES = {"delay_rows": "delay_seconds", "false_alarms_per_1000_rows": "false_alarms_per_hour"}
 
 
 def compact(value: float) -> str:
@@ -45,34 +61,28 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "auprc_entity_std": ("entities", lambda value: f"± {number(value, 2)}"),
     "look_ahead": ("look-ahead", str),
     "coverage": ("coverage", "{:.1%}".format),
-    "seeds": ("seeds", str),
+    "seeds": ("seeds", lambda seeds: str(len(seeds))),
     "fit_seconds": ("fit, s", lambda value: f"{value:,.{int(value < 9.95)}f}" if value >= 0.05 else "<0.1"),
     "rows_per_second": ("rows/s", compact),
     "peak_memory_mib": ("MiB", "{:,.0f}".format),
 }
 
 
-def shown(
-    table: pd.DataFrame,
-    *,
-    wide: bool = False,
-    columns: Sequence[str] = (),
-    own: Collection[str] = (),
-    sessions: int | None = None,
-) -> Table:
+def shown(table: pd.DataFrame, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> Table:
     """Return the rows of one data set, protocol and split, as `tsadbench.leaderboard.frame.rows` has them, as a table.
 
     It has the most important columns, all if ``wide``, or the detectors and ``columns``. Rows of the labels in ``own``
-    are marked. ``sessions`` is how many independent sessions the split has, if that is known.
+    are marked.
     """
     metrics = metrics_of(table)
-    titles, cells = _cells(table, metrics, own)
+    cells = _cells(table, metrics, own)
+    titles = {name: header for name, (header, _) in cells.items()}
     main = [*_MAIN, *(name for name in cells if name.startswith(DIAGNOSTIC)), "remarks"]
     chosen = _keys(columns, titles) or [name for name in (cells if wide else main) if name in cells]
     return Table(
         title=title(table),
-        frame=pd.DataFrame({titles[name]: cells[name] for name in chosen}, dtype=object),
-        lead=sentence(table, sessions),
+        frame=pd.DataFrame(dict(cells[name] for name in chosen), dtype=object),
+        lead=sentence(table),
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
         cell_styles={
             (row, titles[metric.name]): ("", "bold", "underline")[place]
@@ -99,40 +109,31 @@ def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-def _cells(
-    table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]
-) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return titles and texts of the columns that the table can show, in the order of the wide one."""
-    titles = {metric.name: f"{metric.title}{' (oracle)' * metric.oracle}" for metric in metrics}
+def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
+    """Return title and texts of each column that the table can show, in the order of the wide one."""
+    marked = zip(table["rank"], table["detector"].isin([*own]), strict=True)
+    ranks = [f"{'▶ ' * own_row}{number(rank, 0)}" for rank, own_row in marked]
+    cells = {"rank": ("#", ranks), "detector": ("detector", [*table["detector"]])}
+    titles = {one.name: f"{one.title}{' (oracle)' * one.oracle}" for one in metrics}
     titles |= {name: header for name, (header, _) in _COLUMNS.items()}
-    # The protocol's own F1 may stand beside the usual one.
-    titles |= {"rank": "#", "detector": "detector", "to_floor": "vs floor", "remarks": "remarks",
-               "prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # fmt: skip
-    ranks = zip(table["rank"], table["detector"], strict=True)
-    cells = {
-        "rank": [f"{'▶ ' * (label in own)}{'-' if math.isnan(rank) else f'{rank:.0f}'}" for rank, label in ranks],
-        "detector": list(table["detector"]),
-    }
-    for name in sorted((metric.name for metric in metrics), key=[*_MAIN, *titles].index):
-        cells[name] = _spreads(table[f"{name}_mean"], table[f"{name}_std"])
+    titles |= {"prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # the protocol's own F1 may stand beside the usual one
+    for name in sorted((one.name for one in metrics), key=[*_MAIN, *titles].index):
+        cells[name] = titles[name], _spreads(table, name)
         if name == "auprc" and table["to_floor"].notna().any():
             n = _decimals(table["auprc_std"])
-            cells["to_floor"] = [number(value, n, signed=True) for value in table["to_floor"]]
-    of_rows = table.assign(seeds=table["seeds"].map(len))
-    of_rows.loc[~table["ok"], [*COST_COLUMNS]] = math.nan
+            cells["to_floor"] = "vs floor", [number(value, n, signed=True) for value in table["to_floor"]]
     for name, (_, form) in _COLUMNS.items():
-        if name not in cells and name in of_rows and of_rows[name].notna().any():
-            cells[name] = ["-" if pd.isna(value) else form(value) for value in of_rows[name]]
-    levels = {one.name: table.get(f"{DIAGNOSTIC}{one.name}_mean", pd.Series(dtype=float)).max() for one in DIAGNOSTICS}
-    for one in DIAGNOSTICS:
-        if one.title and not math.isnan(levels[one.name]) and math.isnan(levels.get(one.instead_of, math.nan)):
-            key, level = f"{DIAGNOSTIC}{one.name}", levels.get(one.chance, math.nan)
-            titles[key] = one.title + ("" if math.isnan(level) else f" (chance {number(level, 2)})")
-            cells[key] = _spreads(table[f"{key}_mean"], table[f"{key}_std"], one.decimals)
-    cells["remarks"] = list(table["remarks"].map(", ".join))
-    if not any(cells["remarks"]):
-        del cells["remarks"]
-    return {name: titles[name] for name in cells}, cells
+        if name not in cells and name in table and table[name].notna().any():
+            cells[name] = titles[name], ["-" if value != value else form(value) for value in table[name]]
+    headers = {name: header for group in DIAGNOSTICS.values() for name, header in group.items()}
+    means = {name: table[key].max() for name in headers if (key := f"{DIAGNOSTIC}{name}_mean") in table}
+    levels = {name: number(mean, 2) for name, mean in means.items() if not math.isnan(mean)}
+    for name in levels:
+        if headers[name] and _WITHOUT_TIMES.get(name) not in levels:
+            header = headers[name].format(levels.get(name.replace("hit", "chance")))
+            cells[f"{DIAGNOSTIC}{name}"] = header, _spreads(table, f"{DIAGNOSTIC}{name}")
+    remarks = [*table["remarks"].map(", ".join)]
+    return cells | ({"remarks": ("remarks", remarks)} if any(remarks) else {})
 
 
 def _decimals(spreads: pd.Series) -> int:
@@ -140,58 +141,57 @@ def _decimals(spreads: pd.Series) -> int:
     return 3 if ((spreads > 0) & (spreads < 0.005)).any() else 2
 
 
-def _spreads(means: pd.Series, spreads: pd.Series, decimals: int | None = None) -> list[str]:
+def _spreads(table: pd.DataFrame, name: str) -> list[str]:
     """Return ``.74 ± .01``, as wide as the widest, so that numbers without a spread stand below the others."""
-    n = _decimals(spreads) if decimals is None else decimals
+    means, spreads = table[f"{name}_mean"], table[f"{name}_std"]
+    n = _decimals(spreads)
     tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
     width = max(map(len, tails), default=0)
     return [f"{number(mean, n)}{tail:<{width}}" for mean, tail in zip(means, tails, strict=True)]
 
 
-def sentence(table: pd.DataFrame, sessions: int | None = None) -> str:
+def sentence(table: pd.DataFrame) -> str:
     """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
     scored = table[table["auprc_mean"].notna()]
     detectors, floors = scored[scored["sound"] & ~scored["floor"]], scored[scored["ok"] & scored["floor"]]
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
-    found = (
-        f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of {counted(n, 'detector')}"
-    )
+    found = f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of "
+    found += counted(n, "detector")
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
         n_above = int((detectors["to_floor"] > 0).sum())
         said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
         found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
-    if sessions is not None and n + len(floors) > 1:
+    if (sessions := table["sessions"].max()) > 0 and n + len(floors) > 1:
         few = f"are too few to test differences (at least {LEAST_FOR_TESTS})"
         enough = "suffice to test differences (tsadbench compare)"
-        found += f". {counted(sessions, 'session')} {few if sessions < LEAST_FOR_TESTS else enough}"
+        found += f". {counted(int(sessions), 'session')} {few if sessions < LEAST_FOR_TESTS else enough}"
     return f"{found}."
 
 
 def title(table: pd.DataFrame) -> str:
     """Return a table's title: data, split, protocol, how many of its rows are anomalous, and how it is sorted."""
     ran = table[table["ok"]]
-    row = table.iloc[0] if ran.empty else ran.iloc[0]
+    row = (table if ran.empty else ran).iloc[0]
     protocol = _protocol(row["protocol"])
     found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}"
     found += "" if protocol is None else f" ({protocol.summary.partition(':')[0]})"
     found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
     if row["n_rows"] > 0:
         found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
-    if n := row["n_entities"]:
-        found += f", mean over {n} entities, one model each" if n > 1 else ", one entity"
+    if (n := row["n_entities"]) > 0:
+        found += f", mean over {n:.0f} entities, one model each" if n > 1 else ", one entity"
     return f"{found}; best AUPRC first" if ran["auprc_mean"].notna().any() else found
 
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
     """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
-    names = [name[:-5] for name in map(str, table) if name.endswith("_mean") and not name.startswith(DIAGNOSTIC)]
     protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
-    defined = [name for name in names if f"{name}_std" in table and table[f"{name}_mean"].notna().any()]
-    return [known.get(name, Metric(name, name, better=None)) for name in defined]
+    defined = [name for name in metric_names(table) if table[f"{name}_mean"].notna().any()]
+    return [known.get(name, Metric(name, name, better=None)) for name in defined if not name.startswith(DIAGNOSTIC)]
 
 
 def _protocol(label: str) -> type[Protocol] | None:
@@ -211,9 +211,72 @@ def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
     return sorted(seen & {*range(len(table))})
 
 
-def short_notes(notes: Sequence[str], n_left_out: int) -> list[str]:
-    """Return at most two lines to stand below tables, the weightiest note first, and how much is left out."""
-    left = [f"{n_left_out} more rows"] if n_left_out else []
-    if len(notes) + len(left) > 2:
-        notes, left = notes[:1], [*left, f"{len(notes) - 1} more notes"] if len(notes) > 1 else left
-    return [*notes, *([f"{' and '.join(left)}: --wide"] if left else [])]
+class Note(NamedTuple):
+    """A note on the tables of a data set, under one protocol or all; as text it begins with these."""
+
+    dataset: str
+    text: str
+    protocol: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.dataset}{f', protocol {self.protocol}' if self.protocol else ''}: {self.text}"
+
+
+def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
+    """Return why rows failed, what records say of data, protocol and trial, and in what they are not comparable."""
+    failed = grouped((one for one in records if one.status != "ok"), lambda one: (one.dataset, one.protocol, one.label))
+    notes = [Note(key[0], f"{key[2]}: {first.reason}", key[1]) for key, (first, *_) in failed.items()]
+    notes += [Note(record.dataset, text) for record in records for text in record.notes]
+    notes += [Note(record.dataset, text, record.protocol) for record in records for text in record.protocol_notes]
+    notes += [Note(record.dataset, f"{record.label}: {record.note}") for record in records if record.note]
+    notes += [*_unfinished_trainings(records), *older_rules(records)]
+    for dataset, some in grouped(records, lambda record: record.dataset).items():
+        notes += [Note(dataset, text) for text in _mixtures(some)]
+    return tuple(dict.fromkeys(notes))
+
+
+def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
+    """Yield which rows' fits did not see all windows, or ended while the loss was falling; equal rows in one note."""
+    said = []
+    for (*table, label), of_row in grouped(records, lambda one: (one.dataset, one.protocol, one.label)).items():
+        facts = [fit.facts for record in of_row for fit in record.training]
+        said.append((*table, share_note(facts), label))
+        if n_falling := sum(one.get(LEVELLED) is False for one in facts):
+            share = "" if n_falling == len(facts) else f" ({n_falling} of {len(facts)} fits)"
+            said.append((*table, STILL_FALLING, label + share))
+        if max((one.get("condition_number") or 0.0 for one in facts), default=0.0) > 1e6:
+            said.append((*table, "sensors are nearly collinear, so that rounding decides scores", label))
+    for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
+        if text:
+            yield Note(dataset, f"{first_of(sorted(label for *_, label in alike), _MOST_NAMES)}: {text}", protocol)
+
+
+def older_rules(records: Iterable[Record]) -> Iterator[Note]:
+    """Yield which rows another version of their protocol has judged than the installed one."""
+    judged = ((one.dataset, one.protocol, one.protocol_version) for one in records if one.status == "ok")
+    for dataset, protocol, version in dict.fromkeys(judged):
+        with suppress(PluginError, UsageError):
+            if version != (installed := load_protocol(protocol.partition("[")[0]).version):
+                text = (
+                    f"rows of version {version} are shown as they were judged; version {installed} is installed, and "
+                    "judges them again if their scores and their data are here; otherwise run them again"
+                )
+                yield Note(dataset, text, protocol)
+
+
+def _mixtures(records: Sequence[Record]) -> Iterator[str]:
+    """Yield in what the records of one data set differ although their rows are compared."""
+    codes = {(record.label, code_of(record.manifest)) for record in records}
+    if len(codes) > len({label for label, _ in codes}):
+        yield "seeds of one row were made with different versions of its detector's code"
+    if older := sum("sources" not in record.manifest for record in records):
+        yield f"older code made {'these rows' if older == len(records) else 'some of these rows'}"
+    found = [one if isinstance(one := record.manifest.get("versions"), dict) else {} for record in records]
+    versions = {(name, str(version)) for one in found for name, version in one.items()}
+    same = {
+        "package versions": len(versions) == len(dict(versions)),
+        "data": len({str(record.manifest.get("data_hash")) for record in records}) == 1,
+        "version of the data set": len({record.dataset_version for record in records}) == 1,
+        "number of threads": len({record.threads for record in records}) == 1,
+    }
+    yield from (f"these rows were not all made with the same {what}" for what, alike in same.items() if not alike)

@@ -19,8 +19,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.formatting import number, plain
-from tsadbench.leaderboard.render import Table
+from tsadbench.leaderboard.render import Table, number, plain
 from tsadbench.reporting import figures
 from tsadbench.reporting.figures.style import panel
 from tsadbench.reporting.tables import LOST, NONE, WON, html_table

@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.flags import FLAGGED, make_dataset, rows
 from tsadbench.analysis.diagnostics import of_result, of_splits
 from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
-from tsadbench.leaderboard.columns import GROUPS
+from tsadbench.leaderboard.table import DIAGNOSTICS as GROUPS
 from tsadbench.results.trial_result import TrialResult
 
 

@@ -11,10 +11,10 @@ import pytest
 from tests.helpers.flags import ANOMALOUS, make_dataset
 from tsadbench import Leaderboard
 from tsadbench.analysis.diagnostics import of_result, with_diagnostics
-from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
+from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.trial_result import TrialResult
 
-ROOT_CAUSE = [one.name for one in DIAGNOSTICS if one.group == "root-cause"]
+ROOT_CAUSE = DIAGNOSTICS["root-cause"]
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def data():
 def board(add, store, data):
     """Two seeds of one detector, another that failed, and diagnostics of all groups."""
     records = [add(data, seed=0), add(data, ANOMALOUS, seed=1), add(data, label="broken", status="error")]
-    return with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, GROUPS)
+    return with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, DIAGNOSTICS)
 
 
 def test_they_are_means_and_deviations_over_seeds(board, store, data):
     row = next(row for _, row in board.frame.iterrows() if row["split"] == "a")
-    each = [of_result(TrialResult(record, store, data), "a", GROUPS) for record in row["records"]]
-    for name in (one.name for one in DIAGNOSTICS):
+    each = [of_result(TrialResult(record, store, data), "a", DIAGNOSTICS) for record in row["records"]]
+    for name in (one for group in DIAGNOSTICS.values() for one in group):
         values = [one[name] for one in each]
         if name in ROOT_CAUSE:  # the events' sensors are not known
             assert values == [None, None]

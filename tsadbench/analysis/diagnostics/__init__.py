@@ -15,9 +15,8 @@ from tsadbench.errors import DataError, TsadbenchError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
-from tsadbench.leaderboard.columns import DIAGNOSTICS
 from tsadbench.leaderboard.frame import DIAGNOSTIC, ROW
-from tsadbench.leaderboard.notes import Note
+from tsadbench.leaderboard.table import DIAGNOSTICS, Note
 from tsadbench.results.admission import offers_contributions
 from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.grouping import grouped
@@ -39,7 +38,7 @@ def with_diagnostics(
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
     shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
     data = {name: _loaded(name, load) for name in shown["dataset"].unique()}
-    names = [one.name for one in DIAGNOSTICS if one.group in groups]
+    names = [name for group in DIAGNOSTICS if group in groups for name in DIAGNOSTICS[group]]
     numbers, notes = dict[tuple[str, str], Mapping[str, float | None]](), list[Note]()
     done, trials = 0, board.trials.merge(shown[ROW], on=ROW)
     for (dataset, protocol), table in trials.groupby(["dataset", "protocol"], sort=False):
@@ -56,7 +55,7 @@ def with_diagnostics(
         notes += [Note(str(dataset), text, str(protocol)) for text in _notes(found, groups, store) if found]
     keys = zip((record.trial for record in board.trials["record"]), board.trials["split"], strict=True)
     columns = pd.DataFrame([numbers.get(key, {}) for key in keys], board.trials.index, dtype=float)
-    return Leaderboard(board.trials.join(columns), [*board.notes, *notes], sessions=board.sessions)
+    return Leaderboard(board.trials.join(columns), [*board.more, *notes])
 
 
 def _notes(

@@ -28,7 +28,7 @@ from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_o
 from tsadbench.analysis.events import recording_events, row_seconds, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.columns import DIAGNOSTICS, GROUPS
+from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, mean_defined
 from tsadbench.utils.parameters import nearest
@@ -56,7 +56,7 @@ def of_splits(
     Raises a UsageError if a split or a group is unknown.
     """
     members = result.data.labels.splits
-    for what, names, known in (("group of diagnostics", groups, GROUPS), ("split", splits, tuple(members))):
+    for what, names, known in (("group of diagnostics", groups, DIAGNOSTICS), ("split", splits, tuple(members))):
         for name in names:
             if name not in known:
                 raise UsageError(f"there is no {what} {name!r}{nearest(name, known)}")
@@ -113,7 +113,7 @@ def _pooled(
         **{"affiliation_precision": precision, "affiliation_recall": recall, "affiliation_f1": f1},
         **root_cause(blamed),
     }
-    names = ["n_found", "n_delays", "n_false_alarms", *(one.name for one in DIAGNOSTICS if one.group in groups)]
+    names = ["n_found", "n_delays", "n_false_alarms", *(name for group in groups for name in DIAGNOSTICS[group])]
     complete = all(part["complete"] for part in parts)
     return {
         "n_recordings": sum(bool(part["n_normal"] or part["events"]) for part in parts),

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from tsadbench.leaderboard.formatting import csv_text
-from tsadbench.leaderboard.render import Form, Table, render
+from tsadbench.leaderboard.render import Form, Table, csv_text, render
 
 # Pre-registered for all data sets and protocols: testing every metric would always find some difference.
 PRIMARY = "auprc"

@@ -16,8 +16,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
-from tsadbench.leaderboard.formatting import number
-from tsadbench.leaderboard.render import Table
+from tsadbench.leaderboard.render import Table, number
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.parameters import nearest
 

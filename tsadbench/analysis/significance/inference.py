@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from tsadbench.analysis.significance import ROPE
-from tsadbench.leaderboard.formatting import number
+from tsadbench.leaderboard.render import number
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
 

@@ -22,8 +22,8 @@ from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.loading import Suite
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.notes import older_rules
 from tsadbench.leaderboard.render import Table
+from tsadbench.leaderboard.table import older_rules
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Quantiles of a 90 % interval.
