@@ -257,11 +257,8 @@ def older_rules(records: Iterable[Record]) -> Iterator[Note]:
     for dataset, protocol, version in dict.fromkeys(judged):
         with suppress(PluginError, UsageError):
             if version != (installed := load_protocol(protocol.partition("[")[0]).version):
-                text = (
-                    f"rows of version {version} are shown as they were judged; version {installed} is installed, and "
-                    "judges them again if their scores and their data are here; otherwise run them again"
-                )
-                yield Note(dataset, text, protocol)
+                text = f"rows of version {version} are shown as they were judged; version {installed} is installed"
+                yield Note(dataset, f"{text}: judge their scores again, or run them again", protocol)
 
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:
