@@ -8,7 +8,6 @@ from dataclasses import field
 from itertools import accumulate
 from typing import Annotated, ClassVar, NamedTuple
 
-from tsadbench import UsageError
 from tsadbench.base import Cheap, Choice, Ge, Lt, Recording, Traits, Tune, detector, extra
 
 with extra("dvgcrn", "deep"):
@@ -85,6 +84,7 @@ class DVGCRN(NetworkDetector):
 
     traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Chen et al., ICML 2022")
     paper: ClassVar[Mapping[str, int]] = {"latent_size": 15, "hidden_size": 20, "embedding_size": 256}
+    _needs_two_sensors_for = "graph"
 
     window: Annotated[int, Ge(2), Tune(5, 60, log=True, alters_loss=True), Cheap(6)] = 20
     size: Size = "default"
@@ -97,14 +97,6 @@ class DVGCRN(NetworkDetector):
     epochs: Annotated[int, Cheap(2)] = 5
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 64
     network_: Network = field(init=False)
-
-    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
-        return {"single-sensor": "it learns a graph over at least 2 sensors"}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        if len(sensors) < 2:
-            raise UsageError(f"DVGCRN: expected at least 2 sensors, whose graph it learns, found {len(sensors)}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n = recordings[0].n_sensors

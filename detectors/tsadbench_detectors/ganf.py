@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field, replace
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
-from tsadbench import UsageError
 from tsadbench.base import Cheap, Choice, FloatArray, Ge, Recording, Traits, Tune, detector, extra
 
 with extra("ganf", "deep"):
@@ -80,6 +79,7 @@ class GANF(NetworkDetector):
     """
 
     traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Dai and Chen, ICLR 2022")
+    _needs_two_sensors_for = "graph"
 
     window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30
     stride: int = 2
@@ -89,14 +89,6 @@ class GANF(NetworkDetector):
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 32
     learning_rate: Annotated[float, Tune(1e-4, 1e-2, log=True)] = 2e-3
     network_: Network = field(init=False)
-
-    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
-        return {"single-sensor": "it learns a graph over at least 2 sensors"}
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        if len(sensors) < 2:
-            raise UsageError(f"GANF: expected at least 2 sensors, whose graph it learns, found {len(sensors)}")
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         return Network(recordings[0].n_sensors, self.hidden_size, self.blocks)

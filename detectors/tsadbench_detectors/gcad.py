@@ -9,7 +9,6 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from tsadbench import UsageError
 from tsadbench.base import (
     Cheap,
     Choice,
@@ -35,22 +34,19 @@ with extra("gcad", "deep"):
     from tsadbench_detectors.deep.network_detector import Size
     from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE
 
-# Of the median edge: what a normal edge counts at least. The paper adds 1e-4, whatever the edges' size.
-_EPSILON = 0.01
-# Values in the windows that are differentiated at once.
-_ENTRIES_AT_ONCE = 2**18
-# Edges of which the threshold is a quantile, at most, 32 MiB.
-_ENOUGH_EDGES = 2**22
+_EPSILON = 0.01  # share of the median edge that is added to each
+_ENTRIES_AT_ONCE = 2**18  # values in the windows that are differentiated at once
+_ENOUGH_EDGES = 2**22  # for the threshold, a quantile of them; 32 MiB
 
 
 @detector
 class GCAD(Forecaster):
     """Scores how the Granger causality between sensors differs from its mean in normal operation.
 
-    A network forecasts the next row. How strongly the past of sensor i drives sensor j, given a window, is the gradient
-    of j's squared forecast error by i's rows. Of the two directions between i and j only the excess of the stronger one
-    is kept, and weak edges are dropped. The score is the mean relative deviation of the edges from the mean graph of
-    training windows, over the last rows. An edge's deviation contributes half to either sensor.
+    A network forecasts the next row. In a window, sensor i drives sensor j as strongly as the gradient of j's squared
+    forecast error by i's rows. Of the two directions between i and j only the excess of the stronger one is kept, and
+    weak edges are dropped. The score is the mean relative deviation of the edges from the mean graph of training
+    windows, over the last rows. An edge's deviation contributes half to either sensor.
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
@@ -82,18 +78,18 @@ class GCAD(Forecaster):
         threshold. With M the mean of D over sampled training windows, the score is the mean of
         ``|D_ij - M_ij| / (M_ij + eps)`` over the pairs of sensors, plus beta times its mean over the diagonal.
     Differences
-        The threshold is a quantile of the training windows' edges (there a number for each data set, .002 to .008), and
-        eps is .01 of the median edge of M (there 1e-4): neither has a unit. The trailing mean takes the last 3 rows
-        (there 3 rows of which one is still to come). Gradients go through the window's mean and deviation as well. The
-        diagonal's term is in the paper, and not in the authors' code. A row's label is its own (there that of any row
-        of its window), all rows are scored, and the sample depends on the seed. Gradients are
-        computed in double precision, so that rounding never decides whether an edge exists.
+        The threshold is a quantile of the training windows' edges (there .002 to .008, by data set), and eps is .01 of
+        the median edge of M (there 1e-4): neither has a unit. The trailing mean takes the last 3 rows (there 2 and the
+        next one). Gradients go through the window's mean and deviation as well. The diagonal's term is in the paper,
+        but not in the authors' code. A row has its own label (there any of its window's rows decides), all rows are
+        scored, and the sample depends on the seed. Gradients are in double precision, so rounding never decides whether
+        an edge exists.
     Defaults
         Batches of 128, the sample and beta are the paper's for SWaT, its plant (beta is 0 to 1 elsewhere). Windows have
-        this project's 30 rows, as the paper's for three of five data sets; its 5 rows for SWaT leave the forecasts of
-        SKAB's held-out training rows worse. The network is narrow for cost: a score is made of a derivative for each
-        pair of sensors and row. Training takes about 620 steps on SKAB at a rate of 1e-3 (there up to 100 epochs at
-        1e-4). That half of the edges are dropped is a choice without labels.
+        30 rows, as the paper's for three of five data sets; its 5 rows for SWaT forecast SKAB's held-out training rows
+        worse. For cost (a score takes a derivative for each pair of sensors and row) the network is narrow and trains
+        for about 620 steps on SKAB at a rate of 1e-3 (there up to 100 epochs at 1e-4). Half of the edges are dropped, a
+        choice without labels.
 
     References
     ----------
@@ -109,6 +105,7 @@ class GCAD(Forecaster):
         extra="deep",
         paper="Liu, Gao and Jiao, AAAI 2025",
     )
+    _needs_two_sensors_for = "graph"
 
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 2048, "blocks": 6}
 
@@ -130,18 +127,11 @@ class GCAD(Forecaster):
         return replace(self.traits, memory=memory, window_normalised=self.normalised)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
-        expected = {"single-sensor": "it learns a graph over at least 2 sensors"}
-        if self.normalised:
-            expected["fault"] = (
-                "the network brings each window to mean 0, as published: of a fault that lasts longer than a window it "
-                "sees the beginning and the end (normalised=off sees all of it)"
-            )
-        return expected
-
-    def _check(self, sensors: tuple[str, ...]) -> None:
-        super()._check(sensors)
-        if len(sensors) < 2:
-            raise UsageError(f"GCAD: expected at least 2 sensors, whose causality it learns, found {len(sensors)}")
+        fault = (
+            "the network brings each window to mean 0, as published: of a fault longer than a window it sees the "
+            "beginning and the end (normalised=off sees all of it)"
+        )
+        return {**super().expected_check_failures(), **({"fault": fault} if self.normalised else {})}
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         n_sensors = recordings[0].n_sensors
@@ -153,8 +143,7 @@ class GCAD(Forecaster):
 
     def _fit(self, recordings: tuple[Recording, ...]) -> None:
         super()._fit(recordings)
-        # From here on rounding decides neither which hidden units are awake nor which edges exist.
-        self.network_.double()
+        self.network_.double()  # so rounding decides neither which hidden units are active nor which edges exist
         windows = self._training_windows(recordings)
         n_sampled = math.ceil(self.sample * len(windows))
         order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(self.seed))
@@ -208,12 +197,7 @@ class GCAD(Forecaster):
 
 
 def directed(graphs: FloatArray) -> FloatArray:
-    """Return by how much each edge exceeds its opposite, 0 if it does not; the diagonal as it is.
-
-    Parameters
-    ----------
-    graphs
-        [n, n_sensors, n_sensors], at least 0.
+    """Return by how much each edge of graphs [n, n_sensors, n_sensors] exceeds its opposite, else 0; the diagonal as is.
 
     Examples
     --------

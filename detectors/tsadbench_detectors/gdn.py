@@ -18,20 +18,15 @@ with extra("gdn", "deep"):
     from tsadbench_detectors.deep.batch_norm import BatchNorm
     from tsadbench_detectors.deep.forecaster import Forecaster
 
-# The reference's, in units of the scaled sensors; here a share of the sensors' median spread, which has no unit.
-_EPSILON = 1e-2
+_EPSILON = 1e-2  # the reference's, in units of the scaled sensors; here a share of their median spread
 
 
 @detector
 class GDN(Forecaster):
     """Graph deviation network: the largest of the sensors' forecast errors, each against its usual size.
 
-    With ``e_i(t)`` the absolute error of sensor i's forecast, ``a_i = (e_i - median_i) / (IQR_i + eps)``, the score is
-    the largest over the sensors of a_i's mean over the last ``smoothing`` rows. Median and inter-quartile range are
-    those of the training rows held out from training (of all training rows if none are), eps is .01 of the sensors'
-    median inter-quartile range. Contributions are the smoothed a_i.
-
-    The reference takes median and inter-quartile range from the very rows that it scores: that is ``quirks``.
+    Median and inter-quartile range of the errors are those of the training rows held out from training, or of all if
+    none are. A sensor's contribution is its deviation a_i, smoothed.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -57,11 +52,11 @@ class GDN(Forecaster):
         ``N(i)`` are the ``top_k`` sensors whose embeddings v have the largest cosine with v_i; ``z_i = ReLU(sum_(j in
         N(i)) alpha_ij W x_j)``, alpha the softmax over j of ``LeakyReLU(a' [W x_i; v_i; W x_j; v_j])``; the forecast is
         one linear layer of ``v_i * z_i``. Score: ``max_i a_i`` with ``a_i = (|error_i| - median_i) / (IQR_i + eps)``,
-        averaged over 4 rows.
+        averaged over ``smoothing`` rows.
     Differences
-        Median and inter-quartile range are those of held-out training rows; the reference's come from the very rows
-        that it scores, a leak that ``quirks=on`` repeats. eps follows the errors' scale instead of being .01. The
-        reference's best F1 over thresholds of test labels has no place here.
+        Median and inter-quartile range are those of held-out training rows; the reference takes them from the rows that
+        it scores, a leak that ``quirks=on`` repeats. eps is .01 of the sensors' median inter-quartile range, not .01.
+        The reference's best F1 over thresholds of test labels has no place here.
     Defaults
         Embedding 64, top_k 5, smoothing 4, dropout 0.2, learning rate 1e-3, 30 epochs, patience 15 and a fifth of the
         windows held out are those of the reference's run script. The window of 30 rows (not 5) is this project's;
@@ -149,8 +144,7 @@ class Network(nn.Module):
         nn.init.kaiming_uniform_(self.identity, a=5**0.5)
         self.features = nn.Linear(window, embedding_size, bias=False)
         self.bias = nn.Parameter(torch.zeros(embedding_size))
-        # The parts of a pair's attention logit that come from its target and from its source: from their windows and,
-        # starting at zero, from their identities.
+        # A pair's attention logit: parts of its target and its source, from their windows and their identities.
         self.of_target = nn.Linear(embedding_size, 1, bias=False)
         self.of_source = nn.Linear(embedding_size, 1, bias=False)
         self.of_target_identity = nn.Parameter(torch.zeros(embedding_size))
@@ -167,15 +161,7 @@ class Network(nn.Module):
         return similarity.topk(self.n_neighbours, dim=1).indices
 
     def attention(self, features: Tensor, neighbours: Tensor) -> Tensor:
-        """Return how much each sensor takes from each of its neighbours, [batch, n_sensors, n_neighbours].
-
-        Parameters
-        ----------
-        features
-            [batch, n_sensors, embedding_size].
-        neighbours
-            [n_sensors, n_neighbours].
-        """
+        """Return the attention weights over each sensor's neighbours, [batch, n_sensors, n_neighbours]."""
         target = self.of_target(features)[..., 0] + self.identity @ self.of_target_identity
         source = self.of_source(features)[..., 0] + self.identity @ self.of_source_identity
         logits = nn.functional.leaky_relu(target[..., None] + source[:, neighbours], 0.2)
@@ -194,17 +180,7 @@ class Network(nn.Module):
 
 
 def mixed(weights: Tensor, features: Tensor, neighbours: Tensor) -> Tensor:
-    """Return the sum of each sensor's neighbours' features by their weights, [batch, n_sensors, size].
-
-    Parameters
-    ----------
-    weights
-        [batch, n_sensors, n_neighbours].
-    features
-        [batch, n_sensors, size].
-    neighbours
-        [n_sensors, n_neighbours].
-    """
+    """Return the weighted sum of each sensor's neighbours' features, [batch, n_sensors, size]."""
     n_sensors, size = features.shape[1:]
     if n_sensors > weights.shape[2] * size:  # a weight for every pair would take more memory than the features gathered
         return torch.einsum("bik,bikd->bid", weights, features[:, neighbours])

@@ -18,10 +18,8 @@ with extra("lstm-ndt", "deep"):
 
     from tsadbench_detectors.deep.forecaster import Forecaster
 
-# An older error's weight is left out once all that is older still would have less than this share of the weight.
-_NEGLIGIBLE_WEIGHT = 1e-3
-# In standard deviations of the training rows: no sensor is forecast better than this, unless it never moves.
-_SMALLEST_ERROR = 1e-3
+_NEGLIGIBLE_WEIGHT = 1e-3  # share of the weight of all errors that are so old that they are left out
+_SMALLEST_ERROR = 1e-3  # in standard deviations of the training rows: only a constant sensor is forecast better
 # The candidates for z and what the rule falls back to, as the reference code has them.
 _DEVIATIONS, _LARGEST_DEVIATIONS = np.arange(2.5, 12.0, 0.5), 12.0
 _MOST_RUNS = 5
@@ -48,8 +46,8 @@ class LSTMNDT(Forecaster):
     span
         Rows over which errors are smoothed: a new error has the weight 2 / (span + 1); 1 = no smoothing.
     severity
-        Subtract each sensor's non-parametric dynamic threshold, found on the training errors, before errors are
-        divided: the paper's severity. A score below 0: no sensor is above its threshold.
+        Subtract each sensor's dynamic threshold, found on the training errors, before errors are divided: the paper's
+        severity. A score below 0 means that no sensor is above its threshold.
     separate_networks
         One network for each sensor, as in the paper, instead of one that forecasts all sensors.
 
@@ -66,17 +64,17 @@ class LSTMNDT(Forecaster):
     Differences
         One network forecasts all sensors, at a fraction of the cost of one network a sensor
         (``separate_networks=on``), and there are no commands among the inputs. The paper finds its threshold on the
-        last 2,100 errors, those of the rows that it judges among them, so that a long fault raises the limit it is held
-        to. Here protocols set thresholds, and ``severity`` uses training errors alone. Pruning is left out because it
-        has to know an event's end. Weights of errors so old that all of them together have less than a thousandth of
-        the weight are 0: a score depends on a known number of rows. The reference code shuffles windows before it holds
-        some of them out, replaces a recording's first errors by an average over later ones, and widens each alarm by
-        100 rows on both sides; none of this is repeated.
+        last 2,100 errors, which include the rows that it judges, so a long fault raises its own limit. Here protocols
+        set thresholds, and ``severity`` uses training errors alone. Pruning is left out because it has to know an
+        event's end. The oldest errors, with less than a thousandth of the weight, are left out, so a score depends on a
+        known number of rows. The reference code shuffles windows before it holds some of them out, replaces a
+        recording's first errors by an average over later ones, and widens each alarm by 100 rows on both sides; none of
+        this is repeated.
     Defaults
-        Two layers of 80 units, dropout 0.3, batches of 64, a horizon of one row and a fifth of the windows held out:
+        Two layers of 80 units, dropout 0.3, batches of 64, a horizon of one row and a fifth of the windows held out are
         the paper's. A window of 30 rows is this project's (paper: 250, more than half of what SKAB's protocol trains
-        on), and the span keeps the paper's ratio to it (105 of 250). Every second window, and 10 epochs instead of 35:
-        cost; the loss on held-out training rows has levelled by then.
+        on); the span keeps the paper's ratio to it (105 of 250). For cost: every second window, and 10 epochs instead
+        of 35; by then the loss on held-out training rows has levelled.
 
     References
     ----------
@@ -121,10 +119,7 @@ class LSTMNDT(Forecaster):
         self.threshold_ = np.array([dynamic_threshold([part[:, i] for part in smoothed]) for i in range(rows.shape[1])])
 
     def _consecutive_errors(self, recordings: Sequence[Recording]) -> Iterator[FloatArray]:
-        """Yield the absolute errors of forecasts from full windows, [n_rows, n_sensors], of consecutive rows.
-
-        Those of whole recordings; if ``max_steps`` bounds what a fit looks at, those of evenly spaced parts of them.
-        """
+        """Yield the absolute errors [n_rows, n_sensors] of each recording, or with ``max_steps`` of parts of it."""
         gap = self._statistics_stride(recordings, 1)
         length = self.window + 10 * len(falling_weights(self.span))
         for recording in recordings:
@@ -149,8 +144,6 @@ class LSTMNDT(Forecaster):
 def falling_weights(span: int) -> FloatArray:
     """Return the weights of the newest value, the one before it, ..., [n_weights]; they sum to 1.
 
-    The newest weight is 2 / (span + 1), before the negligible weights are left out.
-
     Examples
     --------
     >>> falling_weights(1)
@@ -172,10 +165,7 @@ def exponential_mean(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def dynamic_threshold(parts: Sequence[FloatArray]) -> float:
-    """Return the non-parametric dynamic threshold of a sensor's smoothed errors (Hundman et al., equations 1 to 5).
-
-    The parts are [n_rows] each; a run above the threshold ends with its part.
-    """
+    """Return the dynamic threshold of a sensor's smoothed errors (Hundman et al., equations 1 to 5), parts [n_rows]."""
     errors = np.concatenate(parts)
     mean, deviation = float(errors.mean()), float(errors.std())
     best, chosen = -math.inf, _LARGEST_DEVIATIONS

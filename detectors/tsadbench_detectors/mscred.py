@@ -28,8 +28,7 @@ class MSCRED(NetworkDetector):
     Parameters
     ----------
     size
-        "default", or "paper": the published scales, gap and channels, as far as they are None. What is given counts at
-        either size.
+        "default", or "paper": the published scales, gap and channels where they are None.
     scale_short, scale_middle, scale_long
         Rows that a signature matrix is the mean of, at each of the three scales. None: 5, 10 and 20; at size "paper"
         10, 30 and 60.
@@ -49,14 +48,13 @@ class MSCRED(NetworkDetector):
         H_last> / steps)``; ``output = deconv(H', SELU(output of the level below, whose input is X))``. The loss and the
         score are the mean over all entries of ``(M(t) - output)^2``.
     Differences
-        Rows are scaled by mean and standard deviation of the training rows, never by the range of the scored ones. The
+        Rows are scaled by mean and standard deviation of the training rows, not by the range of the scored ones. The
         last layer is linear, because SELU would bound its output from below. The LSTM has no peephole weights, which
-        would tie it to one number of sensors. The score is the mean of the squared errors; the authors count those
-        above a limit, which must be chosen for each data set.
+        would tie it to one number of sensors. The authors count the squared errors above a limit chosen by data set.
     Defaults
-        Size "paper" is the authors' code. The default sees 28 rows, as other detectors here see 30 ("paper" sees 100).
-        By cost: a quarter of the channels, every fourth window (its neighbours are nearly the same), 12 epochs, and
-        Adam's learning rate 3e-3 instead of 2e-4, so that these suffice.
+        Size "paper" is the authors' code. The default sees 28 rows, about as many as other detectors here ("paper" sees
+        100). For cost: a quarter of the channels, every fourth window (its neighbours are nearly the same), 12 epochs,
+        and for these few steps Adam's learning rate 3e-3 instead of 2e-4.
 
     References
     ----------
@@ -137,8 +135,8 @@ def network(n_scales: int, channels: int) -> Level:
 class Level(nn.Module):
     """Reconstructs the last of several images: a convolution, then the states of a recurrence, then the way back.
 
-    ``outer`` and ``inner`` are the channels of the images, and of the images inside; the level ``below``, inside this
-    one, does the same with these. The stride divides the images' size, rounded up.
+    ``outer`` and ``inner`` are the channels of the images and of the images inside, which the level ``below``
+    reconstructs. The stride divides the images' size, rounded up.
     """
 
     def __init__(self, outer: int, inner: int, kernel_size: int, stride: int, below: Level | None) -> None:
@@ -165,10 +163,7 @@ class Level(nn.Module):
 
 
 class ConvLSTM(nn.Module):
-    """One layer of long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015).
-
-    Images and state have the same number of channels.
-    """
+    """A long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()

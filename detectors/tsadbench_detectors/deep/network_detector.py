@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.optimizer import ParamsT
 
-from tsadbench import DataError
+from tsadbench import DataError, UsageError
 from tsadbench.base import Cheap, Detector, Fact, FloatArray, Ge, Gt, IntArray, Lt, Recording, Traits, Tune, detector
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.training import Loss, Losses, Training, TrainingPlan, joined_facts, mean_loss
@@ -95,6 +95,8 @@ class NetworkDetector(Detector):
     # Of parameters that are None: the published values.
     paper: ClassVar[Mapping[str, int]] = {}
     _scaling: ClassVar[type[Standardiser | UnitRange]] = Standardiser
+    # What a network learns that needs at least two sensors; empty if it works with one.
+    _needs_two_sensors_for: ClassVar[str] = ""
 
     @abstractmethod
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
@@ -171,7 +173,16 @@ class NetworkDetector(Detector):
         self.network_.load_state_dict({name: torch.tensor(array) for name, array in weights.items()}, assign=True)
         self.network_.to(self.device_).eval()
 
-    def _check(self, sensors: tuple[str, ...]) -> None:  # noqa: ARG002 - a subclass may need them
+    def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
+        learned = self._needs_two_sensors_for
+        return {"single-sensor": f"it learns a {learned} over at least 2 sensors"} if learned else {}
+
+    def _check(self, sensors: tuple[str, ...]) -> None:
+        if self._needs_two_sensors_for and len(sensors) < 2:
+            raise UsageError(
+                f"{type(self).__name__}: expected at least 2 sensors, whose {self._needs_two_sensors_for} it learns, "
+                f"found {len(sensors)}"
+            )
         self._require(
             isinstance(self.device, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", self.device) is not None,
             "device",
