@@ -15,23 +15,20 @@ with extra("anomaly-transformer", "deep"):
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
     from tsadbench_detectors.deep.row_embedding import RowEmbedding
 
-# Added to a probability before its logarithm is taken, as in the authors' code. Without it, the divergence of a narrow
-# Gaussian from anything else would be infinite.
-_SMALLEST_PROBABILITY = 1e-4
+_SMALLEST_PROBABILITY = 1e-4  # added before a logarithm, as in the authors' code, or divergences could be infinite
 _SMALLEST_EXPONENT = -80.0
-# Windows that are scored at once: their associations stay in a processor's cache.
-_AT_ONCE = 64
+_AT_ONCE = 64  # windows scored at once: their associations stay in a processor's cache
 
 
 @detector
 class AnomalyTransformer(NetworkDetector):
     """Scores a row by its reconstruction error, weighted by how little its attention differs from that of a neighbour.
 
-    Each attention layer of a transformer has two associations of every row i with the rows of the window: the series
-    association S, its attention, and the prior association P, a Gaussian of the distance in time, whose scale sigma the
-    row itself chooses. A normal row finds rows like it in the whole window; an anomaly is like its neighbours alone, so
-    that its two associations differ little. Training widens this difference: in one phase, P follows S; in the other
-    one, S moves away from P. The score is that of the window's last row; each sensor's part is its contribution.
+    Each attention layer of a transformer has two associations of every row with the rows of the window: the series
+    association S, its attention, and the prior association P, a Gaussian of the distance in time, whose scale the row
+    itself chooses. A normal row finds rows like it in the whole window. An anomaly resembles its neighbours alone, so
+    its two associations differ little. Training widens this difference: in one phase P follows S, in the other S moves
+    away from P. The score is that of the window's last row; each sensor's part is its contribution.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -40,13 +37,12 @@ class AnomalyTransformer(NetworkDetector):
     window
         Rows that it sees at once. None: 50; at size "paper" 100.
     size
-        "default", or "paper": the published window and widths, as far as they are None. What is given counts at either
-        size.
+        "default", or "paper": the published window and widths where they are None.
     d_model
-        Numbers that describe a row inside the network, and width of its inner layers; a multiple of ``n_heads``. None:
-        32, or as many as there are sensors if that is more, rounded up; at size "paper" 512.
+        Width of a row inside the network, a multiple of ``n_heads``. None: 32, or as many as there are sensors if that
+        is more, rounded up; at size "paper" 512.
     n_heads
-        Attentions of a layer, which share ``d_model``. None: 2; at size "paper" 8.
+        Attention heads of a layer. None: 2; at size "paper" 8.
     n_layers
         Layers. None: 2; at size "paper" 3.
     weight
@@ -54,7 +50,7 @@ class AnomalyTransformer(NetworkDetector):
     association
         Whether the discrepancy weights the score. ``off``: the score is the reconstruction error alone.
     temperature
-        Number by which the discrepancy is multiplied in the score's softmax: 1 in the paper, 50 in its authors' code.
+        Factor of the discrepancy in the score's softmax: 1 in the paper, 50 in its authors' code.
 
     Notes
     -----
@@ -64,19 +60,19 @@ class AnomalyTransformer(NetworkDetector):
         KL(S_i|P_i)``. Minimise phase: ``|x - x'|^2 + 3 AssDis(P, stop(S))``; maximise phase: ``|x - x'|^2 -
         3 AssDis(stop(P), S)``. ``score_t = softmax(-AssDis)_t * mean over sensors of (x_t - x'_t)^2``.
     Differences
-        Both phases in one backward pass, whose gradient is half the sum of theirs; Adam does not notice the factor. The
-        authors' code sums the discrepancy over the layers and multiplies it by 50 when it scores: with differences of
-        more than one between rows, all weight then goes to one row of the window and the last row's underflows. The
-        default is the paper's formula, the code's is ``temperature`` (100 for two layers). Where the paper scores
-        windows side by side, every row is scored by the window that ends with it, and weights compare it with its own
-        window alone. As in that code, 1e-4 is added to probabilities before logarithms. The code stops training by the
-        loss on the test rows and takes its threshold from test scores; here training rows are held out, and the
-        protocol sets the threshold. The reported loss is the reconstruction error, as the two discrepancies cancel.
+        Both phases take one backward pass, whose gradient is half the sum of theirs; Adam ignores the factor. The
+        authors' code sums the discrepancy over the layers and multiplies it by 50 when it scores (``temperature`` 100
+        for two layers): where rows differ by more than one, all weight goes to one row of the window and the last row's
+        underflows. The default is the paper's formula. Every row is scored by the window that ends with it (in the
+        paper windows lie side by side), and weights compare it with that window alone. As in the code, 1e-4 is added to
+        probabilities before logarithms. The code stops training by the loss on the test rows and takes its threshold
+        from test scores; here training rows are held out, and the protocol sets the threshold. The reported loss is the
+        reconstruction error, as the two discrepancies cancel.
     Defaults
         ``weight``, ``patience`` and the kernel of the embedding are the paper's or its code's. ``d_model``,
         ``n_heads``, ``n_layers``, ``window``, ``stride`` and ``batch_size`` are smaller for cost on one core.
-        ``learning_rate`` is ten times the code's: after as many steps, the error on the held-out training rows of SKAB
-        is 0.058 instead of 0.486.
+        ``learning_rate`` is ten times the code's: after as many steps, the error on SKAB's held-out training rows is
+        0.058 instead of 0.486.
 
     References
     ----------

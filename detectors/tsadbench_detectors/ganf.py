@@ -21,20 +21,18 @@ with extra("ganf", "deep"):
     from tsadbench_detectors.deep.training import Loss
     from tsadbench_detectors.deep.windows import Windows
 
-# The share of the epochs in which the graph is held to be acyclic: the paper has at most 20, then 30.
-_STRUCTURE_SHARE = 0.4
-# How often the constraint's weights are raised meanwhile.
-_N_UPDATES = 10
+_STRUCTURE_SHARE = 0.4  # of the epochs, which learn an acyclic graph: the paper has at most 20, then 30
+_N_UPDATES = 10  # of the constraint's weights meanwhile
 
 
 @detector
 class GANF(NetworkDetector):
     """Scores how improbable a row is under a normalising flow along a learned acyclic graph of the sensors.
 
-    One LSTM, shared by all sensors, reads each sensor's window. A graph A over the sensors, learned together with the
-    network, says which sensors' states a sensor's value depends on, besides its own past; because A has no cycle, the
-    product of the sensors' densities is the density of the row. The score is its negative logarithm, given the rows of
-    the window before it; the sensors' terms are the contributions.
+    One LSTM, shared by all sensors, reads each sensor's window. A learned graph A says which sensors' states a sensor's
+    value depends on, besides its own past. Because A has no cycle, the product of the sensors' densities is the density
+    of the row. The score is its negative logarithm given the window's earlier rows, the sum of the sensors'
+    contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -59,18 +57,18 @@ class GANF(NetworkDetector):
     Differences
         The sensors share one network and A is not negative: sensors that follow others with opposite signs are hard to
         learn together, in the paper's network as in this one.
-        In the authors' code, the flow's masks let a series of one variable see the value whose density it gives: what
-        comes out is no density. Here m and s depend on d alone; this is what a masked autoregressive flow of one
-        variable is, and it makes several blocks as flexible as one. A's diagonal is 0 throughout (there it is only
-        penalised: it would show a value to its own condition). The constraint is raised 10 times during the first 40 %
-        of the epochs (there after each of at most 20 epochs, followed by 30); then edges that still close a cycle are
-        removed, the weakest first, and the rest of the training has an acyclic graph, so that held-out windows have a
-        likelihood that can be compared. One learning rate, no weight decay, no clipped gradients; log-scales are
-        limited to -3 to 3. Rows are scaled by the training rows (there by all rows, those tested included), and a
-        score is that of its last row (there the mean over a window, labelled by its first row).
+        In the authors' code, the flow's masks let a series of one variable see the value whose density it gives, so the
+        result is no density. Here m and s depend on d alone, as in a masked autoregressive flow of one variable, which
+        makes several blocks as flexible as one. A's diagonal is 0 throughout (there only penalised, although it shows a
+        value to its own condition). The constraint is raised 10 times during the first 40 % of the epochs (there after
+        each of at most 20 epochs, followed by 30); then edges that still close a cycle are removed, the weakest first,
+        and training goes on with an acyclic graph, so that held-out likelihoods can be compared. One learning rate, no
+        weight decay, no clipped gradients; log-scales are limited to -3 to 3. Rows are scaled by the training rows
+        (there by all rows, those tested included), and a score is that of its last row (there the mean over a window,
+        labelled by its first row).
     Defaults
         Widths, one block and the learning rate are the paper's for SWaT; its windows have 60 rows, ours the project's
-        30. Every second window, batches of 32 (not 512) and 5 epochs (not 50) give about 620 steps on SKAB, for cost.
+        30. For cost, every second window, batches of 32 (not 512) and 5 epochs (not 50): about 620 steps on SKAB.
 
     References
     ----------
@@ -101,7 +99,7 @@ class GANF(NetworkDetector):
     def _train(self, windows: Windows) -> None:
         """Train under the constraint, cut the graph to an acyclic one, and train on."""
         plan = self._plan
-        steps_an_epoch = math.ceil(len(windows.hold_out(plan.held_out)[0]) / plan.batch_size)
+        steps_an_epoch = plan.steps_an_epoch(len(windows.hold_out(plan.held_out)[0]))
         n_epochs = max(plan.epochs, math.ceil(plan.min_steps / steps_an_epoch))
         n_structure = math.ceil(_STRUCTURE_SHARE * n_epochs)
         constrained = ConstrainedLoss(self.network_, self._loss, n_structure * steps_an_epoch)
@@ -112,9 +110,7 @@ class GANF(NetworkDetector):
         n_taken, remaining = int(cast("int", self.facts_["steps"])), self.network_.acyclicity()
         self.network_.cut()
         if n_structure < n_epochs and n_taken != plan.max_steps:
-            fewest = max(1, plan.min_steps - n_taken)
-            most = None if plan.max_steps is None else plan.max_steps - n_taken
-            self._train_part(windows, replace(plan, epochs=n_epochs - n_structure, min_steps=fewest, max_steps=most))
+            self._train_part(windows, replace(plan.rest(n_taken), epochs=n_epochs - n_structure))
             self.network_.project()
         self.facts_ = {**self.facts_, "acyclicity": remaining, "edges": int(np.count_nonzero(self.adjacency_))}
 
@@ -127,18 +123,9 @@ class GANF(NetworkDetector):
 
 
 class ConstrainedLoss:
-    """A loss with the addition that makes a network's graph acyclic; in scoring mode it is NaN.
+    """A loss with a constraint that makes a network's graph acyclic, whose weights rise evenly over ``n_steps``.
 
-    While the graph has cycles, the likelihood of held-out windows is not one that could be compared.
-
-    Parameters
-    ----------
-    network
-        Whose graph.
-    loss
-        To which the constraint is added.
-    n_steps
-        Over which the constraint's weights are raised, at even distances.
+    It is NaN in scoring mode: while the graph has cycles, held-out likelihoods cannot be compared.
     """
 
     def __init__(self, network: Network, loss: Loss, n_steps: int) -> None:

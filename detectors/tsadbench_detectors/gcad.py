@@ -197,7 +197,7 @@ class GCAD(Forecaster):
 
 
 def directed(graphs: FloatArray) -> FloatArray:
-    """Return by how much each edge of graphs [n, n_sensors, n_sensors] exceeds its opposite, else 0; the diagonal as is.
+    """Return by how much each edge exceeds its opposite, else 0, in graphs [n, n_sensors, n_sensors]; diagonals stay.
 
     Examples
     --------

@@ -21,7 +21,7 @@ class LSTMVAE(NetworkDetector):
     """Scores how improbable a window's last row is under an LSTM variational autoencoder.
 
     The encoder gives mean and variance of the latent variables z, the decoder mean and variance of every row given z.
-    Scores draw nothing: they are taken at z's mean. They are the sum of the sensors' terms, which are contributions.
+    The score is the sum of the sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -46,9 +46,9 @@ class LSTMVAE(NetworkDetector):
         1. Score: ``-log p(x|z)`` of the last row at ``z = mu``.
     Differences
         The paper adds noise to its input and lets its prior move with the task's progress; here the prior is standard
-        normal. The network that the SKAB benchmark had draws z with the logarithm of the variance as its deviation, has
-        more latent variables than inputs, and a tanh output, which no z-score above 1 can reach; this one has none of
-        these faults, and scores nothing that is drawn.
+        normal. The SKAB benchmark's network draws z with the logarithm of the variance as its deviation, has more
+        latent variables than inputs, and a tanh output, which no z-score above 1 can reach; this one has none of these
+        faults, and draws nothing to score.
     Defaults
         hidden_size = 32 is the SKAB benchmark's. latent_size = 4 for 8 sensors (not 100, more than the 40 values of its
         windows): a bottleneck must be narrower than what passes it. The window of 30 rows is this project's. Batches of
@@ -102,13 +102,7 @@ class LSTMVAE(NetworkDetector):
 
 
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of these normal distributions from the standard one, [batch].
-
-    Parameters
-    ----------
-    mean, log_variance
-        [batch, latent_size].
-    """
+    """Return the Kullback-Leibler divergence of normal distributions [batch, size] from the standard one, [batch]."""
     return 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
 
 

@@ -23,9 +23,9 @@ with extra("omnianomaly", "deep"):
 class OmniAnomaly(NetworkDetector):
     """Scores how improbable a window's last row is under a recurrent network with latent variables linked in time.
 
-    The encoder reads the window; at each step, the distribution of the latent variables z_t depends on its state and on
-    z_{t-1}. Planar maps bend that distribution, so that it need not be normal. The decoder turns z_1, ..., z_t into
-    mean and variance of the row x_t. The score is the sum of the sensors' terms, which are its contributions.
+    At each step, the distribution of the latent variables z_t depends on the encoder's state and on z_{t-1}. Planar
+    maps bend that distribution, so that it need not be normal. The decoder turns z_1, ..., z_t into mean and variance
+    of the row x_t. The score is the sum of the sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -43,8 +43,8 @@ class OmniAnomaly(NetworkDetector):
     flows
         Planar maps. None: 5; at size "paper" 20.
     samples
-        0: the score is taken at z's mean. Otherwise it is the mean of ``-log p(x_t|z)`` over this many draws of z,
-        whose noise the seed decides: it is the same for every window.
+        0: the score is taken at z's mean. Otherwise it is the mean of ``-log p(x_t|z)`` over this many draws of z, with
+        noise that depends on the seed and is the same for every window.
 
     Notes
     -----
@@ -57,17 +57,16 @@ class OmniAnomaly(NetworkDetector):
         evidence lower bound: ``log q(z|x) - log p(z) - log p(x|z)``, summed over the window, z drawn once. Score:
         ``-log p(x_t|z)`` of the window's last row, at the mean of each z_t given z_{t-1}.
     Differences
-        In the reference code no gradient reaches the encoder; log q joins z and h in another order than sampling does,
-        and conditions on z_t instead of z_{t-1}; all windows of a batch share their noise. Here the whole bound is
-        trained, with noise of each window's own. As in the reference code, the next step sees z_{t-1} before the flow;
-        the flow is invertible, so that is the same information. Log-variances clamped to [-6, 6] replace the softplus,
-        sensors are standardised instead of brought to [0, 1] (the reference code does so with test rows' own range),
-        the learning rate does not fall, gradients are not clipped, and the loss is not weighted. Held-out windows are
-        watched with one fixed draw of z.
+        In the reference code no gradient reaches the encoder, log q joins z and h in another order than sampling does
+        and conditions on z_t instead of z_{t-1}, and all windows of a batch share their noise. Here the whole bound is
+        trained, and each window has its own noise. As there, the next step sees z_{t-1} before the flow, which is
+        invertible. Log-variances clamped to [-6, 6] replace the softplus, and sensors are standardised (there scaled to
+        [0, 1], by test rows' own range). The learning rate is constant, gradients are not clipped, and the loss is not
+        weighted. Held-out windows are watched with one fixed draw of z.
     Defaults
-        Batch and learning rate are the paper's. Its other values: windows of 100 rows, width 500, 3 latent variables,
-        20 maps, 20 epochs. Here they are smaller, for cost on one core: 5 epochs are about 800 steps on SKAB. The
-        window is that of this project's other networks. A draw doubles the cost of scoring: 0 samples.
+        Batch and learning rate are the paper's. For cost on one core, the others are smaller than its windows of 100
+        rows, width 500, 3 latent variables, 20 maps, 20 epochs: 5 epochs are about 800 steps on SKAB. The window is
+        that of this project's other networks. 0 samples, because a draw doubles the cost of scoring.
 
     References
     ----------
@@ -107,7 +106,7 @@ class OmniAnomaly(NetworkDetector):
         if self.network_.training:
             noise = torch.randn(window, latent_size, n_windows, device=windows.device).mT
         else:
-            # Held-out windows see the same draw after every epoch, so that their losses can be compared.
+            # One draw for all epochs, so that their held-out losses can be compared.
             noise = self._noise(1)[0].to(windows.device).expand(-1, n_windows, -1)
         return self.network_.minus_bound(windows.transpose(0, 1), noise)
 
@@ -142,13 +141,7 @@ class Network(nn.Module):
         self.to_rows = nn.Linear(hidden_size, 2 * n_sensors)
 
     def encode(self, rows: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """Return z before the flow and the log-variance with which each step of it was drawn, of noise's shape each.
-
-        Parameters
-        ----------
-        rows, noise
-            [window, n_windows, n_sensors] and [window, n_windows, latent_size]; noise 0 gives z's mean.
-        """
+        """Return z before the flow, and its log-variance, of the noise's shape each; noise 0 gives z's mean."""
         states, _ = self.encoder(rows)
         features = self.encoded(states).relu()
         # W [features, z] = W_h features + W_z z, the first of all steps at once.

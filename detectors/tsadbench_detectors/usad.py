@@ -23,9 +23,9 @@ with extra("usad", "deep"):
 class USAD(NetworkDetector):
     """Scores how badly two adversarially trained autoencoders reconstruct a window's last row.
 
-    The autoencoders share the encoder. The first learns to reconstruct a window, and to do so well enough to deceive
-    the second. The second learns to reconstruct real windows well and the first one's reconstructions badly: what is
-    wrong after the first pass becomes larger in the second. The score is the sum of its sensors' contributions.
+    The autoencoders share the encoder. The first learns to reconstruct a window well enough to deceive the second. The
+    second learns to reconstruct real windows well and the first one's reconstructions badly, which enlarges the first
+    pass's error. The score is the sum of its sensors' contributions.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -57,19 +57,18 @@ class USAD(NetworkDetector):
         the decoders mirror it and end in a sigmoid. Sensors are scaled to [0, 1] by the training rows' range.
     Differences
         The score is that of the window's last row, not the whole window's mean, so that it says which row is anomalous.
-        The weight 1/n has a floor: with the published schedule the second decoder collapses, because below w = 1/2 it
-        lowers its loss most by being as wrong as a sigmoid can be on every window (on SKAB from the third epoch on). In
-        the authors' code this does not happen, because each ``zero_grad`` there clears one decoder's gradients alone:
-        those that the other loss left behind cancel the adversarial term almost exactly. Here each loss is
+        The weight 1/n has a floor: with the published schedule the second decoder collapses (on SKAB from the third
+        epoch on), because below w = 1/2 it lowers its loss most by being as wrong as a sigmoid can be. In the authors'
+        code, gradients that ``zero_grad`` leaves behind cancel the adversarial term almost exactly. Here each loss is
         differentiated with respect to its own parameters alone. The loss on held-out windows, the mean of
         ``|W - W1|^2`` and ``|W - W3|^2``, ends training and chooses the network; the paper trains for a fixed number of
         epochs. Windows are not down-sampled.
     Defaults
-        ``window`` 12 is the paper's for SWaT (40 latent variables, 51 sensors). Over its data sets the paper has about
-        one latent variable per sensor. ``alpha`` 1/2 is one of its settings, Adam's rate of 1e-3 PyTorch's.
-        ``least_weight`` 0.9 was chosen by the loss on held-out training rows: with it, that loss falls as it does
-        without an adversary, on SKAB and on a simulated series of coupled oscillations; with 0.8 not for every seed,
-        with 0.5 to 0.7 not on the series. 12 epochs in batches of 128 are about 750 steps on SKAB's training rows.
+        ``window`` 12 is the paper's for SWaT (40 latent variables, 51 sensors); it has about one latent variable per
+        sensor. ``alpha`` 1/2 is one of its settings, Adam's rate of 1e-3 PyTorch's. ``least_weight`` 0.9 was chosen by
+        the loss on held-out training rows: with it, that loss falls as without an adversary, on SKAB and on a simulated
+        series of coupled oscillations; with 0.8 not for every seed, with 0.5 to 0.7 not on the series. 12 epochs in
+        batches of 128 are about 750 steps on SKAB.
 
     References
     ----------
