@@ -26,34 +26,31 @@ _SMALLEST_DEVIATION = 1e-6
 class ARIMA(Detector):
     """Scores how far a sensor is from the forecast of its own ARIMA model: the sensor that is furthest off counts.
 
-    Each sensor has a model of its own, which forecasts the next row from the sensor's past rows: an autoregressive
-    moving average of the series or of its differences. Its residuals are independent if the model holds, so that a
-    control chart applies to them. A row's score is the largest residual of its sensors, each divided by its standard
-    deviation over the training rows.
+    Each sensor has its own model, which forecasts the next row from the sensor's past rows: an autoregressive moving
+    average of the series or of its differences. If the model holds, its residuals are independent, as a control chart
+    needs. A row's score is its sensors' largest residual, each divided by its standard deviation over the training
+    rows; these are the contributions, before smoothing. A sensor that is constant over the training rows contributes
+    its distance from there in its own unit.
 
-    Contributions are the absolute standardised residuals by sensor, before smoothing; the row's own score is the
-    largest. A sensor that is constant over the training rows contributes its distance from there in its own unit.
-
-    The residual of a model with a moving average depends on all rows before it, ever less. Differences take rows before
-    a recording's first to be equal to it.
+    The residual of a model with a moving average depends on all rows before it, ever less. For differences, copies of a
+    recording's first row stand before it.
 
     Parameters
     ----------
     p
         Order of the autoregression, at least 0.
     d
-        How often the series is differenced, 0 to 2. None: as often as it takes until the KPSS test no longer rejects,
-        at 5 %, that it is stationary.
+        How often the series is differenced, 0 to 2. None: until the KPSS test no longer rejects stationarity at 5 %.
     q
         Order of the moving average, at least 0.
     selection
         "aic": p and q are the largest orders, and each sensor has those with the smallest AIC; "none": every sensor
         has the orders given.
     estimation_rows
-        Rows from which a model is estimated, at least 20: the first ones of the longest training recording, of those in
-        whose first rows the sensor moves.
+        First rows, at least 20, of the longest training recording in whose first rows the sensor moves: they estimate
+        its model.
     smoothing
-        Rows of the trailing median over the score, at least 1 (= none); at the start, of those that exist.
+        Rows of the trailing median over the score; 1: none.
 
     Notes
     -----
@@ -67,12 +64,11 @@ class ARIMA(Detector):
     Differences
         Box and Jenkins choose a model by eye, from autocorrelations; here a test and AIC choose it. Orders whose
         estimates are not stationary and invertible are left out, and the inverse roots of a moving average have a
-        modulus of 0.99 at most, so that no residual depends on what was long ago. Residual charts watch one sensor;
-        here the largest residual counts. The mean of w is the training mean if d is 0, otherwise 0 (no drift). A
-        differenced model sees that a sensor shifts, not that it stays there.
+        modulus of 0.99 at most, so that old rows lose their influence. Residual charts watch one sensor; here the
+        largest residual counts. The mean of w is the training mean if d is 0, otherwise 0 (no drift). A differenced
+        model sees that a sensor shifts, not that it stays there.
     Defaults
-        ``p`` and ``q`` up to 2, ``d`` up to 2: Box and Jenkins find that more is seldom needed. ``estimation_rows`` is
-        2,000 by cost.
+        Orders up to 2: Box and Jenkins find that more is seldom needed. 2,000 ``estimation_rows`` for cost.
 
     References
     ----------

@@ -29,15 +29,14 @@ class CVA(TwoCharts):
 
     Canonical variate analysis finds the linear combinations of the last ``past`` rows that correlate most with
     combinations of the ``future`` rows after them: the states of a linear dynamic system. T-squared is the squared
-    length of the states, Q that of what they leave of the past, once the past is scaled such that training rows vary
-    alike in all directions. The larger counts, each divided by its limit, so that a score above 1 is an alarm.
+    length of the states, Q that of the rest of the past, once the past is scaled so that training rows vary alike in
+    all directions. The larger counts, each divided by its limit, so that a score above 1 is an alarm.
 
-    It learns from stretches of ``past + future`` rows that lie in one recording. While it scores, rows before a
-    recording's first are taken to be equal to the first. Sensors that are constant over the training rows are left out.
+    It learns from stretches of ``past + future`` rows within a recording. To score, copies of a recording's first row
+    stand before it. Sensors that are constant over the training rows are left out.
 
-    Contributions split the statistic that is the larger one in a row, before smoothing, divided by its limit, as
-    ``p_i (M p)_i`` for a statistic ``p' M p``; a sensor's are summed over the past rows. They sum to the row's own
-    score; one may be negative.
+    Contributions split a row's larger statistic ``p' M p``, before smoothing and divided by its limit, into
+    ``p_i (M p)_i``, summed over a sensor's past rows. They sum to the row's own score and may be negative.
 
     Parameters
     ----------
@@ -51,8 +50,7 @@ class CVA(TwoCharts):
     confidence
         Of both control limits, at least 0.5 and below 1.
     smoothing
-        Rows of the trailing median over both statistics, before the larger is taken, at least 1 (= none); at a
-        recording's start, of those that exist.
+        Rows of the trailing median over both statistics, before the larger is taken; 1: none.
 
     Notes
     -----
@@ -64,11 +62,11 @@ class CVA(TwoCharts):
         of the training rows' values (Gaussian kernels of width ``1.06 s n^-1/5``, s the standard deviation of the n
         values).
     Differences
-        In the paper the past of row t ends with row t - 1. Here it ends with row t, so that a row's score sees the row
-        itself: the score is the paper's at t + 1. The paper inverts the sample covariances, which with few rows, many
-        sensors or collinear ones have no inverse, or one made of noise; here the covariance of past and future together
-        is shrunk towards a multiple of the identity by Ledoit and Wolf's formula. A row that breaks an exact
-        collinearity scores high, but not without bound. The paper watches two charts; here the larger statistic counts.
+        In the paper the past of row t ends with row t - 1, here with row t, so that a row's score sees the row itself.
+        The paper inverts the sample covariances, whose inverse does not exist or is noise with few rows, many sensors
+        or collinear ones; here the covariance of past and future together is shrunk towards a multiple of the identity
+        by Ledoit and Wolf's formula. A row that breaks an exact collinearity scores high, but not without bound. The
+        paper watches two charts; here the larger statistic counts.
     Defaults
         ``past``, ``future``, ``states`` and ``confidence`` are the paper's: 15, 15, 25 (it looks at where the canonical
         correlations fall) and 99 %. With up to three sensors there are fewer states, so that Q has something left.

@@ -40,15 +40,13 @@ _BLOCKS = 5
 class MSET(Detector):
     """Multivariate state estimation technique: how far a row is from its estimate from remembered rows.
 
-    With D the memory, one remembered row a column, and ``a # b = 1 - |a - b| / (|a| + |b|)`` the similarity of two
-    rows, the estimate of a row x is ``D (D' # D)^-1 (D' # x)``; rows are z-scores. The score is the length of
-    ``x - estimate``, smoothed; contributions are its squares by sensor, before smoothing.
+    The score is the length of ``x - estimate``, smoothed; contributions are its squares by sensor, before smoothing.
 
     Of the distinct rows it remembers those with each sensor's smallest and largest value, then rows evenly spaced in
     the order of their length, up to ``memory_rows`` (more if the extremes alone are more).
 
-    A remembered row has no residual, so training scores are held out: each recording is cut into five blocks, and each
-    block is scored with a memory chosen from the others.
+    A remembered row has no residual. So for training scores each recording is cut into five blocks, and each block is
+    scored with a memory chosen from the others.
 
     Parameters
     ----------
@@ -65,8 +63,8 @@ class MSET(Detector):
     Notes
     -----
     Equations
-        ``estimate(x) = D (D' # D)^-1 (D' # x)`` with ``a # b = 1 - |a - b| / (|a| + |b|)``; the score is ``|x -
-        estimate(x)|``.
+        ``estimate(x) = D (D' # D)^-1 (D' # x)``, D the memory, one remembered row a column, rows as z-scores, and
+        ``a # b = 1 - |a - b| / (|a| + |b|)`` the similarity of two rows. The score is ``|x - estimate(x)|``.
     Differences
         Residuals are in z-scores. The SKAB benchmark takes ``|x - estimate| / |estimate|`` in raw units
         (``residual=raw``), smooths over 60 rows around the row, which looks 29 rows ahead, and remembers all 400

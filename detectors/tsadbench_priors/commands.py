@@ -1,4 +1,4 @@
-"""``tsadbench prior``: priors from documents. What is heavy is imported when a command runs."""
+"""``tsadbench prior``: priors from documents. Commands import heavy modules when they run."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def extract(
     ] = False,
     data: _Data = None,
 ) -> None:
-    """Let a language model read how a system is built, several times, and keep the couplings that most answers name.
+    """Ask a language model several times which sensors a system's documentation couples; keep what most answers name.
 
     The key is read from ANTHROPIC_API_KEY, the address from ANTHROPIC_BASE_URL if that is set.
     """
@@ -76,9 +76,7 @@ def extract(
     new = [question for question in questions if answers.find(question) is None]
     read = sum(len(question.system) + len(question.user) for question in new) // 4  # about four characters a token
     written = max_tokens * len(new)
-    typer.echo(
-        f"to be asked: {len(new)} of {len(questions)}; about {read:,} tokens read, at most {written:,}", err=True
-    )
+    typer.echo(f"to ask: {len(new)} of {len(questions)}; about {read:,} tokens read, at most {written:,}", err=True)
     if dry_run:
         for question in questions[::votes]:
             typer.echo(f"--- {question.model}, system\n{question.system}\n--- user\n{question.user}")

@@ -48,8 +48,7 @@ class Reply:
     output_tokens: int
 
 
-# Asks a language model.
-Ask: TypeAlias = Callable[["Question"], "Reply"]
+Ask: TypeAlias = Callable[["Question"], "Reply"]  # asks a language model
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +115,15 @@ def collect(request: Request, ask: Ask | None, cache: Cache) -> list[Ballot]:
     ballots = []
     for done, (variant, question) in enumerate(questions):
         progress(done, len(questions), question.model)
-        reply = cache.find(question)
-        kept = reply is not None
+        reply, paid = cache.find(question), None
         if reply is None:
             if ask is None:
                 raise UsageError(
-                    f"--offline: {done} of {len(questions)} answers are kept; ask for the others without it"
+                    f"--offline: {done} of {len(questions)} answers are stored; run without it for the rest"
                 )
-            reply = ask(question)
+            reply = paid = ask(question)
             cache.keep(question, reply)
-        answer = read_answer(reply.text, reply.stop_reason, names)
-        ballots.append(Ballot(question.model, variant, answer, None if kept else reply))
+        ballots.append(Ballot(question.model, variant, read_answer(reply.text, reply.stop_reason, names), paid))
     progress(len(questions), len(questions))
     return ballots
 
@@ -142,7 +139,7 @@ def grouped(ballots: Sequence[Ballot], name_of: Callable[[Ballot], str]) -> dict
 
 
 def counts(ballots: Sequence[Ballot]) -> Counter[Pair]:
-    """Return how many answers name each edge."""
+    """Count the answers that name each edge."""
     return Counter((edge.source, edge.target) for ballot in ballots for edge in ballot.answer.edges or ())
 
 
@@ -157,11 +154,10 @@ def agreement(ballots: Sequence[Ballot]) -> Iterator[tuple[str, float]]:
 
 
 def voted_prior(request: Request, ballots: Sequence[Ballot], min_votes: int | None = None) -> Prior:
-    """Return the edges that enough answers name, each with its share of votes, in the sensors' order.
+    """Return the edges that enough answers name (default: more than half), with their shares of votes.
 
-    By default these are the edges that more than half of the answers that count name. An edge's words are those of the
-    first answer that names it. A ModelError if no answer counts or no edge has enough votes, a UsageError if
-    ``min_votes`` is out of range.
+    They are in the sensors' order; an edge's words are those of the first answer that names it. A ModelError if no
+    answer counts or no edge has enough votes, a UsageError if ``min_votes`` is out of range.
     """
     voting = valid(ballots)
     n = len(voting)
@@ -182,9 +178,9 @@ def voted_prior(request: Request, ballots: Sequence[Ballot], min_votes: int | No
     )
     if not edges:
         raise ModelError(f"no edge has {needed} of {n} votes: read the document, or lower --min-votes")
-    documents = (
+    documents = [
         f"{name} (SHA-256 {hashlib.sha256(text.encode()).hexdigest()[:16]})" for name, text in request.documents
-    )
+    ]
     provenance = {
         "made_by": f"tsadbench {__version__}, prior extract",
         "models": ", ".join(request.models),

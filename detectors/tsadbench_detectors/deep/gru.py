@@ -1,8 +1,7 @@
-"""A gated recurrent unit for many short sequences at once: PyTorch's, at a quarter of its cost on a CPU.
+"""`torch.nn.GRU` for many short sequences at once, at a quarter of its cost on a CPU.
 
 PyTorch's own CPU path spends most of its time copying the gates apart. Here time comes first and sequences last, so
-that every gate is a contiguous block of rows, and one matrix product a step gives all gates. Parameters, their
-initial values and the formulas are those of `torch.nn.GRU`.
+that every gate is a contiguous block of rows, and one matrix product a step gives all gates.
 """
 
 from __future__ import annotations
@@ -31,15 +30,7 @@ class _Context(Protocol):
 
 
 class SummarisingGRU(nn.Module):
-    """One layer of gated recurrent units that starts from the state 0 (Cho et al. 2014), and a summary of its states.
-
-    Parameters
-    ----------
-    input_size
-        Inputs a step.
-    hidden_size
-        Width of the state.
-    """
+    """One layer of gated recurrent units, from the state 0 (Cho et al. 2014), and a summary of its states."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -48,12 +39,8 @@ class SummarisingGRU(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Return last state, mean and maximum of the states, one below the other, [3 * hidden_size, n_sequences].
 
-        As for `torch.amax`, steps that share the maximum share its gradient.
-
-        Parameters
-        ----------
-        inputs
-            [n_steps, input_size, n_sequences].
+        Inputs are [n_steps, input_size, n_sequences]. As for `torch.amax`, steps that share the maximum share its
+        gradient.
         """
         if inputs.device.type != "cpu":
             states = self.gru(inputs.transpose(1, 2))[0].transpose(1, 2)
@@ -67,8 +54,8 @@ class SummarisingGRU(nn.Module):
     def _weights(self) -> Tensor:
         """Return all parameters in one matrix [4 * hidden, hidden + input + 1], which multiplies (state, input, 1).
 
-        Its rows give the reset gate, the update gate, what the state brings to the candidate, and what the input brings
-        to it. These two stay apart because the reset gate acts on the first alone.
+        Its rows give the reset gate, the update gate, and the candidate's parts from the state and from the input: the
+        reset gate acts on the first alone.
         """
         gru, gates = self.gru, 2 * self.gru.hidden_size
         by_state, by_input = gru.get_parameter("weight_hh_l0"), gru.get_parameter("weight_ih_l0")
@@ -89,16 +76,9 @@ def _buffers(inputs: Tensor, weights: Tensor, n_kept: int) -> tuple[Tensor, Tens
 def _run(inputs: Tensor, weights: Tensor, columns: Tensor, gates: Tensor) -> Tensor:
     """Return the last state, and the states' mean and maximum, one below the other.
 
-    Parameters
-    ----------
-    inputs, weights
-        Of `SummarisingGRU.forward`, and its matrix.
-    columns
-        [n_steps + 1, hidden + input + 1, n_sequences]; overwritten by (state, input, 1) before each step and, without
-        the inputs, after the last.
-    gates
-        [n_steps, 4 * hidden, n_sequences]; overwritten by each step's reset gate, update gate, state's part of the
-        candidate, and candidate. If the first dimension is 1, every step overwrites the one before.
+    It writes (state, input, 1) before each step to ``columns`` [n_steps + 1, hidden + input + 1, n_sequences], and the
+    step's reset gate, update gate, state's part of the candidate, and candidate to ``gates`` [n_steps or 1, 4 * hidden,
+    n_sequences]; with 1, every step overwrites the one before.
     """
     n_steps, hidden = len(inputs), len(weights) // 4
     columns[0, :hidden] = 0.0
@@ -137,7 +117,7 @@ class _Summary(torch.autograd.Function):
         weights, columns, gates, summary = ctx.saved_tensors
         states, largest = columns[1:, : len(weights) // 4].unbind(), summary.chunk(3)[2]
         by_last, by_mean, by_largest = by_summary.chunk(3)
-        # 1 where a state is the largest. PyTorch writes it as numbers in a sixth of the time that truth values take.
+        # As numbers, which PyTorch writes in a sixth of the time that truth values take.
         is_largest = torch.empty_like(largest)
         n_largest = torch.zeros_like(largest)
         for state in states:
@@ -157,8 +137,7 @@ def _run_back(
 ) -> tuple[Tensor | None, Tensor]:
     """Return the gradients by the inputs (None unless ``with_inputs``) and by the weights.
 
-    ``by_states`` returns the gradient by the state after a step, but for what goes through later steps; the other
-    parameters are those of `_run`, after it.
+    ``by_states`` returns the gradient by the state after a step, less the part that goes through later steps.
     """
     (n_steps, _, n_sequences), hidden = gates.shape, len(weights) // 4
     to_state, to_inputs = weights[: 3 * hidden, :hidden].t().contiguous(), weights[:, hidden:-1].t().contiguous()

@@ -1,9 +1,9 @@
 """The base of detectors that train a network on windows of rows.
 
 It owns windows, scaling, training with early stopping, device, seeds and progress. A detector's own file holds its
-network, its loss and its score: it writes `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor`
-do that for the two usual kinds. A network with several losses writes `_losses` and `_optimisers` too, one that is
-trained in several parts `_train`.
+network, its loss and its score: `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor` write the
+latter two. A network with several losses also writes `_losses` and `_optimisers`, one trained in several parts
+`_train`.
 """
 
 from __future__ import annotations
@@ -51,29 +51,27 @@ class NetworkDetector(Detector):
     stride
         Rows from the start of one training window to the start of the next; every row is scored.
     epochs
-        Passes over the training windows, at most; more if ``min_steps`` takes more.
+        Most passes over the training windows, unless ``min_steps`` takes more.
     min_steps
-        Training steps, at least: whole epochs follow the last one until so many are taken, and ``patience`` ends no
-        training before. Thus few training rows train a network as well as many.
+        Fewest training steps: more epochs follow until so many are taken, and ``patience`` ends no training before. So
+        few training rows train a network as well as many.
     max_steps
-        Training steps, at most, even if ``min_steps`` is more; None: no bound. Training then ends within an epoch if
-        need be. What else a fit computes (losses on held-out windows, errors for later use) comes from evenly spaced
-        windows, at most as many as these steps hold, or 10,000 if that is more.
+        Most training steps, even if ``min_steps`` is more; None: no bound. Training may then end within an epoch.
+        Held-out losses and statistics of a fit come from evenly spaced windows, as many as these steps hold or 10,000.
     batch_size
         Windows per training step.
     learning_rate
         Adam's.
     held_out
-        Share of each training recording's windows, its last ones, that is watched instead of trained on. A recording
-        that is too short for that (`Windows.hold_out`) is trained on whole.
+        Share of each training recording's windows, its last ones, that is watched instead of trained on. A short
+        recording (`Windows.hold_out`) is trained on whole.
     patience
         Training ends when the loss on the held-out windows has not fallen for this many epochs; the network with the
         smallest such loss is kept.
     size
-        "default", or "paper": what is None is as published (``paper``), whatever the number of sensors. What is given
-        counts at either size.
+        "default", or "paper": what is None is as published (``paper``), whatever the number of sensors.
     seed
-        Decides the initial weights, the order of the training windows and everything else that is drawn.
+        Of the initial weights, the order of the training windows and all other random numbers.
     device
         "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one.
     """
@@ -109,8 +107,8 @@ class NetworkDetector(Detector):
     def _row_terms(self, windows: Tensor) -> Tensor:
         """Return what each sensor adds to the score of a window's row, [batch, n_sensors].
 
-        The row is the window's last one; if the network forecasts, the first of the horizon. Of the horizon, rows after
-        the recording's end are NaN.
+        The row is the window's last one; if the network forecasts, the first of the horizon, whose rows after the
+        recording's end are NaN.
         """
         raise NotImplementedError
 
@@ -224,9 +222,9 @@ class NetworkDetector(Detector):
         optimisers: Sequence[Optimizer] | None = None,
         before_step: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """Train by this plan (`Training`); add the losses and facts to those of the parts before.
+        """Train by this plan (`Training`), and add losses and facts to those of earlier parts.
 
-        By default `_losses` are minimised by `_optimisers` and `_loss` is watched; ``loss`` stands in for both losses.
+        ``loss`` replaces both `_losses`, which are minimised, and `_loss`, which is watched.
         """
         watched: Loss = self._loss if loss is None else loss
         losses: Losses = self._losses if loss is None else lambda batch: [watched(batch)]
@@ -269,10 +267,7 @@ class NetworkDetector(Detector):
         )
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the mean loss, in scoring mode, of the windows whose forecast starts at ``first`` or later.
-
-        Thus windows of different lengths are measured on the same forecasts.
-        """
+        """Return the mean loss of the windows whose forecast starts at ``first`` or later, the same at any length."""
         parts = [recording.rows(max(0, first - self._window), recording.n_rows) for recording in recordings]
         windows = self._training_windows(parts)
         if len(windows) == 0:
@@ -292,10 +287,10 @@ class NetworkDetector(Detector):
     def _scored_windows(
         self, recording: Recording, length: int, *, before: int, missing: int = 0
     ) -> Iterator[tuple[IntArray, Tensor]]:
-        """Yield batches of windows to score every row: their first rows' indices [batch], [batch, length, n_sensors].
+        """Yield (start indices, windows) batches that together cover every row, without gradients.
 
-        Without gradients. Copies of the first row stand in for ``before`` rows before the recording, so that indices
-        begin with ``-before``; ``missing`` rows of NaN follow its end.
+        ``before`` copies of the first row stand before the recording, so that indices begin with ``-before``, and
+        ``missing`` rows of NaN after it.
         """
         head = self._rows(recording.rows(0, min(recording.n_rows, length)), missing)
         padded = torch.cat([head[:1].expand(before, -1), head[: length - 1]])

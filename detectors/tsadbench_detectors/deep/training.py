@@ -20,12 +20,9 @@ from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE, Windows
 Loss: TypeAlias = Callable[[Tensor], Tensor]
 Losses: TypeAlias = Callable[[Tensor], Sequence[Tensor]]
 
-# Training steps between two reports within an epoch.
-_STEPS_A_REPORT = 100
-# Of so many windows, evenly spaced, quantiles and mean losses are known well enough.
-_ENOUGH_WINDOWS = 10_000
-# Of fewer steps, a tenth is a single one or none.
-_FEWEST_STEPS = 20
+_STEPS_A_REPORT = 100  # between two reports within an epoch
+_ENOUGH_WINDOWS = 10_000  # evenly spaced, for quantiles and mean losses
+_FEWEST_STEPS = 20  # whose tenths can be compared
 _LEVEL = 0.02
 
 
@@ -43,21 +40,18 @@ class TrainingPlan:
     seed: int
 
     def gap(self, n_windows: int) -> int:
-        """Return k: of so many windows, every k-th is looked at outside of training steps; all if those are unbounded.
-
-        A bound on the steps alone would leave a fit without a bound.
-        """
+        """Return k: with ``max_steps``, a fit computes other statistics from every k-th window alone."""
         if self.max_steps is None:
             return 1
         return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
 
     def rest(self, n_taken: int) -> TrainingPlan:
-        """Return the plan of what follows after so many steps, whose bounds are those of all steps together."""
+        """Return the plan after so many steps, within the bounds of all steps together."""
         most = None if self.max_steps is None else self.max_steps - n_taken
         return replace(self, min_steps=max(1, self.min_steps - n_taken), max_steps=most)
 
     def steps_an_epoch(self, n_windows: int) -> int:
-        """Return how many steps it takes to train on so many windows once."""
+        """Return the steps of an epoch over so many windows."""
         return math.ceil(n_windows / self.batch_size)
 
 
@@ -70,22 +64,21 @@ class Training:
     Parameters
     ----------
     detector, network
-        Its name, for messages, and its network, whose weights change.
+        Name of the detector, for messages, and the network to train.
     loss
-        What is watched: the loss of windows [batch, length, n_sensors] that are held out, in scoring mode. It decides
-        when training ends and which network is kept.
+        Loss of held-out windows [batch, length, n_sensors] in scoring mode: it decides when training ends and which
+        network is kept.
     losses, optimisers
-        What is minimised: one loss for each optimiser, the first of which is reported. Optimisers may share parameters.
+        One loss to minimise for each optimiser; the first is reported. Optimisers may share parameters.
     windows, plan
         What to train on, and how.
     before_step
-        Is called before each step with the number of steps that were taken.
+        Called before each step with the number of steps taken.
 
     Attributes
     ----------
     losses
-        After each epoch, the last of which may be a part of one: the mean loss of the windows trained on in it, and
-        the held-out windows' (NaN if there are none).
+        Mean training loss and held-out loss (NaN without held-out windows) after each epoch.
     """
 
     def __init__(
@@ -111,10 +104,10 @@ class Training:
         self.losses: list[tuple[float, float]] = []
 
     def run(self) -> dict[str, Fact]:
-        """Train; return what detectors state about it (`Detector.training_facts`).
+        """Train, and return the `training_facts`; a UsageError if the loss is not finite.
 
-        ``n_windows`` counts the windows that could be trained on with a stride of 1, without those held out;
-        ``share_seen`` is the share of them that was trained on at least once. A UsageError if the loss is not finite.
+        ``n_windows`` counts the windows at a stride of 1, without those held out; ``share_seen`` is the share of them
+        that was trained on at least once.
         """
         order = torch.Generator().manual_seed(self._plan.seed)
         best, best_weights = math.inf, None
@@ -228,11 +221,10 @@ def mean_loss(network: nn.Module, loss: Loss, windows: Windows, numbers: Tensor)
 
 
 def has_levelled(losses: FloatArray) -> bool:
-    """Whether the losses of a training's steps hardly fall any more.
+    """Whether the losses of a training's steps have levelled; False for fewer than 20 steps.
 
-    From the last but one tenth of the steps to the last, the mean loss has fallen by at most 2 % of what it has fallen
-    since the first tenth, and by at most 2 % of itself: the first for a loss that stays high because most of it is
-    noise, the second for one that began very high. Of fewer than 20 steps nothing can be said: False.
+    From the ninth tenth of the steps to the last, the mean loss has fallen by at most 2 % of its fall since the first
+    tenth (noise may keep a loss high), and by at most 2 % of itself (a loss may have begun very high).
     """
     if len(losses) < _FEWEST_STEPS:
         return False
