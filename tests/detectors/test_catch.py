@@ -13,16 +13,8 @@ from tsadbench_detectors.catch import CATCH, Fusion, Network, clustering_loss
 
 def network(n_sensors: int = 3, window: int = 16, patch: tuple[int, int] = (6, 5), head_layers: int = 0) -> Network:
     torch.manual_seed(0)
-    net = Network(
-        n_sensors,
-        window,
-        patch=patch,
-        n_features=4,
-        fusion=(8, 2, 2, 4),
-        feed_forward=12,
-        head_layers=head_layers,
-        dropout=0.0,
-    )
+    layers = [lambda: Fusion(8, 2, 4, 12, 0.0)] * 2
+    net = Network(n_sensors, window, patch, 8, layers, n_features=4, head_layers=head_layers)
     torch.nn.init.normal_(net.masks.weight)
     return net.double().eval()
 
