@@ -43,7 +43,7 @@ class ConvAE(Reconstructor):
         windows after it; here it is the row's own error.
     Defaults
         32 and 16 channels, kernel 7, dropout 0.2, 100 epochs, patience 5 and a tenth of the windows held out are the
-        example's. The window of 30 rows (not 60) is this project's; batches of 128 (not 32) by cost.
+        example's. The window of 30 rows (not 60) is this project's; batches of 128 (not 32) for cost.
 
     References
     ----------

@@ -1,8 +1,4 @@
-"""DPR-GM: forecasts each sensor from its own past and from the sensors that physically drive it.
-
-A language model reads the system's documentation and lists directed couplings; how sensors correlate weighs them.
-The score is how far the forecasts miss, above all on the sensors that run steadily in normal operation.
-"""
+"""DPR-GM: forecasts each sensor from its own past and from the sensors that physically drive it."""
 
 from __future__ import annotations
 
@@ -33,10 +29,9 @@ Graph: TypeAlias = Literal["auto", "domain", "none", "complete", "random", "corr
 class DPRGM(Forecaster):
     """Scores how far the next rows are from what a graph network over physically coupled sensors forecasts.
 
-    Row t is scored by the forecast of the rows t to t + horizon - 1 from the ``window`` rows before it; the last
-    rows of a recording by that part of the horizon which exists. With ``e_i`` sensor i's mean squared error,
-    ``n_i = max(0, (e_i - median) / IQR)`` over the training windows and ``c_i = w_i * n_i`` its contribution, the
-    score is ``(1 - alpha) * mean(c) + alpha * max(c)``.
+    A language model reads the system's documentation and lists directed couplings, which are weighted by how sensors
+    correlate. Steady sensors weigh most in the score. Row t is scored by the forecast of the rows t to t + horizon - 1
+    from the ``window`` rows before it, a recording's last rows by the part of the horizon that exists.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -75,15 +70,14 @@ class DPRGM(Forecaster):
     Equations
         ``A_ij = D_ij (0.5 + 0.5 rho_ij)`` with D the prior's couplings and rho the correlation; ``w_i = r_i / sum r``
         with ``r_i = 1 / CV_i``; graph layers ``h_i' = ReLU(W1 h_i + b + W2 mean_(j -> i) A_ji h_j)``; ``e_i`` the mean
-        squared error over the horizon, ``c_i = w_i max(0, (e_i - median) / IQR)``, and the score ``(1 - alpha) mean(c)
-        + alpha max(c)``.
+        squared error over the horizon, contributions ``c_i = w_i max(0, (e_i - median) / IQR)`` with median and IQR of
+        the training windows, and the score ``(1 - alpha) mean(c) + alpha max(c)``.
     Differences
-        None that is known: the paper's tables come out (docs/reproduction.md), but for rows that depend on what it does
-        not state. Weighted edges enter "sage" and "gcn" as numbers; "gat" and "transformer" see which edges there are.
+        None known. The paper's tables are reproduced (docs/reproduction.md), except rows that depend on settings it
+        does not state.
     Defaults
         window = 30 and horizon = 10 follow from the paper's row counts. The other values (two layers, widths 32 and 8,
-        alpha = 0.2, batches of 256, 20 epochs) are those of this project's prototype, with which the paper's tables
-        come out (docs/reproduction.md).
+        alpha = 0.2, batches of 256, 20 epochs) are those of the prototype that reproduced the paper's tables.
     """
 
     traits: ClassVar[Traits] = Traits(
@@ -219,12 +213,7 @@ def _floored(spread: FloatArray) -> FloatArray:
 class Network(nn.Module):
     """One recurrent layer for all sensors, then graph layers between sensors, then a forecast for each sensor.
 
-    Parameters
-    ----------
-    adjacency
-        A [n_sensors, n_sensors]; messages go from sensor j to sensor i if A[j, i] > 0.
-    backbone, horizon, hidden_size, layers, embedding_size
-        As for `DPRGM`.
+    Messages go from sensor j to sensor i if ``adjacency[j, i]`` is above 0; the other parameters are `DPRGM`'s.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ class DynamicPCA(T2Q):
     T-squared and Q (`T2Q`) are computed on rows that are extended by the rows before them. The components then contain
     a linear vector autoregression, and a row that does not follow from its past leaves them.
 
-    It learns from rows that have all their lags in their recording. While it scores, rows before a recording's first
-    are taken to be equal to the first. Sensors that are constant over the training rows are left out.
+    It learns from rows that have all their lags in their recording. To score, copies of a recording's first row stand
+    before it. Sensors that are constant over the training rows are left out.
 
     Contributions are those of `T2Q`; a sensor's are summed over the row and its lags.
 
@@ -38,10 +38,9 @@ class DynamicPCA(T2Q):
         ``max(T2 / T2_limit, Q / Q_limit)``, with the limits of `T2Q`.
     Differences
         The paper finds the number of lags by counting linear relations that one more lag reveals; here it is a
-        parameter. The paper finds k by parallel analysis, which compares variances with those of random numbers; here
-        it is the smallest number that holds the share ``variance``, so that this detector and `T2Q` differ in the lags
-        alone. The paper watches two charts; here the larger statistic counts. Extended rows overlap, so that both
-        limits are exceeded somewhat more often than ``confidence`` says.
+        parameter. The paper finds k by parallel analysis (against the variances of random numbers); here it is that of
+        `T2Q`, so that the two differ in the lags alone. The paper watches two charts; here the larger statistic counts.
+        Extended rows overlap, so both limits are exceeded somewhat more often than ``confidence`` says.
     Defaults
         ``lags``: 2, with which the method is run on the Tennessee Eastman process. ``variance`` and ``confidence`` are
         those of `T2Q`.

@@ -60,7 +60,7 @@ class GDN(Forecaster):
     Defaults
         Embedding 64, top_k 5, smoothing 4, dropout 0.2, learning rate 1e-3, 30 epochs, patience 15 and a fifth of the
         windows held out are those of the reference's run script. The window of 30 rows (not 5) is this project's;
-        batches of 128 (not 32) by cost.
+        batches of 128 (not 32) for cost.
 
     References
     ----------

@@ -23,12 +23,12 @@ class LOF(Detector):
     """Scores how sparse a row's surroundings are among the training rows, compared with those of its neighbours.
 
     The score is near 1 where a row lies as close to its neighbours as these lie to theirs, and above 1 where it lies
-    farther away. Only the ratio counts, so that training rows may be dense in one operating state and sparse in
-    another. Rows are z-scores. It remembers the distinct ones of at most ``max_rows`` evenly spaced training rows
-    (scikit-learn's ``LocalOutlierFactor(novelty=True)``).
+    farther away. So training rows may be dense in one operating state and sparse in another. Rows are z-scores. It
+    remembers the distinct ones of at most ``max_rows`` evenly spaced training rows (scikit-learn's
+    ``LocalOutlierFactor(novelty=True)``).
 
-    Training scores are held out, in ``blocks`` stretches of rows: each stretch is scored by the rows of the others.
-    Rows of a slow system resemble those a moment before and after, so that leaving out the row alone is not enough.
+    Training rows are cut into ``blocks`` stretches, and each is scored by the rows of the others: in a slow system a
+    row resembles its neighbours in time, so leaving out the row alone is not enough.
 
     Contributions divide the score among the sensors in proportion to their mean squared difference to the neighbours.
 
@@ -40,8 +40,7 @@ class LOF(Detector):
         Training rows that it remembers at most, at least 2.
     blocks
         Stretches of training rows that are held out in turn for the training scores, at least 2; or 0: a remembered
-        row has scikit-learn's ``negative_outlier_factor_``, for which it is no neighbour of itself, and other
-        training rows are scored as new ones.
+        row has scikit-learn's ``negative_outlier_factor_``, which leaves out the row alone.
 
     Notes
     -----
@@ -54,7 +53,7 @@ class LOF(Detector):
         suggests the largest factor over MinPts from 10 to 50; here it is one number of neighbours. Equal rows are
         remembered once, which stands for the paper's k-distinct-distance and keeps lrd finite.
     Defaults
-        n_neighbors = 20, scikit-learn's, within the paper's range of 10 to 50. max_rows by cost: 10,000 rows, more
+        n_neighbors = 20, scikit-learn's, within the paper's range of 10 to 50. max_rows for cost: 10,000 rows, more
         than SKAB trains on. blocks = 10, by training rows alone: of the last fifth of SKAB's training rows, 50 % lie
         above the .99 quantile of the other rows' ``negative_outlier_factor_``, and 10 % above that of held-out blocks.
 

@@ -38,7 +38,7 @@ class LSTMAE(Reconstructor):
         it unstable, and does not shuffle its training windows.
     Defaults
         Width 100, learning rate 1e-3, patience 5 and a tenth of the windows held out are the SKAB benchmark's; the
-        window of 30 rows (not 10) is this project's. By cost: every second window of training, in batches of 64 (not
+        window of 30 rows (not 10) is this project's. For cost: every second window of training, in batches of 64 (not
         32), at most 30 epochs (not 100).
 
     References

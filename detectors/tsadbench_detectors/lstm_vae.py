@@ -52,7 +52,7 @@ class LSTMVAE(NetworkDetector):
     Defaults
         hidden_size = 32 is the SKAB benchmark's. latent_size = 4 for 8 sensors (not 100, more than the 40 values of its
         windows): a bottleneck must be narrower than what passes it. The window of 30 rows is this project's. Batches of
-        128 (not 1) by cost.
+        128 (not 1) for cost.
 
     References
     ----------

@@ -70,7 +70,7 @@ class MSET(Detector):
         (``residual=raw``), smooths over 60 rows around the row, which looks 29 rows ahead, and remembers all 400
         training rows, whose own residuals are 0. Here the mean is trailing, and training scores are held out.
     Defaults
-        memory_rows = 150 by cost, with the paper's rule of extremes and evenly spaced lengths; ridge = 1e-6 only makes
+        memory_rows = 150 for cost, with the paper's rule of extremes and evenly spaced lengths; ridge = 1e-6 only makes
         nearly equal rows solvable; smoothing = 1: none.
 
     References

@@ -30,11 +30,8 @@ class MTADGAT(NetworkDetector):
 
     A convolution smooths a window over time. The outputs of attention between the sensors (each with its values over
     the window) and between the rows (each with its sensors' values) are concatenated to it. A recurrent layer's last
-    state gives the forecast of the next row, and by another recurrent layer the window again.
-
-    The score of row t is the mean over the sensors of ``(|f - x| + gamma * |r - x|) / (1 + gamma)``: f is the row's
-    forecast from the ``window`` rows before it, r the last row of the reconstruction of the window that ends with it.
-    Each sensor's share is its contribution.
+    state gives the forecast of the next row and, by another recurrent layer, the window again. Each sensor's share of
+    the score is its contribution.
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
@@ -54,19 +51,20 @@ class MTADGAT(NetworkDetector):
     -----
     Equations
         Attention between sensors and between rows: ``h_i = sigmoid(sum_j alpha_ij v_j)``, alpha the softmax over j of
-        ``LeakyReLU(w' [v_i; v_j])``. Loss: ``RMSE(forecast)`` plus the bound of a variational autoencoder. Score:
-        ``sum ((f - x)^2 + gamma (1 - p)) / (1 + gamma)`` over the sensors, p the probability of the reconstruction.
+        ``LeakyReLU(w' [v_i; v_j])``. Loss: ``RMSE(forecast) + RMSE(reconstruction)``. Score of row x: the mean over
+        the sensors of ``(|f - x| + gamma |r - x|) / (1 + gamma)``, f its forecast from the ``window`` rows before it, r
+        the last row of the reconstruction of the window that ends with it.
     Differences
-        The authors published no code. As in the implementation that is used most, the reconstruction is an
-        autoencoder's, not a variational one's: its terms are ``RMSE(reconstruction)`` in the loss and an absolute error
-        in the score. The forecast's error is absolute too, and the score a mean over the sensors. Attention is the
-        paper's: that implementation has GATv2 (``a' LeakyReLU(W [v_i; v_j])``) with a learned bias for each pair. It
-        holds out windows that overlap those it trains on, and keeps the last epoch; here the last windows are held out
-        and the best network is kept. Training rows are not cleaned by spectral residuals.
+        The authors published no code. In the paper, the reconstruction is a variational autoencoder's: its bound is
+        part of the loss, and the score is ``sum ((f - x)^2 + gamma (1 - p)) / (1 + gamma)`` with p the reconstruction's
+        probability. The most used implementation has a plain autoencoder, as here, but GATv2 as attention
+        (``a' LeakyReLU(W [v_i; v_j])``, with a learned bias for each pair). It holds out windows that overlap those it
+        trains on, and keeps the last epoch; here the last windows are held out and the best network is kept. Training
+        rows are not cleaned by spectral residuals.
     Defaults
         window = 100, kernel 7, dropout 0.3 and learning rate 1e-3 are the paper's or that implementation's; gamma = 1
-        is the latter's (the paper has 0.8). By cost: width 32 (size "paper": 300), every fourth window in batches of 64
-        (as many steps an epoch as all windows in batches of 256), 20 epochs.
+        is the latter's (the paper has 0.8). For cost: width 32 (size "paper": 300), every fourth window in batches of
+        64 (as many steps an epoch as all windows in batches of 256), 20 epochs.
 
     References
     ----------

@@ -37,11 +37,11 @@ class OneClassSVM(Detector):
 
     The machine (scikit-learn's, with an RBF kernel) finds the weights of a few training rows, its support vectors, so
     that the weighted sum of their kernels lies above a bound for all but a share ``nu`` of the training rows. The
-    smaller a row's sum, the more anomalous the row. Rows are z-scores. Training takes the square of the number of rows
-    in time, so at most ``max_rows`` of them take part, evenly spaced.
+    smaller a row's sum, the more anomalous the row. Rows are z-scores. Training time grows with the square of the
+    number of rows, so at most ``max_rows`` take part, evenly spaced.
 
-    Contributions are the squared differences between a row and the mean of the support vectors, each weighted by its
-    part in the row's sum: the score grows fastest in that direction.
+    Contributions are the squared differences between a row and the mean of the support vectors, weighted by their parts
+    in the row's sum: the score grows fastest in that direction.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class OneClassSVM(Detector):
         With the dual's weights ``alpha_i``, a row is outside if ``f(x) = sum_i alpha_i k(x_i, x)`` is below rho. The
         score is ``log rho - log f(x)``.
     Differences
-        The paper's decision function is ``f(x) - rho``. The score has its order of rows and its sign, but it is a
-        difference of logarithms: a few standard deviations away from all support vectors, every kernel is lost in the
-        rounding of rho, and all rows would get the same score (on SKAB, those of all valve recordings do). The paper
-        trains on all rows; here ``max_rows`` bounds their number.
+        The paper's decision function is ``f(x) - rho``. The score orders rows in the same way, but is a difference of
+        logarithms: a few standard deviations away from all support vectors, every kernel is lost in the rounding of
+        rho, and all rows would get the same score (on SKAB, all valve recordings). The paper trains on all rows; here
+        ``max_rows`` bounds their number.
     Defaults
         nu = 0.05, as in the paper's experiment with handwritten digits; scikit-learn's 0.5 would put half of the
-        training rows outside. gamma as scikit-learn's "scale". max_rows by cost.
+        training rows outside. gamma as scikit-learn's "scale". max_rows for cost.
 
     References
     ----------

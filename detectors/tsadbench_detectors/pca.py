@@ -17,22 +17,22 @@ from tsadbench_detectors.t2 import NEGLIGIBLE_VARIANCE, T2
 class PCA(TwoCharts):
     """Scores how far a row lies along the major or the minor principal components, whichever is more unusual.
 
-    The components are those of the sensors' correlation matrix. A row that is extreme, but moves as the training rows
-    do, lies far along the major components, those with the largest variances. A row that breaks a correlation lies off
-    along the minor ones. What lies between is ignored. Each of the two sums is divided by a quantile of its training
+    The components are those of the sensors' correlation matrix. An extreme row that moves as the training rows do lies
+    far along the major components, which have the largest variances. A row that breaks a correlation lies far along the
+    minor ones. The components between are ignored. Each of the two sums is divided by a quantile of its training
     values, and the larger one counts, so that a score above 1 is an alarm.
 
-    The ``trimmed`` share of the training rows with the largest Mahalanobis distances have no part in the components,
-    but count for the quantiles. Sensors that are constant over the remaining rows are left out. A direction in which
-    these do not vary at all (collinear sensors) counts with 1e-12 of the largest variance.
+    The ``trimmed`` share of the training rows with the largest Mahalanobis distances count for the quantiles alone, not
+    for the components. Sensors that are constant over the remaining rows are left out. A direction in which these do
+    not vary (collinear sensors) counts with 1e-12 of the largest variance.
 
-    Contributions split the sum that is the larger one in a row, before smoothing, divided by its quantile:
-    ``z_i (P L^-1 P' z)_i`` (P its components, L their variances). They sum to the row's own score; one may be negative.
+    Contributions split a row's larger sum, before smoothing, divided by its quantile, into ``z_i (P L^-1 P' z)_i`` (P
+    its components, L their variances). They sum to the row's own score and may be negative.
 
     Parameters
     ----------
     trimmed
-        Share of the training rows that the components do without, at least 0 and below 0.5.
+        Share of the training rows that the components leave out, at least 0 and below 0.5.
     variance
         Share of the variance that the major components hold at least, above 0 and at most 1.
     minor
@@ -40,7 +40,7 @@ class PCA(TwoCharts):
     false_alarms
         Share of the training rows that score above 1, if the two sums are independent; above 0 and at most 0.5.
     smoothing
-        Rows of the trailing median over both sums, at least 1 (= none); at the start, of those that exist.
+        Rows of the trailing median over both sums; 1: none.
 
     Notes
     -----

@@ -1,7 +1,4 @@
-"""Graphs over sensors: which sensor drives which, how strongly, and how far each can be trusted.
-
-A graph is a matrix [n_sensors, n_sensors] whose entry [i, j] belongs to the edge from sensor i to sensor j.
-"""
+"""Graphs over sensors, as matrices [n_sensors, n_sensors] with an entry [i, j] for the edge from i to j."""
 
 from __future__ import annotations
 
@@ -20,13 +17,7 @@ def complete_graph(n_sensors: int) -> FloatArray:
 
 
 def random_graph(n_sensors: int, n_edges: int, seed: int) -> FloatArray:
-    """Return a graph with ``n_edges`` edges, drawn by the seed; no sensor has an edge to itself.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer pairs of sensors.
-    """
+    """Return a graph with ``n_edges`` random edges; no sensor has an edge to itself."""
     pairs = np.argwhere(complete_graph(n_sensors))
     sources, targets = np.random.default_rng(seed).choice(pairs, size=n_edges, replace=False).T
     graph = np.zeros((n_sensors, n_sensors))
@@ -35,30 +26,15 @@ def random_graph(n_sensors: int, n_edges: int, seed: int) -> FloatArray:
 
 
 def correlations(standardiser: Standardiser, rows: FloatArray) -> FloatArray:
-    """Return the Pearson correlation of every two sensors, [n_sensors, n_sensors]; 0 for a constant sensor.
-
-    Parameters
-    ----------
-    standardiser
-        Learned from these rows.
-    rows
-        Raw training rows [n_rows, n_sensors].
-    """
+    """Return the Pearson correlation of every two sensors over raw training rows; 0 for a constant sensor."""
     z_scores = standardiser.z_scores(rows) * standardiser.varies
     return np.clip(z_scores.T @ z_scores / len(rows), -1.0, 1.0)
 
 
 def weighted(graph: FloatArray, correlation: FloatArray) -> FloatArray:
-    """Return A, the graph with its edges weighted by how sensors correlate: ``A = D * (0.5 + 0.5 * rho)``.
+    """Return ``A = D * (0.5 + 0.5 * rho)``, the graph D with its edges weighted by how sensors correlate.
 
     A correlation of 1, 0 or -1 leaves all, half or nothing of an edge.
-
-    Parameters
-    ----------
-    graph
-        D, zeros and ones.
-    correlation
-        rho, [n_sensors, n_sensors].
     """
     weights = graph * (0.5 + 0.5 * correlation)
     # Rounding must not leave a trace of an edge whose correlation is -1: a trace would count as an in-neighbour.

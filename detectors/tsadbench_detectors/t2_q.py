@@ -17,14 +17,14 @@ class T2Q(TwoCharts):
     """The larger of T-squared and Q of a principal component analysis, each divided by its control limit.
 
     T-squared is measured on the scores of the first k components, the fewest that hold the share ``variance`` of the
-    variance; Q is the squared length of what they leave of a row. Process monitoring raises an alarm at scores above
-    1. Sensors that are constant over the training rows are left out.
+    variance; Q is the squared length of the rest of the row. Process monitoring raises an alarm at scores above 1.
+    Sensors that are constant over the training rows are left out.
 
-    A direction in which the training rows do not vary at all (collinear sensors) counts with 1e-12 of the largest
-    variance: a row that breaks the collinearity scores very high. If all components are kept, Q is 0.
+    A direction in which the training rows do not vary (collinear sensors) counts with 1e-12 of the largest variance, so
+    a row that breaks the collinearity scores very high. If all components are kept, Q is 0.
 
-    Contributions split the statistic that is the larger one in a row, before smoothing: ``z_i (P L^-1 P' z)_i`` of
-    T-squared (one may be negative), the squared residual of the sensor of Q. They sum to the row's own score.
+    Contributions split a row's larger statistic, before smoothing: ``z_i (P L^-1 P' z)_i`` of T-squared, which may be
+    negative, or the sensor's squared residual of Q. They sum to the row's own score.
 
     Parameters
     ----------
@@ -33,8 +33,7 @@ class T2Q(TwoCharts):
     confidence
         Of both control limits, at least 0.5 and below 1.
     smoothing
-        Rows of the trailing median over both statistics, before the larger is taken, at least 1 (= none); at a
-        recording's start, of those that exist.
+        Rows of the trailing median over both statistics, before the larger is taken; 1: none.
 
     Notes
     -----
@@ -45,9 +44,9 @@ class T2Q(TwoCharts):
         / h0)`` with ``theta_i = sum_(j > k) lambda_j^i`` and ``h0 = 1 - 2 theta1 theta3 / (3 theta2^2)``, or, if h0 is
         not positive, the scaled chi-squared limit.
     Differences
-        Both statistics are joined into one score by their limits; charts show them side by side. The SKAB benchmark's
-        code takes ``(sum lambda)^i`` for theta_i and residual components from unsorted eigenvalues, so that its Q limit
-        is 1.6 to 4.4 times the right one.
+        The limits join both statistics into one score; charts show them side by side. The SKAB benchmark's code takes
+        ``(sum lambda)^i`` for theta_i and residual components from unsorted eigenvalues, so its Q limit is 1.6 to 4.4
+        times the right one.
     Defaults
         variance = 0.85 and the limits at 99.9 % are those of the SKAB benchmark. The confidence only weighs T2 against
         Q: thresholds are the protocol's. No smoothing.

@@ -1,4 +1,4 @@
-"""Learning a directed acyclic graph: the constraint h(A) = 0, how a loss is held to it, and what is cut at the end."""
+"""Learning a directed acyclic graph: the constraint h(A) = 0, its penalty, and the edges that are cut at the end."""
 
 from __future__ import annotations
 
@@ -10,30 +10,19 @@ from torch import Tensor
 
 from tsadbench.base import BoolArray, FloatArray
 
-# Beyond it, the paper's code gives up making the constraint weigh more.
-_LARGEST_RHO = 1e16
+_LARGEST_RHO = 1e16  # beyond it, the paper's code stops raising the constraint's weight
 
 
 def acyclicity(adjacency: Tensor) -> Tensor:
-    """Return ``h(A) = tr(exp(A * A)) - n``: 0 if the graph has no cycle, otherwise above 0 (Zheng et al. 2018).
-
-    Parameters
-    ----------
-    adjacency
-        A [n, n]; its square, element by element, is what counts, so that signs do not matter.
-    """
+    """Return ``h(A) = tr(exp(A * A)) - n`` of A [n, n]: 0 if it has no cycle, otherwise above 0 (Zheng et al. 2018)."""
     # In double precision: n is subtracted from a sum that is hardly larger.
     return torch.as_tensor(torch.linalg.matrix_exp(adjacency.double().square()).diagonal().sum() - len(adjacency))
 
 
 class AugmentedLagrangian:
-    """What a constraint h = 0 adds to a loss: ``rho / 2 * h^2 + alpha * h``.
+    """What a constraint h = 0 adds to a loss: ``rho / 2 * h^2 + alpha * h``, with rho = 1 and alpha = 0 at first.
 
-    Attributes
-    ----------
-    rho, alpha
-        They begin with 1 and 0. After each update, ``alpha`` has grown by ``rho * h``; then ``rho`` is 10 times as
-        large if h is still above half of what it was at the update before.
+    An update adds ``rho * h`` to alpha, and multiplies rho by 10 if h is above half of its value at the update before.
     """
 
     def __init__(self) -> None:
@@ -53,17 +42,7 @@ class AugmentedLagrangian:
 
 
 def strongest_acyclic(adjacency: FloatArray) -> BoolArray:
-    """Return which edges an acyclic graph keeps: from the strongest to the weakest, all that close no cycle.
-
-    Parameters
-    ----------
-    adjacency
-        A [n, n]; entry [i, j] is the strength of the edge from i to j, at least 0. There is no edge where it is 0.
-
-    Returns
-    -------
-    BoolArray
-        [n, n]
+    """Return which edges of A [n, n] an acyclic graph keeps: strongest first, each unless it closes a cycle.
 
     Examples
     --------
