@@ -56,8 +56,8 @@ class NetworkDetector(Detector):
         Fewest training steps: more epochs follow until so many are taken, and ``patience`` ends no training before. So
         few training rows train a network as well as many.
     max_steps
-        Most training steps, even if ``min_steps`` is more; None: no bound. Training may then end within an epoch.
-        Held-out losses and statistics of a fit come from evenly spaced windows, as many as these steps hold or 10,000.
+        Most training steps, even if ``min_steps`` is more; None: no bound. Training may then end within an epoch, and
+        held-out losses and statistics come from evenly spaced windows, at most as many as these steps hold (or 10,000).
     batch_size
         Windows per training step.
     learning_rate
