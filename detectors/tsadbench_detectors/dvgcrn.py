@@ -62,7 +62,7 @@ class DVGCRN(NetworkDetector):
         ``h_t = LSTM([u_t, lower layer's h_t], h_{t-1})``. Prior of layer l:
         ``leaky(softmax(e_l b_l') h_{t-1} + softmax(e_l e_{l+1}') z_t of layer l + 1)``; b are embeddings of hidden
         units. Mean of the row: the same without the rectifier, for e_0. Loss: ``-log p(x|z)`` summed over the window, z
-        drawn once, plus warm-up times ``KL(z || prior)``, plus the squared error of a forecast of the last row.
+        drawn once, plus ``beta KL(z || prior)``, beta rising to 1, plus the last row's squared forecast error.
         Score: ``-log p(x_t|z)`` of the window's last row, z at its mean.
     Differences
         The reference code casts the forecast's error to an integer, which gives no gradient; here it has one, and a
