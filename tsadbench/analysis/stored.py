@@ -317,7 +317,7 @@ def select(
         chosen, ok = [*found.stores], {record.label for record in found.records if record.status == "ok"}
         for label in chosen:
             if label not in ok:
-                why = f"came out ok: {failed[label]}" if label in failed else f"has the seed {seed}"
+                why = f"is ok: {failed[label]}" if label in failed else f"has the seed {seed}"
                 raise UsageError(f"no trial of {label} {why}")
     elif everything:
         chosen = [*table[table["ok"]].sort_values("floor", kind="stable")["detector"]]

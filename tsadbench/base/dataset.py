@@ -52,7 +52,7 @@ class Dataset:
     layout
         The format of its files, which models use to read new files.
     sessions, entities
-        The stretch of operation and the machine of each recording, by id; by default, its own and one for all.
+        The session and the machine of each recording, by id; by default, one session each and one machine.
     version
         Incremented when recordings, training rows, labels or splits change; kept in records.
     """

@@ -32,7 +32,7 @@ _Text: TypeAlias = Annotated[str, MaxLen(300)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What a detector promises about itself; `tsadbench check` verifies it.
+    """The promises of a detector, which `tsadbench check` verifies.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class RowReader:
     """Reads the rows of one input, called ``name`` in messages; ``note`` receives remarks on its columns.
 
     A row with a broken cell, or an empty one that the format does not allow to be filled, gets a reason and counts as
-    if it were not there: values are carried over it. After `BREAK` broken rows in a row, times may begin again. Columns
+    if it were not there: values are carried over it. After `BREAK` such rows in a row, times may start again. Columns
     of times that are not the model's own must be there.
     """
 

@@ -99,7 +99,7 @@ def constructor(subject: Subject) -> None:
         raise Failed(f"the constructor sets more than its arguments: {extra}; set them in _fit")
     detector.fit(subject.train()).score(subject.test())
     if changed := [name for name, value in arguments.items() if getattr(detector, name) is not value]:
-        raise Failed(f"parameters are not what was given: {changed}; what is learned belongs in names that end in _")
+        raise Failed(f"parameters have changed: {changed}; keep learned values in attributes that end in _")
 
 
 @check("contract")

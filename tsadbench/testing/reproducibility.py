@@ -46,7 +46,7 @@ def seed(subject: Subject) -> None:
     if not subject.takes_seed:
         if declared:
             raise Failed("it declares stochastic, but has no parameter `seed`")
-        raise Skipped("it has no parameter `seed` and declares nothing stochastic")
+        raise Skipped("it has no parameter `seed` and is not declared stochastic")
     one, other = subject.refit(seed=1), subject.refit(seed=2)
     if not declared:
         require_equal(one, other, "another seed gives other scores, but stochastic is not declared", exact=False)

@@ -126,7 +126,7 @@ def spike(subject: Subject) -> None:
     at_spike = float(np.nanmax(scores[max(0, first - look_ahead) : last + reach + 1]))
     before = float(np.nanmax(scores[: max(1, first - look_ahead)]))
     if not at_spike > before:
-        reason = "rows a thousand standard deviations out are not above all rows before them"
+        reason = "rows a thousand standard deviations out do not score above all earlier rows"
         raise Failed(reason, at_spike=at_spike, before=before)
 
 

@@ -61,7 +61,7 @@ def with_diagnostics(
 def _notes(
     found: Sequence[tuple[Record, Mapping[str, Mapping[str, float | None]]]], groups: Collection[str], store: Store
 ) -> Iterator[str]:
-    """Yield notes on the basis of the diagnostics of a data set and protocol, and rows without contributions."""
+    """Yield notes on the diagnostics of a data set and protocol, and on rows without contributions."""
     values = {split: of for _, of_splits in found for split, of in of_splits.items()}
     events, causes = (
         ", ".join(f"{of[name]} on {split}" for split, of in values.items() if of[name])
