@@ -12,7 +12,7 @@ from tests.helpers import tiny
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
-from tsadbench import DataError, Leaderboard, UsageError
+from tsadbench import Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.record import committed_records
@@ -58,7 +58,7 @@ def test_the_detector_itself_is_run_anew(small_data, shipped):
 def test_rows_of_other_data_are_refused(small_data, shipped):
     given = small_data.dataset
     other = LabelledDataset(Dataset(given.name, given.train[:1], given.test, given.splits), small_data.labels)
-    with pytest.raises(DataError, match="small"):
+    with pytest.raises(UsageError, match="small"):
         stored_records(other, "strict")
 
 

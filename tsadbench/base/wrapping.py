@@ -176,20 +176,6 @@ def names_of(estimator: Any, parameter: str) -> Iterator[str]:
     return (name for name in estimator.get_params() if name.rpartition("__")[2] == parameter)
 
 
-def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> type[EstimatorDetector]:
-    """Return the class of a detector that is this estimator, with a hash of it and its code as ``content``.
-
-    ``libraries`` are the distributions whose versions determine its scores.
-    """
-
-    class Wrapped(EstimatorDetector):
-        __doc__ = EstimatorDetector.__doc__
-        traits = replace(EstimatorDetector.traits, stochastic=any(names_of(estimator, "random_state")))
-
-    Wrapped.estimator, Wrapped.content, Wrapped.libraries = estimator, content, libraries
-    return Wrapped
-
-
 @functools.cache
 def wrapped_class(cls: type) -> type[EstimatorDetector]:
     """Return a class in scikit-learn's manner as a detector with the same parameters, ``random_state`` as ``seed``."""

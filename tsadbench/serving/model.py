@@ -197,7 +197,8 @@ def _named(path: Path | str) -> Iterator[None]:
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ModelFileError, UsageError) as error:
-        raise type(error)(f"{path}: {error}") from error
+        error.args = (f"{path}: {error.args[0]}",)
+        raise
 
 
 @contextmanager
@@ -226,7 +227,8 @@ def _source(card: ModelCard, reference: str | None) -> Source:
     if reference is None and not is_registered(card.detector):
         raise UsageError(
             f"it was fitted with {card.detector}, which is not registered here; a file must not choose what is "
-            f"imported: if you trust that code, name it yourself with --detector {card.detector}"
+            f"imported: if you trust that code, name it yourself, {card.detector}",
+            field="detector",
         )
     return locate(reference or card.detector)
 
@@ -238,7 +240,7 @@ def _checked(
     if facts.class_name != card.class_name:
         raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
     if device is not None and "device" not in facts.defaults:
-        raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
+        raise UsageError(f"{card.detector} has no parameter 'device'; leave it out", field="device")
     made: Any = card.manifest.get("versions")
     made = made if isinstance(made, dict) else {}
     other = {
@@ -254,7 +256,7 @@ def _checked(
     if changed and not allow_changed_code:
         raise ModelFileError(
             f"{changed}: its scores may differ, and the threshold may not fit them; fit it again, use the "
-            f"former version, or continue with --allow-changed-code"
+            f"former version, or allow changed code"
         )
     notes += [f"{changed}: its scores may differ"] if changed else []
     return tuple(notes), {} if device is None else {"device": device}

@@ -128,10 +128,8 @@ def every_row(subject: Subject) -> None:
     missing = np.isnan(subject.usual)
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
-        reason = (
-            f"a recording's first {first} and last {last} rows have no score, and each counts as a false alarm or a "
-            f"miss; tsadbench.base.trailing_windows(rows, length) fills windows up"
-        )
+        reason = f"the first {first} and last {last} rows have no score: each counts as a false alarm or a miss; "
+        reason += "tsadbench.base.trailing_windows(rows, length) fills windows up"
         raise Warned(reason, first_rows=first, last_rows=last)
 
 

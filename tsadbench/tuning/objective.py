@@ -28,7 +28,7 @@ SMALLEST_GAP = 30
 GAP_WITHOUT_END = 100
 # The value of a held-out block with fewer evaluated rows is mostly noise.
 _FEWEST_ROWS = 50
-_ADVICE = "give longer recordings, or fix the window: --detector NAME[window=...]"
+_ADVICE = "give longer recordings, or fix the window: NAME[window=...]"
 
 
 @dataclass(frozen=True, slots=True)

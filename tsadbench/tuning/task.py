@@ -125,17 +125,17 @@ def searched(
     if unknown := declared.keys() - accepted:
         raise UsageError(f"{name}: search_space names {sorted(unknown)}; its parameters: {sorted(accepted)}")
     if heldout and not about.offers_held_out_loss:
-        raise UsageError(f"{name} has no held-out loss, as it forecasts nothing; use --objective injection")
+        raise UsageError(f"{name} has no held-out loss, as it forecasts nothing; use injection", field="objective")
     fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
     space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
     if wrong := ranges.keys() - space.keys():
-        raise UsageError(
-            f"--range {name}.{min(wrong)}: held-out losses of its values cannot be compared; use --objective injection"
-        )
+        problem = "held-out losses of its values cannot be compared; use the objective injection"
+        raise UsageError(f"{name}.{min(wrong)}: {problem}", field="ranges")
     if not space:
         raise UsageError(
-            f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; say "
-            f"what to search, --range {name}.PARAMETER={FORMS}; its parameters: {', '.join(sorted(accepted)) or 'none'}"
+            f"{contender.label}: the objective {objective} has nothing to search among {sorted(declared)}; say what to "
+            f"search, {name}.PARAMETER={FORMS}; its parameters: {', '.join(sorted(accepted)) or 'none'}",
+            field="ranges",
         )
     return space
 
@@ -174,7 +174,7 @@ def read_ranges(ranges: Sequence[str], contender: Contender, sensors: tuple[str,
                     raise UsageError(f"{parameter!r} is unknown, fixed or set elsewhere{nearest(parameter, known)}")
                 space[parameter] = _space(parameter, values.strip(), contender, sensors)
             except UsageError as error:
-                raise UsageError(f"--range {text}: {error}") from error
+                raise UsageError(f"{text}: {error}", field="ranges") from error
     return space
 
 
