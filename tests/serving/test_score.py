@@ -182,7 +182,7 @@ WRONG = (
     (("t2.model", "test/a.csv", "new/lacking.csv"), ("new/lacking.csv", "'flow'")),
     (("t2.model", "new/units.csv"), ("new/units.csv", "'head'", "'head [m]'")),
     (("t2.model", "new/empty.csv"), ("new/empty.csv",)),
-    (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "--separator")),
+    (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "separator")),
     (("t2.model", "new/semicolons.csv", "--separator", ";"), ("new/semicolons.csv", "line 2", "'flow'")),
     (("t2.model", "new/hostile.pkl"), ("new/hostile.pkl",)),
     (("t2.model", "new/two.mat"), ("new/two.mat", "'others'")),

@@ -30,11 +30,12 @@ SHOWN = 5
 
 
 class Committed(Store):
-    """A folder of committed leaderboards, read like a store: records without scores."""
+    """A folder of committed leaderboards, or of one, read like a store: records without scores."""
 
     def records(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
-        return tuple(record for file in sorted(self.path.glob(f"*/*/{RECORDS}")) for record in read_records(file))
+        files = sorted([*self.path.glob(RECORDS), *self.path.glob(f"*/*/{RECORDS}")])
+        return tuple(record for file in files for record in read_records(file))
 
 
 @dataclass(frozen=True, eq=False)

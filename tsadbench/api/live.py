@@ -86,7 +86,6 @@ class RunProgress(Observer):
 
     def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
         """Count the trial; say how it ended, on a terminal only if it failed."""
-        origin = f"{record.dataset}, {record.protocol}: " if self._several else ""
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         reason = f": {' '.join(record.reason.split())}" if record.reason else f", {seconds:.1f} s"
         with self._lock:
@@ -94,6 +93,8 @@ class RunProgress(Observer):
             self.n_failed += record.status != "ok"
             self._bars.update(self._bar, advance=1, note=f"{self.n_failed} failed" if self.n_failed else "")
             if record.status != "ok" or not self._console.is_terminal:
-                line = f"{origin}{record.label}, seed {record.seed}: {record.status}{reason}"
-                text = f"[{self.n_done}/{self.total}] {line}"
-                self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+                origin = f" {record.dataset}, {record.protocol}:" if self._several else ""
+                line = (
+                    f"[{self.n_done}/{self.total}]{origin} {record.label}, seed {record.seed}: {record.status}{reason}"
+                )
+                self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -49,9 +49,7 @@ def load_prior(name: str) -> Prior:
         return Prior.load(shipped[name], origin=name)
     prior = load_dataset(name).dataset.prior if name in {entry.name for entry in entries("datasets")} else None
     if prior is None:
-        raise UsageError(
-            f"{name}: expected the file of a prior, or a data set that has one: {', '.join(sorted(shipped))}"
-        )
+        raise UsageError(f"{name}: expected a prior's file, or a data set with a prior: {', '.join(sorted(shipped))}")
     return prior
 
 

@@ -110,10 +110,8 @@ def fit_model(
     # The card names a detector's file without its folder; here it is read where it lies.
     model = from_bytes(content, detector=trial.contender.construction.source.target)
     if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
-        raise ModelFileError(
-            f"{trial.contender.label} scores otherwise when read back from its file: what it learns must lie in "
-            "attributes, or _learned and _restore must see to it (docs/using-a-model.md)"
-        )
+        rule = "what it learns must lie in attributes, or _learned and _restore see to it (docs/using-a-model.md)"
+        raise ModelFileError(f"{trial.contender.label} scores otherwise when read back from its file: {rule}")
     write_file(out, content)
     return model
 

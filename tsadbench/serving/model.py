@@ -225,11 +225,8 @@ def _card_and_parts(content: bytes) -> tuple[ModelCard, dict[str, bytes]]:
 
 def _source(card: ModelCard, reference: str | None) -> Source:
     if reference is None and not is_registered(card.detector):
-        raise UsageError(
-            f"it was fitted with {card.detector}, which is not registered here; a file must not choose what is "
-            f"imported: if you trust that code, name it yourself, {card.detector}",
-            field="detector",
-        )
+        why = "a file must not choose what is imported: name it yourself if you trust that code"
+        raise UsageError(f"{card.detector}, which fitted it, is not registered here; {why}", field="detector")
     return locate(reference or card.detector)
 
 
@@ -254,10 +251,8 @@ def _checked(
     if facts.sources.digest != card.code_hash:
         changed = f"the code of {card.detector} has changed since it was fitted"
     if changed and not allow_changed_code:
-        raise ModelFileError(
-            f"{changed}: its scores may differ, and the threshold may not fit them; fit it again, use the "
-            f"former version, or allow changed code"
-        )
+        advice = "fit it again, use the former version, or allow changed code"
+        raise ModelFileError(f"{changed}: its scores may differ, and the threshold may not fit them; {advice}")
     notes += [f"{changed}: its scores may differ"] if changed else []
     return tuple(notes), {} if device is None else {"device": device}
 

@@ -129,14 +129,11 @@ def searched(
     fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
     space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
     if wrong := ranges.keys() - space.keys():
-        problem = "held-out losses of its values cannot be compared; use the objective injection"
-        raise UsageError(f"{name}.{min(wrong)}: {problem}", field="ranges")
+        raise UsageError(f"{name}.{min(wrong)}: held-out losses of its values cannot be compared", field="ranges")
     if not space:
-        raise UsageError(
-            f"{contender.label}: the objective {objective} has nothing to search among {sorted(declared)}; say what to "
-            f"search, {name}.PARAMETER={FORMS}; its parameters: {', '.join(sorted(accepted)) or 'none'}",
-            field="ranges",
-        )
+        known = f"its parameters: {', '.join(sorted(accepted)) or 'none'}"
+        problem = f"{contender.label} has nothing to search by {objective}; name a range, {name}.PARAMETER={FORMS}"
+        raise UsageError(f"{problem}; {known}", field="ranges")
     return space
 
 
