@@ -86,11 +86,3 @@ def test_the_command_line_shows_stored_rows(skab_directory, monkeypatch, tsadben
     assert rows["distance[power=3.0]"]["stored"] is False
     assert rows["dprgm"]["stored"] is True
     assert rows["distance[power=3.0]"]["protocol"] == "published"
-
-
-def test_two_protocols_are_not_compared(tsadbench, tmp_path):
-    done = tsadbench(
-        "run", "-d", "distance", "--against", "published", "--protocol", "strict", "--out", tmp_path / "runs"
-    )
-    assert done.code == 2
-    assert "--against" in done.err

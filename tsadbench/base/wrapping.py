@@ -193,7 +193,7 @@ def wrapped_class(cls: type) -> type[EstimatorDetector]:
         __doc__, __module__, __qualname__ = cls.__doc__, cls.__module__, cls.__qualname__
         traits = replace(EstimatorDetector.traits, stochastic=chance is not None)
         note = "scores are the class's with the sign turned: in scikit-learn's manner, lower is more anomalous"
-        _length = 1
+        _length, _check = 1, Detector._check  # a parameter `window` is the class's own
 
         def __init__(self, **given: object) -> None:
             vars(self).update({one.name: one.default for one in taken} | given)
