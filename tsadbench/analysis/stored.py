@@ -139,12 +139,7 @@ class Stored:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are not here."""
         if isinstance(self.source, LabelledDataset):
             return self.source
-        try:
-            loader = load_dataset(self.source)
-        except UsageError as error:
-            hint = "For trials on your own data give its card, --dataset path/card.toml"
-            raise UsageError(f"{error}. {hint}") from error
-        return loader(DataOptions(directory=self.directory, allow_changed=True))
+        return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
 
     def by_row(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
         """Yield the trials of rows, one row at a time; a row with a broken trial is left out with a warning."""
