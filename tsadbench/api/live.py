@@ -26,8 +26,10 @@ def watched() -> bool:
     return sys.stderr.isatty() or Console().is_jupyter
 
 
-def _bars(console: Console) -> Progress:
-    """Return progress bars whose tasks have a ``note``; nothing is shown if the console is not a terminal."""
+def _bars() -> Progress:
+    """Return progress bars on standard error whose tasks have a ``note``; nothing is shown if it is not a terminal."""
+    # A notebook says that it is a terminal, and gets lines.
+    console = Console(stderr=True, force_jupyter=False, force_terminal=False if Console().is_jupyter else None)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -45,7 +47,7 @@ def _bars(console: Console) -> Progress:
 @contextmanager
 def progress_bar(title: str) -> Iterator[None]:
     """Show on a terminal what the block reports by `tsadbench.progress`."""
-    with _bars(Console(stderr=True, force_jupyter=False)) as bar:
+    with _bars() as bar:
         task = bar.add_task(title, total=None, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
             yield
@@ -57,8 +59,8 @@ class RunProgress(Observer):
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.total, self.n_done, self.n_failed, self.n_kept = sum(len(plan.trials) for plan in plans), 0, 0, 0
         self._several = len(plans) > 1
-        self._console = Console(stderr=True, force_jupyter=False)  # a notebook gets plain lines
-        self._bars = _bars(self._console)
+        self._bars = _bars()
+        self._console = self._bars.console
         self._bar = self._bars.add_task("trials", total=self.total, note="")
         self._lock = threading.Lock()  # trials report from several threads
 

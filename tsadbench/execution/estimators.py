@@ -47,8 +47,8 @@ def construction_of(estimator: Estimator) -> Construction:
     last = [*steps.values()][-1] if steps else estimator
     if not (hasattr(last, "score_samples") or isinstance(last, OutlierMixin)):
         raise UsageError(
-            f"{name}: expected an outlier or density estimator, with score_samples or decision_function, or a pipeline "
-            f"that ends in one, found {type(last).__name__}; wrap it in a class (docs/wrapping-a-library.md)"
+            f"{name}: expected an outlier or density estimator of scikit-learn, or a pipeline that ends in one, found "
+            f"{type(last).__name__}; name PyOD's (pyod:KNN), wrap others in a class (docs/wrapping-a-library.md)"
         )
     try:
         copy = clone(estimator)

@@ -87,8 +87,8 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
 
 
 def _marker(look: Look) -> dict[str, Any]:
-    edge = {"markeredgecolor": PAPER, "markeredgewidth": 0.6}
-    return {"color": look.colour, "marker": look.marker, "markersize": 5.0, **edge}
+    edge = {"markersize": 5.0, "markeredgecolor": PAPER, "markeredgewidth": 0.6}
+    return {"color": look.colour, "marker": look.marker, **edge}
 
 
 def _line(ax: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:

@@ -68,9 +68,8 @@ def prior(shown: Prior, ax: Axes | None = None) -> Axes:
     for name, angle in zip(names, np.degrees(angles), strict=True):
         x, y = place[name]
         left = x < -1e-9  # never upside down
-        turned: dict[str, Any] = {"rotation": angle + 180 * left, "rotation_mode": "anchor", "va": "center"}
-        text = ax.text(1.13 * x, 1.13 * y, plain(name, 24), ha="right" if left else "left", **turned)
-        text.set_fontsize(5.0 if crowded else 7.5)
+        side: dict[str, Any] = {"ha": "right" if left else "left", "rotation": angle + 180 * left, "va": "center"}
+        ax.text(1.13 * x, 1.13 * y, plain(name, 24), rotation_mode="anchor", fontsize=5.0 if crowded else 7.5, **side)
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal")
     ax.set_axis_off()
     return ax

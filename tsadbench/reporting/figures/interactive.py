@@ -89,14 +89,13 @@ def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Ar
 
 def _of_detector(scored: ScoredRecording, x: Float32Array, n_points: int) -> Sequence[graph_objects.Scatter]:
     """Return the traces of the score, the threshold, the rows flagged rightly and those flagged wrongly."""
-    ends = [float(x[0]), float(x[-1])]
     counted = scored.flagged & scored.evaluated
     values = envelope(scored.scores, n_points).astype(np.float32)
     return (
         graph_objects.Scatter(x=x, y=values, line={"color": BLUE, "width": 1.2}, name="score"),
         graph_objects.Scatter(
-            x=ends, y=[scored.threshold] * 2, line={"color": VERMILLION, "width": 1, "dash": "dash"}, name="threshold",
-            mode="lines",
+            x=[float(x[0]), float(x[-1])], y=[scored.threshold] * 2, mode="lines", name="threshold",
+            line={"color": VERMILLION, "width": 1, "dash": "dash"},
         ),
         _flags(x, counted & scored.anomalous, n_points, BLUE, "flagged rightly"),
         _flags(x, counted & ~scored.anomalous, n_points, VERMILLION, "flagged wrongly"),

@@ -108,9 +108,8 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
 
 def _flagged(result: TrialResult, split: str) -> str:
     """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
-    fits = fits_of(result, split)
-    flagged = np.concatenate([fit.flagged for fit in fits])
-    anomalous = np.concatenate([fit.anomalous for fit in fits])
+    pairs = [(fit.flagged, fit.anomalous) for fit in fits_of(result, split)]
+    flagged, anomalous = map(np.concatenate, zip(*pairs, strict=True))
     groups = (("normal", ~anomalous), ("anomalous", anomalous))
     parts = [f"{flagged[rows].mean():.1%} of {name}" for name, rows in groups if rows.any()]
     return f"flags {' and '.join(parts)} rows"
