@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import cloudpickle
 import numpy as np
 
 from tsadbench.base.detector import Detector
@@ -106,8 +107,7 @@ def constructor(subject: Subject) -> None:
 def learned_names(subject: Subject) -> None:
     """What it learns lies in attributes whose names end in an underscore."""
     detector = subject.fitted
-    learned = vars(detector).keys() - detector.get_params().keys()
-    if odd := sorted(name for name in learned if not name.endswith("_")):
+    if odd := sorted(name for name in vars(detector).keys() - detector.get_params().keys() if not name.endswith("_")):
         raise Failed(f"learned attributes must end in _, these do not: {odd}")
 
 
@@ -157,7 +157,8 @@ def contributions(subject: Subject) -> None:
 def copies(subject: Subject) -> None:
     """A copied or pickled detector gives the same scores, to the bit."""
     detector = subject.fit()
-    copies = ("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector)))
+    dumps = cloudpickle.dumps if subject.cls.__module__ == "__main__" else pickle.dumps  # pickle finds no class there
+    copies = ("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(dumps(detector)))
     expected = detector.score(subject.test())
     for way, copied in copies:
         require_equal(copied.score(subject.test()), expected, f"the {way} detector gives other scores")
@@ -177,5 +178,4 @@ def sensor_names(subject: Subject) -> None:
 def anonymous(subject: Subject) -> None:
     """Scores do not depend on a recording's name nor on when it began."""
     renamed = replace(subject.test(), id="another name", time=np.arange(240.0) + 1_000_003.0)
-    found = subject.fitted.score(renamed)
-    require_equal(found, subject.usual, "the same rows under another name get other scores")
+    require_equal(subject.fitted.score(renamed), subject.usual, "the same rows under another name get other scores")

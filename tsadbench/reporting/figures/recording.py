@@ -66,9 +66,8 @@ def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None
         one = Recording(one.id, one.values[:, most], tuple(one.sensors[i] for i in most), one.time)
         parts = parts[:, most]
     scored = replace(scored, recording=one, contributions=parts, anomalous=scored.flagged)
-    return _stacked(
-        plain(one.id, 80), {plain(label): scored}, {"label": "flagged", "not evaluated": "no score"}, figure
-    )
+    names = {"label": "flagged", "not evaluated": "no score"}
+    return _stacked(plain(one.id, 80), {plain(label): scored}, names, figure)
 
 
 def _stacked(
