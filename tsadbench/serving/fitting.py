@@ -124,6 +124,8 @@ def _episode(plan: Plan, entity: str | None) -> Episode:
     by_entity = len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys()
     if by_entity and entity in episodes:
         return episodes[entity]
-    advice = f"choose one of {', '.join(episodes)}" if by_entity else "choose strict or published"
-    fits = f"protocol {plan.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}"
-    raise UsageError(f"{fits}, none for {entity or 'the whole'}: {advice}", field="entity" if by_entity else "protocol")
+    advice = f"choose one of {', '.join(episodes)}" if by_entity else "leave it out, or choose strict or published"
+    fits = (
+        f"{plan.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}, none for {entity or 'the whole'}"
+    )
+    raise UsageError(f"{fits}: {advice}", field="entity" if by_entity or entity else "protocol")
