@@ -125,7 +125,6 @@ def _episode(plan: Plan, entity: str | None) -> Episode:
     if by_entity and entity in episodes:
         return episodes[entity]
     advice = f"choose one of {', '.join(episodes)}" if by_entity else "leave it out, or choose strict or published"
-    fits = (
-        f"{plan.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}, none for {entity or 'the whole'}"
-    )
+    n_models = counted(len(episodes), "model")
+    fits = f"{plan.protocol_label} fits {n_models} on {data.name}, none for {entity or 'the whole'}"
     raise UsageError(f"{fits}: {advice}", field="entity" if by_entity or entity else "protocol")

@@ -63,8 +63,7 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}
     if not long_enough:
         found = f"the longest recording has {max(recording.n_rows for recording in recordings)} rows in all"
-        context = f"(a score sees {reach.before} rows before its own)"
-        expected = f"a training recording whose {n_folds} blocks have at least {shortest} rows each {context}"
+        expected = f"{n_folds} blocks of a training recording with {shortest} rows or more ({reach.before} are context)"
         raise DataError(f"expected {expected}, {found}; {_ADVICE}")
     folds = tuple(_fold(recordings, number, n_folds, reach, long_enough) for number in range(n_folds))
     longest = min(max((recording.n_rows for recording in fold.train), default=0) for fold in folds)
