@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tsadbench._version import __version__
-
-_MODULES = {  # loaded on first use (PEP 562): `tsadbench --help` must not wait for them
-    "tsadbench.analysis.significance.compare": ("compare",),
-    "tsadbench.analysis.significance.rank": ("rank",),
-    "tsadbench.api.board": ("Board", "load_board"),
-    "tsadbench.api.checking": ("check",),
-    "tsadbench.api.frames": ("dataset_from_frames",),
-    "tsadbench.api.plotting": ("plot_scores",),
-    "tsadbench.api.running": ("run",),
-    "tsadbench.base": (
-        "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Prior", "Protocol", "Recording", "Scored",
-        "Traits", "WrappedDetector", "detector",
-    ),
-    "tsadbench.errors": (
-        "ContractError", "DataError", "DataNotFoundError", "MissingExtraError", "ModelFileError", "NotFittedError",
-        "PluginError", "StoreError", "TsadbenchError", "UsageError",
-    ),
-    "tsadbench.execution.record": ("Record",),
-    "tsadbench.leaderboard.board": ("Leaderboard",),
-    "tsadbench.serving": ("fit_model", "load_model"),
-    "tsadbench.utils.progress": ("progress",),
-}  # fmt: skip
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Board", "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset",
@@ -77,6 +56,14 @@ if TYPE_CHECKING:
     from tsadbench.serving import fit_model, load_model
     from tsadbench.utils.progress import progress
 
+# The imports above happen on first use (PEP 562): `tsadbench --help` must not wait for them.
+_MODULE_OF = {
+    one.name: str(node.module)
+    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tsadbench.")
+    for one in node.names
+}
+
 
 def __getattr__(name: str) -> object:
     if name not in _MODULE_OF:
@@ -87,4 +74,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+    return __all__

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
-import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from tsadbench.leaderboard.render import BLOCK, table_lines
 
@@ -26,61 +25,40 @@ METRICS = ("auprc", "auroc", "mcc")
 DEVIATIONS, DIFFERENCE = 2.0, 0.01
 
 
-def trials(texts: Iterable[str]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return each detector's trials that are ok."""
-    found = defaultdict(list)
-    for text in texts:
-        record = json.loads(text)
-        if record["status"] == "ok":
-            found[record["label"]].append(record)
-    return dict(found)
+def trials(texts: Iterable[str]) -> pd.DataFrame:
+    """Return the trials that are ok: label, seed, CPU seconds and metrics."""
+    found = [one for one in map(json.loads, texts) if one["status"] == "ok"]
+    about = [{"seconds": one["fit_cpu_seconds"] + one["score_cpu_seconds"], **one} for one in found]
+    metrics = [{name: one["splits"]["overall"]["metrics"][name] for name in METRICS} for one in found]
+    return pd.DataFrame(about)[["label", "seed", "seconds"]].join(pd.DataFrame(metrics))
 
 
-def of_store(store: Path) -> dict[str, list[Mapping[str, Any]]]:
-    """Return each detector's trials in a run store."""
-    return trials(file.read_text(encoding="utf-8") for file in sorted(store.glob("records/*.json")))
-
-
-def cpu_seconds(records: Sequence[Mapping[str, Any]]) -> float:
-    """Return the mean CPU seconds of a trial's fit and scores."""
-    return statistics.fmean(one["fit_cpu_seconds"] + one["score_cpu_seconds"] for one in records)
-
-
-def seconds(before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> Iterator[list[str]]:
+def seconds(before: pd.DataFrame, now: pd.DataFrame) -> Iterator[list[str]]:
     """Yield a row for each detector: CPU seconds of the seeds that both versions have."""
-    for label in sorted(before.keys() & now.keys()):
-        seeds = {one["seed"] for one in before[label]} & {one["seed"] for one in now[label]}
-        old, new = (cpu_seconds([one for one in found[label] if one["seed"] in seeds]) for found in (before, now))
+    both = before.merge(now, on=["label", "seed"]).groupby("label")[["seconds_x", "seconds_y"]].mean()
+    for label, old, new in both.itertuples():
         yield [f"`{label}`", f"{old:.1f} s", f"{new:.1f} s", f"{new / old:.2f}"]
 
 
-def moments(records: Sequence[Mapping[str, Any]], metric: str) -> tuple[float, float]:
-    """Return the mean and, ddof 1, the standard deviation over seeds; 0 for one seed."""
-    values = [one["splits"]["overall"]["metrics"][metric] for one in records]
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
-
-
-def results(committed: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]) -> Iterator[list[str]]:
+def results(committed: pd.DataFrame, now: pd.DataFrame) -> Iterator[list[str]]:
     """Yield a row for each detector: its metrics, committed and now, and those that do not agree."""
-    for label in sorted(committed.keys() & now.keys()):
-        cells, outside = [], []
-        for metric in METRICS:
-            (mean, std), (new, new_std) = moments(committed[label], metric), moments(now[label], metric)
-            pooled = math.sqrt((std**2 + new_std**2) / 2)
-            cells.append(f"{mean:.4f}({std:.4f}) → {new:.4f}({new_std:.4f})")
-            if abs(new - mean) > max(DIFFERENCE, DEVIATIONS * pooled):
-                outside.append(f"{metric.upper()} by {new - mean:+.4f}")
-        yield [f"`{label}`", f"{len(committed[label])}, {len(now[label])}", *cells, ", ".join(outside) or "-"]
+    for label in sorted({*committed["label"]} & {*now["label"]}):
+        old, new = (frame.loc[frame["label"] == label, [*METRICS]] for frame in (committed, now))
+        moments = pd.concat([old.mean(), old.std().fillna(0.0), new.mean(), new.std().fillna(0.0)], axis=1)
+        cells = [f"{a:.4f}({b:.4f}) → {c:.4f}({d:.4f})" for _, a, b, c, d in moments.itertuples()]
+        moved, pooled = moments[2] - moments[0], np.sqrt((moments[1] ** 2 + moments[3] ** 2) / 2)
+        outside = moved[moved.abs() > np.maximum(DIFFERENCE, DEVIATIONS * pooled)]
+        said = ", ".join(f"{str(name).upper()} by {by:+.4f}" for name, by in outside.items())
+        yield [f"`{label}`", f"{len(old)}, {len(new)}", *cells, said or "-"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Compare, print, and write the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("before", type=Path)
-    parser.add_argument("now", type=Path)
-    parser.add_argument("--write", action="store_true", help="put the seconds into docs/performance.md")
-    given = parser.parse_args(arguments)
-    before, now = of_store(given.before), of_store(given.now)
+    parser.add_argument("stores", type=Path, nargs=2, metavar="STORE", help="BEFORE and NOW")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    given = parser.parse_args()
+    before, now = (trials(file.read_text() for file in sorted(one.glob("records/*.json"))) for one in given.stores)
     committed = trials(COMMITTED.read_text(encoding="utf-8").splitlines())
     header = ["Detector", "Seeds", *(metric.upper() for metric in METRICS), "Outside"]
     blocks = {

@@ -50,14 +50,10 @@ def test_every_shell_is_offered_names(shell):
     assert offered("tsadbench run -d distance-n", shell) == ["distance-noisy"]
 
 
-def test_names_splits_and_suites(tmp_path):
-    card = tmp_path / "card.toml"
-    card.write_text('schema = 1\n[splits]\nnight = ["n/*"]\nday = ["d/*"]\n')
+def test_names_and_suites():
     expected = {
         "tsadbench run -d distance --protocol ": ["published", "skab", "strict"],
         "tsadbench run --dataset plant/": [],  # a path is the shell's own matter
-        "tsadbench run --dataset tep --split det": ["detectable"],
-        f"tsadbench run --dataset {card} --split ": ["overall", "night", "day"],
         "tsadbench info str": ["strict"],
         "tsadbench data fetch s": ["skab", "smd", "swat"],
     }

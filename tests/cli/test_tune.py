@@ -153,7 +153,7 @@ def test_a_wrong_range_is_one_line_that_names_it(tsadbench, card, tmp_path, dete
     options = [part for text in ranges for part in ("--range", text)]
     done = tsadbench("tune", "-d", detector, "--dataset", card, "--out", tmp_path / "out", *options)
     assert (done.code, len(done.err.strip().splitlines())) == (2, 1)
-    assert f"--range {ranges[-1]}" in done.err
+    assert f"--range: {ranges[-1]}" in done.err
     assert not (tmp_path / "out").exists()
 
 

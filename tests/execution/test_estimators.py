@@ -24,6 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import tsadbench
 from tests.helpers.data import make_data
 from tsadbench import UsageError
+from tsadbench.registry import load_detector
 
 DATA = make_data()
 
@@ -93,6 +94,35 @@ def test_densities_local_outlier_factors_and_own_classes_score():
     }
     assert {one.status for one in found.values()} == {"ok"}
     assert min(one.splits["overall"].metrics["auroc"] for one in found.values()) > 0.9
+
+
+PLAIN = """
+import numpy as np
+
+class Plain:
+    def __init__(self, power: float = 1.0, window=None, random_state=None):
+        self.power, self.chance = power, np.random.default_rng(random_state)
+
+    def fit(self, X, y=None):
+        self.noise = 1e-3 * self.chance.random(X.shape[1])
+        return self
+
+    def decision_function(self, X):
+        return -np.abs(X + self.noise).sum(axis=1) ** self.power
+"""
+
+
+def test_a_class_in_scikit_learns_manner_is_named_like_a_detector(tmp_path):
+    name = f"{tmp_path}/plain.py:Plain"
+    Path(tmp_path, "plain.py").write_text(PLAIN)
+    found = records(f"{name}[power=2]", seeds=2)
+    assert {(key, one.status) for key, one in found.items()} == {
+        (("plain.py:Plain[power=2.0]", seed), "ok") for seed in (0, 1)
+    }
+    made, rows = load_detector(name), DATA.dataset.test[0]
+    by_hand = np.abs(rows.values + 1e-3 * np.random.default_rng(3).random(rows.n_sensors)).sum(axis=1) ** 2
+    np.testing.assert_array_equal(made(power=2.0, seed=3).fit(DATA.dataset.train).score(rows), by_hand)
+    assert {one.status for one in tsadbench.check(name, only=["copies", "constructor", "seed"])} == {"pass"}
 
 
 SCRIPT = """

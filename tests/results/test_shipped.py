@@ -12,7 +12,7 @@ from tests.helpers import tiny
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
-from tsadbench import DataError, Leaderboard, UsageError
+from tsadbench import Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.record import committed_records
@@ -58,7 +58,7 @@ def test_the_detector_itself_is_run_anew(small_data, shipped):
 def test_rows_of_other_data_are_refused(small_data, shipped):
     given = small_data.dataset
     other = LabelledDataset(Dataset(given.name, given.train[:1], given.test, given.splits), small_data.labels)
-    with pytest.raises(DataError, match="small"):
+    with pytest.raises(UsageError, match="small"):
         stored_records(other, "strict")
 
 
@@ -86,11 +86,3 @@ def test_the_command_line_shows_stored_rows(skab_directory, monkeypatch, tsadben
     assert rows["distance[power=3.0]"]["stored"] is False
     assert rows["dprgm"]["stored"] is True
     assert rows["distance[power=3.0]"]["protocol"] == "published"
-
-
-def test_two_protocols_are_not_compared(tsadbench, tmp_path):
-    done = tsadbench(
-        "run", "-d", "distance", "--against", "published", "--protocol", "strict", "--out", tmp_path / "runs"
-    )
-    assert done.code == 2
-    assert "--against" in done.err

@@ -105,7 +105,7 @@ class TestEntities:
         np.testing.assert_allclose(model.score(recording)["score"], outcome.scores["test/beta/beta/1"])
 
     def test_which_entity_is_asked(self, tmp_path):
-        for options, name in (({}, "--entity"), ({"entity": "beat"}, "beta")):
+        for options, name in (({}, "^entity: "), ({"entity": "beat"}, "beta")):
             with pytest.raises(UsageError, match=name):
                 fit_model(DISTANCE, make_machines(), tmp_path / "x.model", **options)
         assert not list(tmp_path.iterdir())

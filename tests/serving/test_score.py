@@ -20,7 +20,7 @@ import scipy.io
 from tests.helpers.cards import CARD, frame
 from tests.helpers.german_plant import HEADER, lines
 from tests.helpers.machines import DISTANCE
-from tsadbench import fit_model, load_model
+from tsadbench import fit_model, load_model, plot_scores
 from tsadbench.datasets.reader import load_card
 from tsadbench.errors import UsageError
 from tsadbench.serving import score_rows
@@ -55,6 +55,20 @@ def test_alarms_of_a_file_have_a_time_and_a_sensor(tsadbench, plant, model_file,
     assert alarm.endswith(f"{name} {share:.0%}")
     (tmp_path / "normal.csv").write_text("\n".join((plant / "run.csv").read_text().splitlines()[:40]))
     assert tsadbench("score", model_file, tmp_path / "normal.csv", "--fail-on-alarm").code == 0
+
+
+def test_a_scored_file_is_drawn_and_contributions_are_on_demand(tsadbench, plant, model_file, t2_model, tmp_path):
+    run, rows = plant / "run.csv", load_card(plant / "card.toml").dataset.test[0]
+    done = tsadbench("score", model_file, run, "--plot", tmp_path / "day.svg")
+    assert (done.code, done.out) == (0, tsadbench("score", model_file, run).out)
+    text = (tmp_path / "day.svg").read_text()
+    assert [name for name in ("Pressure", "Flow", "run.csv", "2026-Feb-01") if name not in text] == []
+    plot_scores(t2_model, rows, tmp_path / "day.png")
+    assert (tmp_path / "day.png").stat().st_size
+    several = tsadbench("score", model_file, run, run, "--plot", tmp_path / "day.svg")
+    assert (several.code, "--plot" in several.err) == (2, True)
+    assert "contribution_Flow" in t2_model.score(rows, contributions=None)
+    assert "contribution_Flow" not in t2_model.score(rows.rows(0, 40), contributions=None)
 
 
 def test_several_files_and_parquet(tsadbench, plant, model_file, tmp_path):
@@ -182,7 +196,7 @@ WRONG = (
     (("t2.model", "test/a.csv", "new/lacking.csv"), ("new/lacking.csv", "'flow'")),
     (("t2.model", "new/units.csv"), ("new/units.csv", "'head'", "'head [m]'")),
     (("t2.model", "new/empty.csv"), ("new/empty.csv",)),
-    (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "--separator")),
+    (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "separator")),
     (("t2.model", "new/semicolons.csv", "--separator", ";"), ("new/semicolons.csv", "line 2", "'flow'")),
     (("t2.model", "new/hostile.pkl"), ("new/hostile.pkl",)),
     (("t2.model", "new/two.mat"), ("new/two.mat", "'others'")),

@@ -96,10 +96,11 @@ def test_what_a_newcomer_gets_wrong_is_said_once_with_file_line_phase_and_shapes
     assert {(one["status"], one["reason"]) for one in others} == {("not-run", "")}
 
 
-def test_the_sound_one_passes(tmp_path, tsadbench):
-    (tmp_path / "idea.py").write_text(SOUND, encoding="utf-8")
-    done = tsadbench("check", f"{tmp_path / 'idea.py'}:Mine", "--only", "works", "--only", "scores")
-    assert (done.code, done.out.splitlines()[-1]) == (0, f"{tmp_path / 'idea.py'}:Mine: 2 pass")
+def test_repeat_names_the_generator_that_moved_and_global_random_is_not_skipped(tmp_path, tsadbench):
+    file = written(tmp_path, FIT, ["self.mean_ = np.random.normal(size=4)"])
+    done = tsadbench("check", f"{file}:Mine", "--only", "repeat", "--only", "global-random", "--format", "json")
+    found = [(one["status"], "numpy.random" in one["reason"]) for one in json.loads(done.out)["checks"]]
+    assert found == [("fail", True)] * 2
 
 
 def test_the_text_says_it_once_and_how_many_checks_did_not_run(tmp_path, tsadbench):

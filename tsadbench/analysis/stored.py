@@ -30,11 +30,12 @@ SHOWN = 5
 
 
 class Committed(Store):
-    """A folder of committed leaderboards, read like a store: records without scores."""
+    """A folder of committed leaderboards, or of one, read like a store: records without scores."""
 
     def records(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
-        return tuple(record for file in sorted(self.path.glob(f"*/*/{RECORDS}")) for record in read_records(file))
+        files = sorted([*self.path.glob(RECORDS), *self.path.glob(f"*/*/{RECORDS}")])
+        return tuple(record for file in files for record in read_records(file))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +141,7 @@ class Stored:
         """Return the data set. A UsageError or a DataError if it is not registered, or its files are missing."""
         if isinstance(self.source, LabelledDataset):
             return self.source
-        try:
-            loader = load_dataset(self.source)
-        except UsageError as error:
-            hint = "For trials on your own data, name the card: --dataset path/card.toml"
-            raise UsageError(f"{error}. {hint}") from error
-        return loader(DataOptions(directory=self.directory, allow_changed=True))
+        return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
 
     def by_row(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
         """Yield the trials of rows, row by row; skip rows with a broken trial, with a warning."""

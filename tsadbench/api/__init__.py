@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tsadbench.sandbox import BoxFailure, Construction, ask, asking, describe, seal_status
     from tsadbench.sandbox.server import default_server
     from tsadbench.serving import Model, fit_model, score_rows
-    from tsadbench.serving.model import BoxedDetector, boxed_model
+    from tsadbench.serving.model import boxed_model
     from tsadbench.testing import CheckResult
     from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
     from tsadbench.tuning.task import Settings, make_task
@@ -76,7 +76,3 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})

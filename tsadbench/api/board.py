@@ -13,7 +13,7 @@ from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError, about
-from tsadbench.execution.record import RECORDS, Record, committed_records
+from tsadbench.execution.record import RECORDS, Record
 from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
@@ -74,10 +74,8 @@ class Board(Leaderboard):
         """
         with about("path"):
             require_writable(Path(path) / "index.html")
-        names = {*self.frame["dataset"]}
-        return api.write_report(
-            self.store, self._load, Path(path), labels=one_or_several(detectors), best=best, datasets=names
-        )
+        labels, names = one_or_several(detectors), {*self.frame["dataset"]}
+        return api.write_report(self.store, self._load, Path(path), labels=labels, best=best, datasets=names)
 
     def _data(self, name: str | None) -> LabelledDataset:
         with about("dataset"):
@@ -121,11 +119,6 @@ def load_board(
     ------
     UsageError, StoreError
         If there is no run store, it cannot be read, or it holds no trial of a data set, protocol or split.
-
-    Examples
-    --------
-    >>> board = tsadbench.load_board("runs", protocol="strict")  # doctest: +SKIP
-    >>> board.compare("dprgm", "t2-q").to_frame()  # doctest: +SKIP
     """
     for name in {*diagnostics} - {*DIAGNOSTICS, "all"}:
         raise UsageError(f"there is no group {name!r}{nearest(name, [*DIAGNOSTICS, 'all'])}", field="diagnostics")
@@ -157,15 +150,8 @@ def load_board(
     return Board(board, store=store, load=load)
 
 
-class _Shipped(Committed):
-    """A shipped table, read like a store; its path is LEADERBOARDS/DATA SET/PROTOCOL."""
-
-    def records(self) -> tuple[Record, ...]:
-        return committed_records(LEADERBOARDS, *self.path.parts[-2:])
-
-
 def shown_against(folders: Sequence[Path]) -> list[Path | Store]:
     """Return run stores and folders of tables, and the shipped tables shown beside the stores."""
     stores = [Store.open(folder) for folder in folders if not any(folder.glob(f"*/*/{RECORDS}"))]
     tables = dict.fromkeys(table for store in stores for table in store.about().against.items())
-    return [*folders, *(_Shipped(LEADERBOARDS / dataset / protocol) for dataset, protocol in tables)]
+    return [*folders, *(Committed(LEADERBOARDS / dataset / protocol) for dataset, protocol in tables)]

@@ -133,7 +133,7 @@ def _read_all(
 def _read(
     frame: Any, id_: str, place: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None
 ) -> _Read:
-    index, times, column = getattr(frame, "index", pd.RangeIndex(0)), None, None
+    index, column = getattr(frame, "index", pd.RangeIndex(0)), None
     if isinstance(frame, pd.DataFrame):
         for what, name in (("time", time), ("labels", labels)):
             if name is not None and name not in frame and not (what == "labels" and place.startswith("train")):
@@ -142,10 +142,9 @@ def _read(
             column, frame = frame[labels], frame.drop(columns=labels)
         if time is not None:
             frame = frame.drop(columns=time).set_index(_times(frame[time], place))
-        if isinstance(frame.index, pd.DatetimeIndex | pd.TimedeltaIndex):
-            times = frame.index
         if sensors is not None and {*map(str, frame)} == {*sensors}:
             frame = frame.set_axis([*map(str, frame)], axis=1)[[*sensors]]
+    times = own if isinstance(own := getattr(frame, "index", None), pd.DatetimeIndex | pd.TimedeltaIndex) else None
     try:
         recording = as_recording(frame, id_)
         check_sensors(recording, sensors or recording.sensors)

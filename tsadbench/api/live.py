@@ -26,8 +26,10 @@ def watched() -> bool:
     return sys.stderr.isatty() or Console().is_jupyter
 
 
-def _bars(console: Console) -> Progress:
-    """Return progress bars whose tasks have a ``note``. Shows nothing unless the console is a terminal."""
+def _bars() -> Progress:
+    """Return progress bars on standard error whose tasks have a ``note``; nothing is shown if it is not a terminal."""
+    # A notebook says that it is a terminal, and gets lines.
+    console = Console(stderr=True, force_jupyter=False, force_terminal=False if Console().is_jupyter else None)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -44,8 +46,8 @@ def _bars(console: Console) -> Progress:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[None]:
-    """Show progress that the block reports by `tsadbench.progress`, on terminals only."""
-    with _bars(Console(stderr=True, force_jupyter=False)) as bar:
+    """Show on a terminal what the block reports by `tsadbench.progress`."""
+    with _bars() as bar:
         task = bar.add_task(title, total=None, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
             yield
@@ -57,8 +59,8 @@ class RunProgress(Observer):
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.total, self.n_done, self.n_failed, self.n_kept = sum(len(plan.trials) for plan in plans), 0, 0, 0
         self._several = len(plans) > 1
-        self._console = Console(stderr=True, force_jupyter=False)  # a notebook gets plain lines
-        self._bars = _bars(self._console)
+        self._bars = _bars()
+        self._console = self._bars.console
         self._bar = self._bars.add_task("trials", total=self.total, note="")
         self._lock = threading.Lock()  # trials report from several threads
 
@@ -85,8 +87,7 @@ class RunProgress(Observer):
         self._bars.update(self._bar, note=text)
 
     def finished(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
-        """Count the trial, and print its result; on terminals, only failures."""
-        origin = f"{record.dataset}, {record.protocol}: " if self._several else ""
+        """Count the trial; say how it ended, on a terminal only if it failed."""
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         reason = f": {' '.join(record.reason.split())}" if record.reason else f", {seconds:.1f} s"
         with self._lock:
@@ -94,6 +95,8 @@ class RunProgress(Observer):
             self.n_failed += record.status != "ok"
             self._bars.update(self._bar, advance=1, note=f"{self.n_failed} failed" if self.n_failed else "")
             if record.status != "ok" or not self._console.is_terminal:
-                line = f"{origin}{record.label}, seed {record.seed}: {record.status}{reason}"
-                text = f"[{self.n_done}/{self.total}] {line}"
-                self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+                origin = f" {record.dataset}, {record.protocol}:" if self._several else ""
+                line = (
+                    f"[{self.n_done}/{self.total}]{origin} {record.label}, seed {record.seed}: {record.status}{reason}"
+                )
+                self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.analysis.sensor_graph import sensor_graph
-from tsadbench.analysis.stored import Stored, select
+from tsadbench.analysis.stored import select
 from tsadbench.base.recording import Series, as_recording
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
@@ -52,7 +52,25 @@ def plot(
     for row, reason in chosen.left_out.items():
         warnings.warn(f"left out: {row}: {reason}", stacklevel=2)
     with figures.style(), page(file) as figure:
-        _draw(kind, chosen, recording, metrics, figure)
+        match kind:
+            case "roc" | "precision-recall":
+                figure.set_size_inches(6.2, 3.9)
+                curves = figures.roc if kind == "roc" else figures.precision_recall
+                curves(chosen.results(), figure.add_subplot(), chosen.split)
+            case "recording":
+                figures.recording(chosen.results(one_each=True), recording or "", figure)
+            case "threshold":
+                figures.threshold(chosen.results(one_each=True), figure, chosen.split, recording)
+            case "graph":
+                figures.graph(sensor_graph(chosen.results(one_each=True)[0]), figure)
+            case "seeds" | "speed":
+                records = [record for of_row in chosen.rows["records"] for record in of_row]
+                trials = figures.trial_frame(Leaderboard.from_records(records, [chosen.split]))
+                figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, figure)
+                title = f"{records[0].dataset} · {chosen.split} · protocol {records[0].rules}"
+                figure.suptitle(title, x=0.01, ha="left", parse_math=False)
+            case _:
+                raise UsageError(f"there is no figure {kind!r}", field="kind")
     return figure
 
 
@@ -75,29 +93,6 @@ def plot_scores(
     with figures.style(), page(file) as figure:
         figures.alarms(ScoredRecording(one, ~known, scores, known, "", limits, kept), model.card.label, figure)
     return figure
-
-
-def _draw(kind: str, chosen: Stored, recording: str | None, metrics: Sequence[str], figure: Figure) -> None:
-    """Draw one kind of figure on an empty figure."""
-    match kind:
-        case "roc" | "precision-recall":
-            figure.set_size_inches(6.2, 3.9)
-            curves = figures.roc if kind == "roc" else figures.precision_recall
-            curves(chosen.results(), figure.add_subplot(), chosen.split)
-        case "recording":
-            figures.recording(chosen.results(one_each=True), recording or "", figure)
-        case "threshold":
-            figures.threshold(chosen.results(one_each=True), figure, chosen.split, recording)
-        case "graph":
-            figures.graph(sensor_graph(chosen.results(one_each=True)[0]), figure)
-        case "seeds" | "speed":
-            records = [record for of_row in chosen.rows["records"] for record in of_row]
-            trials = figures.trial_frame(Leaderboard.from_records(records, [chosen.split]))
-            figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, figure)
-            title = f"{records[0].dataset} · {chosen.split} · protocol {records[0].rules}"
-            figure.suptitle(title, x=0.01, ha="left", parse_math=False)
-        case _:
-            raise UsageError(f"there is no figure {kind!r}", field="kind")
 
 
 def require_figure(out: str | Path | None) -> Path | None:

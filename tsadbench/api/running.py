@@ -30,10 +30,7 @@ from tsadbench.sandbox import asking, describe
 from tsadbench.utils.text import counted
 
 _DEFAULT_DATASET = "skab"
-_LOGS = 5  # number of failed trials whose logs are named
-
-
-# Arguments of `tsadbench.run` -> fields of `RunRequest`, and arguments that may be a single value or a list.
+# What a `RunRequest` calls arguments of `tsadbench.run`, and those that may be one or several.
 _SETTINGS = {"dataset": "datasets", "protocol": "protocols", "memory_mib": "memory"}
 _LISTS = ("detectors", "dataset", "protocol", "splits", "settings")
 
@@ -110,7 +107,6 @@ def run(
     """
     # The request checks all arguments, and has its own defaults for these two.
     given = [one for one in locals().items() if one[0] != "progress" and one not in (("jobs", None), ("out", None))]
-    watching = watched() if progress is None else progress
     lists = {name: one_or_several(value) for name, value in given if name in _LISTS}
     asked: dict[str, Any] = {_SETTINGS.get(name, name): value for name, value in {**dict(given), **lists}.items()}
     # A suite or `against` replaces the default data set and protocol.
@@ -119,7 +115,7 @@ def run(
     if against is not None and protocol is DEFAULT_PROTOCOL:
         del asked["protocols"]
     request = RunRequest(**asked, contributions=out is not None)
-    return run_request(request, progress=watching, keep=out is not None)
+    return run_request(request, progress=watched() if progress is None else progress, keep=out is not None)
 
 
 def run_request(
@@ -146,17 +142,16 @@ def run_request(
     records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     sessions: dict[str, dict[str, int]] = {}
     for name, data in datasets.items():
-        session_of, splits = data.dataset.session_of, data.dataset.splits.items()
-        sessions[name] = {split: len({session_of[one] for one in ids}) for split, ids in splits}
-    shown = dict.fromkeys(datasets, plans[0].protocol_label) if request.against else {}
-    store.remember(sessions=sessions, against=shown)
+        of, splits = data.dataset.session_of, data.dataset.splits.items()
+        sessions[name] = {split: len({of[one] for one in ids}) for split, ids in splits}
+    shown = datasets if request.against else ()
+    store.remember(sessions=sessions, against=dict.fromkeys(shown, plans[0].protocol_label))
     trials = [one for of_plan in records for one in of_plan]
     board = Leaderboard.of_store(store, trials, request.splits)
     labels = {label for plan in plans for label in plan.named}
     others = {*board.frame.loc[~board.frame["floor"], "detector"]} - labels
-    said, own = list(_said(plans, store, trials, n_earlier, labels)), labels if others else ()
-    load = loader(datasets.values(), request.data)[1]
-    return Board(board, store=store, load=load, said=said, own=own, ran=trials)
+    said, load = list(_said(plans, store, trials, n_earlier, labels)), loader(datasets.values(), request.data)[1]
+    return Board(board, store=store, load=load, said=said, own=labels if others else (), ran=trials)
 
 
 def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
@@ -169,10 +164,9 @@ def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
         for name in defaults("run"):
             try:
                 describe(name)
+                found.append(name)
             except MissingExtraError as error:
                 said.append(f"left out: {error}")
-            else:
-                found.append(name)
     instead: dict[str, Any] = {"detectors": found, "seeds": 1, "splits": ["overall"], "contributions": False}
     own = request.model_fields_set - {"detectors"}
     try:
@@ -226,5 +220,5 @@ def _said(
             yield f"{label}: AUPRC {number(value)} (was {number(was)})"
     earlier = f", {n_earlier} of them from an earlier run" if n_earlier else ""
     yield f"{counted(len(records), 'trial')} {'is' if len(records) == 1 else 'are'} kept in {store.path}{earlier}"
-    for one in [record for record in records if record.status != "ok"][:_LOGS]:
+    for one in [record for record in records if record.status != "ok"][:5]:
         yield f"log of {one.label}, seed {one.seed}: tsadbench runs show {store.path} {one.trial[:12]}"

@@ -69,25 +69,12 @@ class Place:
 class Threshold:
     """A threshold with diagnostics; a row is flagged if score > value.
 
-    Parameters
-    ----------
-    value
-        The threshold, in units of the score.
-    method
-        "pot" (Peaks-over-Threshold), "dspot" (of scores less their recent mean) or "fixed" (a floor's own).
-    status
-        "ok"; "clamped": the shape parameter lies at a bound; "quantile": too few distinct excesses, so the empirical
-        quantile was used; "degenerate": no excess, so the largest score was used; "fixed".
-    t, level, q
-        Initial threshold, its quantile level, and the risk (rate of false alarms per row).
-    n, excesses
-        Number of scores, and of those above t.
-    gamma, sigma
-        Shape and scale of the generalised Pareto distribution; None if none was fitted.
-    log_likelihood
-        Of the excesses under that distribution.
-    endpoint
-        The largest possible score under the distribution; None if unbounded.
+    ``method`` is "pot" (Peaks-over-Threshold), "dspot" (of scores less their recent mean) or "fixed" (a floor's own).
+    ``status`` is "ok"; "clamped": the shape lies at a bound; "quantile": too few distinct excesses, so the empirical
+    quantile was used; "degenerate": no excess, so the largest score was used; "fixed". ``t``, ``level`` and ``q`` are the initial threshold, its quantile level and
+    the risk (rate of false alarms per row); ``n`` and ``excesses`` the numbers of scores, and of those above t. Of the
+    generalised Pareto distribution, if one was fitted, ``gamma`` and ``sigma`` are shape and scale, ``log_likelihood``
+    that of the excesses, ``endpoint`` the largest score that it allows; None if it is unbounded.
     """
 
     value: float
@@ -114,18 +101,11 @@ class EpisodeThreshold:
 
 @dataclass(frozen=True, slots=True)
 class SplitJudgement:
-    """The metrics of one split.
+    """The metrics of one split: by name, in the protocol's order, None if undefined.
 
-    Parameters
-    ----------
-    metrics
-        By name, in the protocol's order; None if undefined.
-    n_rows, n_anomalous
-        Number of evaluated rows, and of the anomalous ones among them.
-    coverage
-        Share of the evaluated rows that the detector scored.
-    entities
-        The metrics of each entity, if each has its own model: ``metrics`` are their means, where defined.
+    ``n_rows`` and ``n_anomalous`` count evaluated rows, and the anomalous ones among them; ``coverage`` is the share of
+    the evaluated rows that the detector scored. If each of several ``entities`` has its own model, these are their
+    metrics, and ``metrics`` their means, where defined.
     """
 
     metrics: Metrics

@@ -14,8 +14,6 @@ from tsadbench.errors import UsageError
 
 Value: TypeAlias = bool | int | float | str | None
 
-_DIGITS = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Cheap:
@@ -26,15 +24,10 @@ class Cheap:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of some values.
+    """One of at least two different values.
 
-    Parameters
-    ----------
-    values
-        At least two different values.
-    alters_loss
-        Whether held-out losses are not comparable between values, because the parameter changes what is forecast,
-        reconstructed or measured. Then only the objective ``injection`` searches it.
+    ``alters_loss`` says that held-out losses of two values cannot be compared, because the parameter changes what is
+    forecast, reconstructed or measured. Then only the objective ``injection`` searches it.
     """
 
     values: tuple[Value, ...]
@@ -53,12 +46,7 @@ class Choice:
 class Tune:
     """A number from ``low`` to ``high``, inclusive: an integer if both are, else with three significant digits.
 
-    Parameters
-    ----------
-    low, high
-        The bounds.
-    log, alters_loss
-        Whether to draw on a logarithmic scale; as for `Choice`.
+    With ``log`` it is drawn on a logarithmic scale; ``alters_loss`` is as for `Choice`.
 
     Examples
     --------
@@ -88,8 +76,8 @@ class Tune:
         return number and self.low <= value <= self.high  # type: ignore[operator]
 
     def rounded(self, value: float) -> int | float:
-        """Return an integer unchanged, or a float with three significant digits, as in labels."""
-        return value if self.integer else min(max(float(f"{value:.{_DIGITS}g}"), self.low), self.high)
+        """Return an integer as it is, another number with three significant digits, as labels show it."""
+        return value if self.integer else min(max(float(f"{value:.3g}"), self.low), self.high)
 
 
 Space: TypeAlias = Choice | Tune

@@ -176,20 +176,6 @@ def names_of(estimator: Any, parameter: str) -> Iterator[str]:
     return (name for name in estimator.get_params() if name.rpartition("__")[2] == parameter)
 
 
-def detector_class(estimator: Any, content: str, libraries: tuple[str, ...]) -> type[EstimatorDetector]:
-    """Return a detector class for this estimator, with a hash of it and its code as ``content``.
-
-    ``libraries`` are the distributions whose versions affect its scores.
-    """
-
-    class Wrapped(EstimatorDetector):
-        __doc__ = EstimatorDetector.__doc__
-        traits = replace(EstimatorDetector.traits, stochastic=any(names_of(estimator, "random_state")))
-
-    Wrapped.estimator, Wrapped.content, Wrapped.libraries = estimator, content, libraries
-    return Wrapped
-
-
 @functools.cache
 def wrapped_class(cls: type) -> type[EstimatorDetector]:
     """Return a class in scikit-learn's manner as a detector with the same parameters, ``random_state`` as ``seed``."""
@@ -207,7 +193,7 @@ def wrapped_class(cls: type) -> type[EstimatorDetector]:
         __doc__, __module__, __qualname__ = cls.__doc__, cls.__module__, cls.__qualname__
         traits = replace(EstimatorDetector.traits, stochastic=chance is not None)
         note = "scores are the class's with the sign turned: in scikit-learn's manner, lower is more anomalous"
-        _length = 1
+        _length, _check = 1, Detector._check  # a parameter `window` is the class's own
 
         def __init__(self, **given: object) -> None:
             vars(self).update({one.name: one.default for one in taken} | given)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -13,7 +10,6 @@ import typer
 from tsadbench import api
 
 _Offers = list[tuple[str, str]]
-_CARDS = Path(__file__).parents[1] / "datasets" / "cards"
 
 
 def _registered(kind: api.Kind, incomplete: str) -> _Offers:
@@ -43,26 +39,6 @@ def suites(incomplete: str) -> _Offers:
 def names(incomplete: str) -> _Offers:
     """Complete every registered name."""
     return [*_detectors(incomplete), *protocols(incomplete), *datasets(incomplete)]
-
-
-def splits(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete the splits of the data sets named earlier on the line."""
-    named = ctx.params.get("dataset") or ["skab"]
-    offered = (
-        split for name in ([named] if isinstance(named, str) else named) for split in ("overall", *_splits(name))
-    )
-    return [split for split in dict.fromkeys(offered) if split.startswith(incomplete)]
-
-
-def _splits(dataset: str) -> Iterable[str]:
-    """Return a data set's splits from its card or from its shipped leaderboards."""
-    card = Path(dataset) if dataset.endswith(".toml") else _CARDS / f"{dataset}.toml"
-    try:
-        return tuple(tomllib.loads(card.read_text(encoding="utf-8")).get("splits", {}))
-    except (OSError, ValueError):
-        files = (api.LEADERBOARDS / dataset).glob("*/records.jsonl")
-        lines = (file.open(encoding="utf-8").readline() for file in files)
-        return sorted({split for line in lines for split in json.loads(line)["splits"]})
 
 
 _DETECTOR = "NAME, NAME[key=value,...], package.module:Class or path/file.py:Class"
@@ -101,10 +77,8 @@ Data: TypeAlias = Annotated[
 ]
 Protocol: TypeAlias = Annotated[str | None, typer.Option(help=_PROTOCOL, autocompletion=protocols)]
 Protocols: TypeAlias = Annotated[list[str] | None, typer.Option(help="Protocol; repeatable.", autocompletion=protocols)]
-Split: TypeAlias = Annotated[str | None, typer.Option(help=f"{_SPLIT}.", autocompletion=splits)]
-Splits: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--split", help=f"{_SPLIT}; repeatable (default: all).", autocompletion=splits)
-]
+Split: TypeAlias = Annotated[str | None, typer.Option(help=f"{_SPLIT}.")]
+Splits: TypeAlias = Annotated[list[str] | None, typer.Option("--split", help=f"{_SPLIT}; repeatable (default: all).")]
 
 # What is read from run stores
 Runs: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help="A run store, written by `tsadbench run`.")]

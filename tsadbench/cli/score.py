@@ -101,7 +101,7 @@ def score(
         # Only streams are written while scoring: for files, an error leaves no partial table.
         _write(answers() if files == ["-"] else list(answers()), out)
         if plot is not None:
-            _draw(loaded, drawn, files[0], plot)
+            _draw(loaded, drawn, Path(files[0]).name, plot)
             output.say([plot])
     if fail_on_alarm and n_flagged:
         raise typer.Exit(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import cloudpickle
@@ -37,7 +37,7 @@ def construction_of(estimator: Estimator) -> Construction:
     """
     from sklearn.base import OutlierMixin, clone
 
-    from tsadbench.base.wrapping import EstimatorDetector, detector_class, names_of
+    from tsadbench.base.wrapping import EstimatorDetector, names_of
 
     name = type(estimator).__name__
     steps = dict(getattr(estimator, "steps", ()))
@@ -47,8 +47,8 @@ def construction_of(estimator: Estimator) -> Construction:
     last = [*steps.values()][-1] if steps else estimator
     if not (hasattr(last, "score_samples") or isinstance(last, OutlierMixin)):
         raise UsageError(
-            f"{name}: expected an outlier or density estimator, with score_samples or decision_function, or a pipeline "
-            f"that ends in one, found {type(last).__name__}; wrap it in a class (docs/wrapping-a-library.md)"
+            f"{name}: expected an outlier or density estimator of scikit-learn, or a pipeline that ends in one, found "
+            f"{type(last).__name__}; name PyOD's (pyod:KNN), wrap others in a class (docs/wrapping-a-library.md)"
         )
     try:
         copy = clone(estimator)
@@ -57,28 +57,27 @@ def construction_of(estimator: Estimator) -> Construction:
         content = cloudpickle.dumps(copy)
     except Exception as error:  # objects may raise anything here
         raise UsageError(f"{name} cannot be sent to a box: {' '.join(f'{error}'.split())}") from None
-    classes = sorted({type(one) for one in _parts(copy)}, key=lambda cls: f"{cls.__module__}.{cls.__qualname__}")
-    # A library's code is identified by its version.
-    libraries = {cls: distributions_of(cls.__module__.partition(".")[0]) for cls in classes}
-    own = [source_of(cls).digest.encode() for cls in classes if not libraries[cls]]
+    inside = [one for one in copy.get_params().values() if isinstance(one, Estimator) and not isinstance(one, type)]
+    classes = sorted({*map(type, [copy, *inside])}, key=lambda cls: f"{cls.__module__}.{cls.__qualname__}")
+    # A library's code counts by its version.
+    packages = {cls: distributions_of(cls.__module__.partition(".")[0]) for cls in classes}
+    own = [source_of(cls).digest.encode() for cls in classes if not packages[cls]]
     digest = hashlib.sha256(b"".join([content, *own])).hexdigest()
-    made = detector_class(copy, digest, tuple(sorted({name for names in libraries.values() for name in names})))
+
+    class Wrapped(EstimatorDetector):
+        __doc__ = EstimatorDetector.__doc__
+        traits = replace(EstimatorDetector.traits, stochastic=any(names_of(copy, "random_state")))
+
+    Wrapped.estimator, Wrapped.content = copy, digest
+    Wrapped.libraries = tuple(sorted({name for names in packages.values() for name in names}))
     source = Source(
         _NAME,
         f"{EstimatorDetector.__module__}:{EstimatorDetector.__qualname__}",
         _NAME,
-        pickled=pickled(made, name),
+        pickled=pickled(Wrapped, name),
         modules=tuple(dict.fromkeys(cls.__module__ for cls in classes)),
     )
     return Construction(source, arguments={"of": _label(copy, digest)})
-
-
-def _parts(estimator: Any) -> Iterator[Any]:
-    """Yield an estimator and the estimators inside it."""
-    yield estimator
-    for value in estimator.get_params().values():
-        if isinstance(value, Estimator) and not isinstance(value, type):
-            yield value
 
 
 def _label(estimator: Any, digest: str) -> str:

@@ -204,8 +204,7 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
         f"It beats the best one-liner on {won} of {counted(rows['dataset'].nunique(), 'data set')}, by AUPRC on the "
         "first split."
     )  # fmt: skip
-    about = f"Kind: {plain(str(rows['family'].iloc[0]))}."
-    return f"# {plain(name)}\n\n{said} {about}\n\n{html_table(table, links)}\n"
+    return f"# {plain(name)}\n\n{said} Kind: {plain(str(rows['family'].iloc[0]))}.\n\n{html_table(table, links)}\n"
 
 
 def _target(label: str) -> str:

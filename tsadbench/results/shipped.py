@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import DataError, UsageError
+from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.results.trial_result import data_faults
 from tsadbench.utils.files import LEADERBOARDS
@@ -11,7 +11,7 @@ from tsadbench.utils.parameters import nearest
 
 
 def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
-    """Return the records of a shipped leaderboard; a UsageError if there is none, a DataError if its data differ."""
+    """Return the records of a leaderboard that ships; a UsageError if none does, or it has other data."""
     name = data.dataset.name
     records = committed_records(LEADERBOARDS, name, protocol)
     if not records:
@@ -21,8 +21,9 @@ def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
             f"{nearest(protocol, shipped)}"
         )
     if any(data_faults(record, data) for record in records):
-        raise DataError(
-            f"the stored rows of {name!r} come from other data than these files; leave --against out, or "
-            f"get the published files (`tsadbench data fetch {name}`)"
+        raise UsageError(
+            f"the rows of {name!r} that ship were made on other data than these files hold; get the published files "
+            f"(`tsadbench data fetch {name}`), or leave it out",
+            field="against",
         )
     return records

@@ -112,10 +112,8 @@ def fit_model(
     # The card names a detector's file without its folder, so read it from its real path.
     model = from_bytes(content, detector=trial.contender.construction.source.target)
     if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
-        raise ModelFileError(
-            f"{trial.contender.label} scores differently when restored from its file: keep what it learns in "
-            "attributes, or write _learned and _restore (docs/using-a-model.md)"
-        )
+        rule = "what it learns must lie in attributes, or _learned and _restore see to it (docs/using-a-model.md)"
+        raise ModelFileError(f"{trial.contender.label} scores differently when restored from its file: {rule}")
     write_file(out, content)
     return model
 
@@ -128,6 +126,7 @@ def _episode(plan: Plan, entity: str | None) -> Episode:
     by_entity = len(data.by_entity) > 1 and episodes.keys() <= data.by_entity.keys()
     if by_entity and entity in episodes:
         return episodes[entity]
-    advice = f"choose one of --entity {', '.join(episodes)}" if by_entity else "choose strict or published"
-    fits = f"protocol {plan.protocol_label} fits {counted(len(episodes), 'model')} on {data.name}"
-    raise UsageError(f"{fits}, none for {entity or 'the whole'}: {advice}")
+    advice = f"choose one of {', '.join(episodes)}" if by_entity else "leave it out, or choose strict or published"
+    n_models = counted(len(episodes), "model")
+    fits = f"{plan.protocol_label} fits {n_models} on {data.name}, none for {entity or 'the whole'}"
+    raise UsageError(f"{fits}: {advice}", field="entity" if by_entity or entity else "protocol")

@@ -197,7 +197,8 @@ def _named(path: Path | str) -> Iterator[None]:
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ModelFileError, UsageError) as error:
-        raise type(error)(f"{path}: {error}") from error
+        error.args = (f"{path}: {error.args[0]}",)
+        raise
 
 
 @contextmanager
@@ -224,10 +225,8 @@ def _card_and_parts(content: bytes) -> tuple[ModelCard, dict[str, bytes]]:
 
 def _source(card: ModelCard, reference: str | None) -> Source:
     if reference is None and not is_registered(card.detector):
-        raise UsageError(
-            f"it was fitted with {card.detector}, which is not registered here; a file must not choose what is "
-            f"imported: if you trust that code, name it yourself with --detector {card.detector}"
-        )
+        why = "a file must not choose what is imported: name it yourself if you trust that code"
+        raise UsageError(f"{card.detector}, which fitted it, is not registered here; {why}", field="detector")
     return locate(reference or card.detector)
 
 
@@ -238,7 +237,7 @@ def _checked(
     if facts.class_name != card.class_name:
         raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
     if device is not None and "device" not in facts.defaults:
-        raise UsageError(f"--device {device}: {card.detector} has no parameter 'device'; leave it out")
+        raise UsageError(f"{card.detector} has no parameter 'device'; leave it out", field="device")
     made: Any = card.manifest.get("versions")
     made = made if isinstance(made, dict) else {}
     other = {
@@ -252,10 +251,8 @@ def _checked(
     if facts.sources.digest != card.code_hash:
         changed = f"the code of {card.detector} has changed since it was fitted"
     if changed and not allow_changed_code:
-        raise ModelFileError(
-            f"{changed}: its scores may differ, and the threshold may not fit them; fit it again, use the "
-            f"former version, or continue with --allow-changed-code"
-        )
+        advice = "fit it again, use the former version, or allow changed code"
+        raise ModelFileError(f"{changed}: its scores may differ, and the threshold may not fit them; {advice}")
     notes += [f"{changed}: its scores may differ"] if changed else []
     return tuple(notes), {} if device is None else {"device": device}
 

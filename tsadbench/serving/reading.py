@@ -124,7 +124,7 @@ class RowReader:
         times = [name for name in form.time if name in names or form.time != self._card.layout.time]
         if fault := formats.header_fault(names, dict.fromkeys(times, "time column") | dict.fromkeys(sensors, "sensor")):
             raise DataError(
-                f"{self._name}: {fault} (--separator, --decimal, --time and --time-format say how it is written)"
+                f"{self._name}: {fault} (options say how it is written: separator, decimal, time, time-format)"
             )
         self._columns, self._has_time = names, bool(form.time) and len(times) == len(form.time)
         if form.time and not self._has_time:

@@ -28,10 +28,8 @@ class Stream:
     def __init__(self, model: Model, *, contributions: bool | None = False, whole: bool = False) -> None:
         traits = model.detector.declared_traits()
         if not whole and (traits.leaky or traits.adaptive):
-            raise UsageError(
-                f"{model.card.label} uses {traits.leaky or 'what it has scored before'}: its scores are known only "
-                "when the recording has ended; score whole files"
-            )
+            used = traits.leaky or "what it has scored before"
+            raise UsageError(f"{model.card.label} uses {used}: its scores are known only at the end; score whole files")
         self._model, self._contributions, self._whole = model, contributions, whole
         self._look_ahead, self._memory = traits.look_ahead, traits.memory
         self._values = np.empty((0, len(model.card.sensors)))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import cloudpickle
 import numpy as np
 
 from tsadbench.base.detector import Detector
@@ -106,8 +107,7 @@ def constructor(subject: Subject) -> None:
 def learned_names(subject: Subject) -> None:
     """Learned attributes have names that end in an underscore."""
     detector = subject.fitted
-    learned = vars(detector).keys() - detector.get_params().keys()
-    if odd := sorted(name for name in learned if not name.endswith("_")):
+    if odd := sorted(name for name in vars(detector).keys() - detector.get_params().keys() if not name.endswith("_")):
         raise Failed(f"learned attributes must end in _, these do not: {odd}")
 
 
@@ -128,10 +128,8 @@ def every_row(subject: Subject) -> None:
     missing = np.isnan(subject.usual)
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
-        reason = (
-            f"a recording's first {first} and last {last} rows have no score, and each counts as a false alarm or a "
-            f"miss; tsadbench.base.trailing_windows(rows, length) pads windows"
-        )
+        reason = f"the first {first} and last {last} rows have no score: each counts as a false alarm or a miss; "
+        reason += "tsadbench.base.trailing_windows(rows, length) fills windows up"
         raise Warned(reason, first_rows=first, last_rows=last)
 
 
@@ -159,7 +157,8 @@ def contributions(subject: Subject) -> None:
 def copies(subject: Subject) -> None:
     """A copied or pickled detector gives the same scores, to the bit."""
     detector = subject.fit()
-    copies = ("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(pickle.dumps(detector)))
+    dumps = cloudpickle.dumps if subject.cls.__module__ == "__main__" else pickle.dumps  # pickle finds no class there
+    copies = ("copied", copy.deepcopy(detector)), ("pickled", pickle.loads(dumps(detector)))
     expected = detector.score(subject.test())
     for way, copied in copies:
         require_equal(copied.score(subject.test()), expected, f"the {way} detector gives other scores")
@@ -179,5 +178,4 @@ def sensor_names(subject: Subject) -> None:
 def anonymous(subject: Subject) -> None:
     """Scores do not depend on a recording's name or start time."""
     renamed = replace(subject.test(), id="another name", time=np.arange(240.0) + 1_000_003.0)
-    found = subject.fitted.score(renamed)
-    require_equal(found, subject.usual, "the same rows under another name get other scores")
+    require_equal(subject.fitted.score(renamed), subject.usual, "the same rows under another name get other scores")

@@ -39,9 +39,8 @@ def no_trend(subject: Subject) -> None:
     means = settled.mean(axis=1)
     if np.ptp(means) <= 1e-9 * (1.0 + np.abs(means).max()):
         return
-    correlation = abs(float(np.corrcoef(np.arange(len(means)), means)[0, 1]))
-    change = abs(float(means[-1] - means[0]))
-    # Random scores correlate less with the period's number; a running mean drifts until it settles.
+    correlation, change = abs(float(np.corrcoef(np.arange(len(means)), means)[0, 1])), abs(float(means[-1] - means[0]))
+    # Means of random periods correlate less with their number; a mean over all rows so far drifts until it settles.
     if correlation > 0.9 and change > 0.5 * float(np.nanstd(settled)):
         reason = "identical periods get scores that rise or fall with the row number: it seems to count rows"
         raise Failed(reason, correlation=correlation, change=change)

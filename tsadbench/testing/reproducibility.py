@@ -6,6 +6,7 @@ import copy
 import pickle
 import random
 import sys
+from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
@@ -16,27 +17,24 @@ from tsadbench.testing.subject import Subject
 from tsadbench.utils.parameters import Parameter, parameters_of
 
 
-def _states() -> dict[str, object]:
-    """Return the state of each global random generator."""
-    states: dict[str, object] = {"random": random.getstate(), "numpy.random": str(np.random.get_state())}
+def _watched(work: Callable[[], Any]) -> tuple[Any, str]:
+    """Return what a function returns, and a message if it draws from the global random generators."""
     torch: Any = sys.modules.get("torch")
-    return states if torch is None else {**states, "torch": torch.get_rng_state().numpy().tobytes()}
-
-
-def _moved(before: dict[str, object]) -> str:
-    """Return which global random generators have moved, and what to do about it; empty if none has."""
-    moved = [name for name, state in _states().items() if state != before.get(name, state)]
+    states: dict[str, Callable[[], object]] = {"random": random.getstate}
+    states["numpy.random"] = lambda: str(np.random.get_state())
+    if torch is not None:
+        states["torch"] = lambda: torch.get_rng_state().numpy().tobytes()
+    before, result = {name: state() for name, state in states.items()}, work()
+    moved = [name for name, state in states.items() if state() != before[name]]
     advice = "use a generator of its own, or `with seeded(self.seed):` (tsadbench.base)"
-    return f"it draws from the global generator of {' and '.join(moved)}: {advice}" if moved else ""
+    return result, f"it draws from the global generator of {' and '.join(moved)}: {advice}" if moved else ""
 
 
 @check("reproducibility", "scores")
 def repeat(subject: Subject) -> None:
     """Two fits with the same seed give the same scores, to the bit."""
-    before = _states()
-    one, other = subject.refit(), subject.refit()
-    reason = "; ".join(filter(None, ["two fits with one seed give different scores", _moved(before)]))
-    require_equal(one, other, reason)
+    (one, other), moved = _watched(lambda: (subject.refit(), subject.refit()))
+    require_equal(one, other, "; ".join(filter(None, ["two fits with one seed give different scores", moved])))
 
 
 @check("reproducibility", "fits")
@@ -44,9 +42,8 @@ def seed(subject: Subject) -> None:
     """Another seed changes the scores if stochastic is declared, and only then."""
     declared = subject.traits.stochastic
     if not subject.takes_seed:
-        if declared:
-            raise Failed("it declares stochastic, but has no parameter `seed`")
-        raise Skipped("it has no parameter `seed` and is not declared stochastic")
+        unseeded = Failed("it declares stochastic, but has no parameter `seed`")
+        raise unseeded if declared else Skipped("it has no parameter `seed` and declares nothing stochastic")
     one, other = subject.refit(seed=1), subject.refit(seed=2)
     if not declared:
         require_equal(one, other, "another seed gives other scores, but stochastic is not declared", exact=False)
@@ -61,10 +58,10 @@ def global_random(subject: Subject) -> None:
     for start in (11, 12):
         for generator in (random.seed, np.random.seed, getattr(sys.modules.get("torch"), "manual_seed", int)):
             generator(start)
-        before = _states()
-        scores.append(subject.refit())
-        if moved := _moved(before):
+        found, moved = _watched(subject.refit)
+        if moved:
             raise Failed(moved)
+        scores.append(found)
     if subject.repeats == "fits":
         require_equal(scores[0], scores[1], "its scores depend on the global random generators")
 
@@ -96,16 +93,14 @@ def scoring_parameters(subject: Subject) -> None:
     if unknown := [name for name in declared if name not in parameters]:
         raise Failed(f"it declares the scoring parameter {unknown[0]!r}, which its constructor does not take")
     others = {name: _another_value(parameters[name], getattr(subject.make(), name)) for name in declared}
-    others = {name: other for name, other in others.items() if other is not None}
-    for name, other in others.items():
-        changed = subject.fit().set_params(**{name: other})
-        fresh = subject.fit(**{name: other})
+    if not any(other is not None for other in others.values()):
+        raise Skipped(f"no other value of {list(declared)} is known")
+    for name, other in [pair for pair in others.items() if pair[1] is not None]:
+        changed, fresh = subject.fit().set_params(**{name: other}), subject.fit(**{name: other})
         reason = f"{name}={other} set after the fit gives other scores than a fit with it"
         require_equal(changed.score(subject.test()), fresh.score(subject.test()), reason)
         of_training = changed.training_scores(subject.train()), fresh.training_scores(subject.train())
         require_equal(of_training[0][0], of_training[1][0], reason)
-    if not others:
-        raise Skipped(f"no other value of {list(declared)} is known")
 
 
 def _another_value(parameter: Parameter, value: object) -> object:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import pytest
 
 _WORKS = next(check for check in all_checks() if check.id == "works")
-# A detector may decline this data: declared failures mean that the checks do not apply.
-_DECLINABLE = ("single-sensor",)
 # Networks at their real size take hours.
 _SECONDS = 24 * 3600.0
 
@@ -146,7 +144,8 @@ def _tried(own: Construction, full: bool) -> tuple[Construction, CheckResult]:
 def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> CheckResult:
     """Run one check; a UsageError of `works` is raised, because it means wrong usage."""
     reason = expected.get(check.id, "")
-    declared: CheckStatus = "not-applicable" if check.id in _DECLINABLE else "expected-failure"
+    # It tries data that a detector may decline.
+    declared: CheckStatus = "not-applicable" if check.id == "single-sensor" else "expected-failure"
     try:
         if check.compares != "nothing" and subject.repeats == "nothing":
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")

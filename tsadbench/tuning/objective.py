@@ -28,7 +28,7 @@ SMALLEST_GAP = 30
 GAP_WITHOUT_END = 100
 # The fewest evaluated rows of a held-out block; with fewer, its value is mostly noise.
 _FEWEST_ROWS = 50
-_ADVICE = "give longer recordings, or fix the window: --detector NAME[window=...]"
+_ADVICE = "give longer recordings, or fix the window: NAME[window=...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,14 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     shortest = reach.before + _FEWEST_ROWS
     long_enough = {recording.id for recording in recordings if recording.n_rows // n_folds >= shortest}
     if not long_enough:
-        raise DataError(
-            f"expected a training recording whose {n_folds} blocks have at least {shortest} rows each (a score sees "
-            f"{reach.before} rows before its own), the longest recording has "
-            f"{max(recording.n_rows for recording in recordings)} rows in all; {_ADVICE}"
-        )
+        found = f"the longest recording has {max(recording.n_rows for recording in recordings)} rows in all"
+        expected = f"{n_folds} blocks of a training recording with {shortest} rows or more ({reach.before} are context)"
+        raise DataError(f"expected {expected}, {found}; {_ADVICE}")
     folds = tuple(_fold(recordings, number, n_folds, reach, long_enough) for number in range(n_folds))
     longest = min(max((recording.n_rows for recording in fold.train), default=0) for fold in folds)
     if longest <= reach.gap:
-        raise DataError(
-            f"one of {n_folds} folds leaves at most {longest} consecutive training rows, expected more than "
-            f"{reach.gap}; {_ADVICE}"
-        )
+        left = f"one of {n_folds} folds leaves at most {longest} rows in a row to train on"
+        raise DataError(f"{left}, expected more than {reach.gap}; {_ADVICE}")
     return folds
 
 

@@ -59,7 +59,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
     now = task.determinants()
     if (begun := study.user_attrs.get("task", now)) != now:
         other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
-        raise UsageError(f"study {task.study} was begun with another {other}; begin a new one in another --out")
+        raise UsageError(f"study {task.study} was begun with another {other}; begin a new one elsewhere", field="out")
     study.set_user_attr("task", now)
     # A resumed study must not repeat its first draws.
     study.sampler = optuna.samplers.TPESampler(seed=settings.seed + len(study.trials))
@@ -96,7 +96,7 @@ def _opened(url: str) -> RDBStorage:
         return RDBStorage(url)
     except (ImportError, SQLAlchemyError, RuntimeError, ValueError) as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise UsageError(f"--storage: the database cannot be used: {reason}") from error
+        raise UsageError(f"expected the URL of a database, found one that fails: {reason}", field="storage") from error
 
 
 def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limits) -> float:

@@ -125,18 +125,15 @@ def searched(
     if unknown := declared.keys() - accepted:
         raise UsageError(f"{name}: search_space names {sorted(unknown)}; its parameters: {sorted(accepted)}")
     if heldout and not about.offers_held_out_loss:
-        raise UsageError(f"{name} has no held-out loss, because it does not forecast; use --objective injection")
+        raise UsageError(f"{name} has no held-out loss, as it forecasts nothing; use injection", field="objective")
     fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
     space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
     if wrong := ranges.keys() - space.keys():
-        raise UsageError(
-            f"--range {name}.{min(wrong)}: held-out losses of its values cannot be compared; use --objective injection"
-        )
+        raise UsageError(f"{name}.{min(wrong)}: held-out losses of its values cannot be compared", field="ranges")
     if not space:
-        raise UsageError(
-            f"{contender.label}: nothing is left to search with --objective {objective} among {sorted(declared)}; say "
-            f"what to search, --range {name}.PARAMETER={FORMS}; its parameters: {', '.join(sorted(accepted)) or 'none'}"
-        )
+        known = f"its parameters: {', '.join(sorted(accepted)) or 'none'}"
+        problem = f"{contender.label} has nothing to search by {objective}; name a range, {name}.PARAMETER={FORMS}"
+        raise UsageError(f"{problem}; {known}", field="ranges")
     return space
 
 
@@ -174,7 +171,7 @@ def read_ranges(ranges: Sequence[str], contender: Contender, sensors: tuple[str,
                     raise UsageError(f"{parameter!r} is unknown, fixed or set elsewhere{nearest(parameter, known)}")
                 space[parameter] = _space(parameter, values.strip(), contender, sensors)
             except UsageError as error:
-                raise UsageError(f"--range {text}: {error}") from error
+                raise UsageError(f"{text}: {error}", field="ranges") from error
     return space
 
 

@@ -151,7 +151,7 @@ def test_a_suite_is_its_data_sets_alone_and_says_which_are_missing(tables):
         ({"one": {"a": 0.1, "b": 0.2}, "three": {"c": 0.1, "a": 0.2}}, {"suites": ["trio"]}, "trio"),
         ({"one": ONE}, {"suites": ["tiro"]}, "tiro"),
         ({"one": ONE}, {"suites": ["trio"], "dataset": "one"}, "--dataset"),
-        ({"one": ONE}, {"stability": True}, "--stability"),
+        ({"one": ONE}, {"stability": True}, "stability"),
     ],
 )
 def test_what_cannot_be_ranked_is_named(tmp_path, values, options, name):

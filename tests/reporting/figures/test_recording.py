@@ -14,7 +14,7 @@ from tsadbench.analysis.explanation import explain
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.reporting.figures import contributions, explanation, recording
+from tsadbench.reporting.figures import alarms, contributions, explanation, recording
 from tsadbench.reporting.figures.recording import time_axis
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
@@ -65,6 +65,21 @@ def test_label_threshold_and_flags_are_the_trials(plant, figure):
     assert strip_rows(panel, "false alarms") == pytest.approx((flagged & ~inside).sum() / 6)
     assert panel.get_title("left") == f"{DISTANCE}, seed 0"
     assert drawn(figure).std() > 0
+
+
+def test_a_scored_day_has_the_sensors_that_contributed_most_flagged_rows_and_clock_times(figure):
+    minute = np.arange(600)
+    kept = np.ones((600, 12)) + 90.0 * np.outer(minute // 60 == 5, np.arange(12) == 7)
+    values = np.where(minute < 6, np.nan, np.where(minute // 60 == 5, 9.0, 0.5))
+    day = scored(np.random.default_rng(0).normal(size=(600, 12)), time=1.7e9 + 60 * minute, scores=values, kept=kept)
+    every = alarms(replace(day, evaluated=minute >= 6), "t2", figure)
+    shown = [text.get_text() for text in every[0].get_yticklabels()]
+    assert (shown[0], len(shown)) == ("s7", 8)
+    assert spans(every[1], "label") == [pytest.approx((5.0, 6.0))]
+    assert spans(every[1], "not evaluated") == [pytest.approx((0.0, 0.1))]
+    hours = 1.7e9 / 3600 + every[-1].get_xticks()
+    assert hours == pytest.approx(np.round(hours)), "whole hours of the clock"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["score", "threshold", "flagged", "no score"]
 
 
 def test_peaks_survive_the_narrowing_of_a_long_heat_map(figure):

@@ -106,7 +106,7 @@ def rank(
     if resamples < 1:
         raise UsageError(f"expected at least one resample, found {resamples}")
     if suites and dataset is not None:
-        raise UsageError("give either --suite or --dataset")
+        raise UsageError("a suite says which data sets are ranked: leave the data set out", field="suites")
     asked = [suite_named(name) for name in dict.fromkeys(suites)]
     tables = read_stored(
         [runs] if isinstance(runs, str | Path) else runs,
@@ -128,7 +128,7 @@ def rank(
     rankings = [rank_split(part, stability=stability, only=only) for part in every]
     if stability and not any(part.drawn for part in every):
         found = ", ".join(f"{part.dataset}, {part.split}: {part.n_sessions}" for part in every)
-        raise UsageError(f"--stability needs stored scores and a split with at least two sessions; found {found}")
+        raise UsageError(f"it needs stored scores and two sessions or more; found {found}", field="stability")
     over = partial(rank_parts, n_draws=resamples, seed=seed, only=only)
     over_all = [over(_of_suite(parts, suite, splits), suite) for suite in asked]
     for alike in grouped(parts, lambda some: _first(some).rules).values() if not asked else ():

@@ -29,8 +29,8 @@ from tsadbench.reporting.figures.threshold import density, return_levels, thresh
 from tsadbench.reporting.figures.trials import draw_trials, metrics_of, seeds, speed, trial_frame
 
 __all__ = [
-    "adjacency", "alarms", "contributions", "critical_differences", "density", "differences", "draw_trials", "explanation",
-    "graph", "mean_ranks", "metrics_of", "node_weights", "precision_recall", "prior", "recording",
+    "adjacency", "alarms", "contributions", "critical_differences", "density", "differences", "draw_trials",
+    "explanation", "graph", "mean_ranks", "metrics_of", "node_weights", "precision_recall", "prior", "recording",
     "return_levels", "roc", "save", "score", "seeds", "sensors", "sessions", "speed", "style", "threshold",
     "trial_frame",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 
 from tsadbench.analysis.curves import (
@@ -19,6 +20,7 @@ from tsadbench.analysis.curves import (
     operating_point,
 )
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard.formatting import mean_std
 from tsadbench.reporting.figures.style import GREY, PAPER, Look, looks, own_axes, plain
 from tsadbench.reporting.figures.trials import by_label
 from tsadbench.results.trial_result import TrialResult
@@ -59,7 +61,8 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
     for (label, of_label), look in zip(labels.items(), all_looks, strict=True):
         seeds = [fits_of(result, split) for result in of_label]
         curves = [mean_curve([curve_of(fit, kind) for fit in _judged(fits, split)]) for fits in seeds]
-        name = f"{_number([result.record.splits[split].metrics.get(metric) for result in of_label])}  {plain(label)}"
+        found = pd.Series([one.record.splits[split].metrics.get(metric) for one in of_label], dtype=np.float64)
+        name = f"{mean_std(found.mean(), found.std(), 3)}  {plain(label)}"
         _line(ax, curves, name, look)
         of_entities = bool(of_label[0].record.splits[split].entities)
         for fits in seeds:
@@ -72,28 +75,19 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
     ax.set(xlim=(0, 1), ylim=(0, 1), box_aspect=1, anchor="W")
     record, judged = results[0].record, results[0].record.splits[split]
     anomalous = f"{judged.n_anomalous / judged.n_rows:.1%}" if judged.n_rows else "none"
-    ax.set_title(
-        f"{record.dataset} · {split} · protocol {record.rules} · {judged.n_rows:,} rows, {anomalous} anomalous"
-    )
+    about = f"{judged.n_rows:,} rows, {anomalous} anomalous"
+    ax.set_title(f"{record.dataset} · {split} · protocol {record.rules} · {about}")
     ax.grid(visible=True)
     n_fits = len(fits_of(results[0], split))
     averaged = f"\nlines: the mean of {n_fits} fits' curves" if n_fits > 1 else ""
-    heading = f"{title}, mean ± deviation over seeds{averaged}"
+    heading = f"{title}, mean(deviation) over seeds{averaged}"
     ax.legend(handles=handles, title=heading, loc="upper left", bbox_to_anchor=(1.01, 1.01), alignment="left")
     return ax
 
 
 def _marker(look: Look) -> dict[str, Any]:
-    edge = {"markeredgecolor": PAPER, "markeredgewidth": 0.6}
-    return {"color": look.colour, "marker": look.marker, "markersize": 5.0, **edge}
-
-
-def _number(values: Sequence[float | None]) -> str:
-    defined = [value for value in values if value is not None]
-    if not defined:
-        return "-"
-    spread = f" ± {np.std(defined, ddof=1):.3f}".replace("0.", ".") if len(defined) > 1 else ""
-    return f"{np.mean(defined):.3f}{spread}".replace("0.", ".")
+    edge = {"markersize": 5.0, "markeredgecolor": PAPER, "markeredgewidth": 0.6}
+    return {"color": look.colour, "marker": look.marker, **edge}
 
 
 def _line(ax: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:

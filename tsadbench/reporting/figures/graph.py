@@ -54,37 +54,22 @@ def prior(shown: Prior, ax: Axes | None = None) -> Axes:
     angles = 2 * np.pi * np.arange(len(names)) / len(names)
     place = dict(zip(names, zip(np.cos(angles), np.sin(angles), strict=True), strict=True))
     crowded = len(names) > 20
-    shrink, line = (4, 0.5) if crowded else (7, 0.9)
+    look: dict[str, Any] = {"arrowstyle": "-|>", "color": INK, "connectionstyle": "arc3,rad=0.12"}
+    sizes = (4, 4, 0.5, 6) if crowded else (7, 7, 0.9, 9)
+    look |= dict(zip(("shrinkA", "shrinkB", "linewidth", "mutation_scale"), sizes, strict=True))
     for edge in shown.edges:
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": INK,
-            "alpha": 1.0 if edge.votes is None else 0.2 + 0.8 * edge.votes,
-            "shrinkA": shrink,
-            "shrinkB": shrink,
-            "linewidth": line,
-            "mutation_scale": 6 if crowded else 9,
-            "connectionstyle": "arc3,rad=0.12",
-        }
+        arrow = {**look, "alpha": 1.0 if edge.votes is None else 0.2 + 0.8 * edge.votes}
         ax.annotate("", xy=place[edge.target], xytext=place[edge.source], arrowprops=arrow)
     for number, part in enumerate(parts):
         of_part = [place[name] for name in names if subsystem.get(name, "") == part]
-        look: dict[str, Any] = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
+        look = {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
         label = plain(part) if part else "_none"
         ax.plot(*zip(*of_part, strict=True), linestyle="none", markersize=5 if crowded else 8, label=label, **look)
     for name, angle in zip(names, np.degrees(angles), strict=True):
         x, y = place[name]
         left = x < -1e-9  # never upside down
-        ax.text(
-            1.13 * x,
-            1.13 * y,
-            plain(name, 24),
-            ha="right" if left else "left",
-            va="center",
-            rotation=angle + 180 if left else angle,
-            rotation_mode="anchor",
-            fontsize=5.0 if crowded else 7.5,
-        )
+        side: dict[str, Any] = {"ha": "right" if left else "left", "rotation": angle + 180 * left, "va": "center"}
+        ax.text(1.13 * x, 1.13 * y, plain(name, 24), rotation_mode="anchor", fontsize=5.0 if crowded else 7.5, **side)
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal")
     ax.set_axis_off()
     return ax

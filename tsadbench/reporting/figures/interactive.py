@@ -52,9 +52,8 @@ def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) 
     for mask, colour, opacity in ((first.anomalous, ORANGE, 0.28), (~first.evaluated, GREY, 0.2)):
         for start, stop in mask_runs(mask):
             where = {"x0": float(edges[start]), "x1": float(edges[stop]), "y0": 0, "y1": 1, "yref": "paper"}
-            figure.add_shape(
-                type="rect", xref="x", fillcolor=colour, opacity=opacity, line_width=0, layer="below", **where
-            )
+            look = {"fillcolor": colour, "opacity": opacity, "line_width": 0, "layer": "below"}
+            figure.add_shape(type="rect", xref="x", **look, **where)
     figure.update_xaxes(showgrid=False, zeroline=False)
     figure.update_xaxes(title=unit if unit == "row" else f"{unit} since the first row", row=3)
     figure.update_yaxes(zeroline=False, fixedrange=True)
@@ -77,18 +76,13 @@ def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Ar
     if one.n_sensors > MOST_LINES:
         z = np.stack([envelope(values, n_points) for values in scaled.T])
         shown = np.round(z * 255).astype(np.uint8)
-        figure.add_trace(
-            graph_objects.Heatmap(z=shown, x=x, y=names, showscale=False, colorscale="Viridis", hoverinfo="x+y"),
-            row=1,
-            col=1,
-        )
+        heat = graph_objects.Heatmap(z=shown, x=x, y=names, showscale=False, colorscale="Viridis", hoverinfo="x+y")
+        figure.add_trace(heat, row=1, col=1)
         return
     for place, (name, values) in enumerate(zip(one.sensors, scaled.T, strict=True)):
         drawn = (envelope(values, n_points) * 0.84 + one.n_sensors - 1 - place + 0.08).astype(np.float32)
-        line = {"color": GREY, "width": 1}
-        figure.add_trace(
-            graph_objects.Scatter(x=x, y=drawn, line=line, name=html.escape(name), hoverinfo="name"), row=1, col=1
-        )
+        look = {"line": {"color": GREY, "width": 1}, "name": html.escape(name), "hoverinfo": "name"}
+        figure.add_trace(graph_objects.Scatter(x=x, y=drawn, **look), row=1, col=1)
     ticks = [one.n_sensors - 0.5 - place for place in range(one.n_sensors)]
     figure.update_yaxes(tickvals=ticks, ticktext=names, showgrid=False, row=1)
 
@@ -102,8 +96,8 @@ def _of_detector(scored: ScoredRecording, x: Float32Array, n_points: int) -> Seq
     return (
         graph_objects.Scatter(x=x, y=values, line={"color": BLUE, "width": 1.2}, name="score"),
         graph_objects.Scatter(
-            x=x[ends], y=limits[ends], line={"color": VERMILLION, "width": 1, "dash": "dash"}, name="threshold",
-            mode="lines",
+            x=x[ends], y=limits[ends], mode="lines", name="threshold",
+            line={"color": VERMILLION, "width": 1, "dash": "dash"},
         ),
         _flags(x, counted & scored.anomalous, n_points, BLUE, "flagged rightly"),
         _flags(x, counted & ~scored.anomalous, n_points, VERMILLION, "flagged wrongly"),

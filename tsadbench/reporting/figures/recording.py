@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, num2date
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib import dates as matplotlib_dates
 from matplotlib.ticker import StrMethodFormatter
 
 from tsadbench.analysis.explanation import Explanation
@@ -29,12 +27,8 @@ MOST_LINES = 16
 _COLUMNS = 1200
 # Standard deviations at which the sensors' heat map is saturated.
 _SATURATED = 5.0
-# Width of a letter above the axes, as a share of the axes' width.
-_LETTER = 0.01
 # Seconds since 1970 that are dates; smaller times are counted from a start.
 _DATES_FROM = 1e8
-# Sensors in a figure of alarms.
-_MOST = 8
 _UNITS = (("days", 86_400.0), ("hours", 3_600.0), ("minutes", 60.0))
 
 
@@ -52,13 +46,11 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     panels = {f"{plain(one.record.label)}, seed {one.record.seed}": one.recording(name) for one in shown}
     first, (scored, *_) = shown[0].record, panels.values()
     title = f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}"
-    handles = [
-        Patch(color=ORANGE, alpha=0.28, linewidth=0, label="labelled anomalous"),
-        Patch(color=BLUE, linewidth=0, label="flagged rightly"),
-        Patch(color=VERMILLION, linewidth=0, label="flagged wrongly"),
-    ]
-    training = _training(shown[0], scored.episode)
-    return _stacked(title, panels, handles, "not evaluated", figure, training)
+    names = {"label": "labelled anomalous", "alarms": "flagged rightly", "false alarms": "flagged wrongly"}
+    names["not evaluated"] = "not evaluated"
+    # Those of its own fit: other machines have other ranges.
+    (train,) = (one.episode.train for one in shown[0].scored if one.episode.id == scored.episode)
+    return _stacked(title, panels, names, figure, np.concatenate([one.values for one in train]))
 
 
 def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None) -> list[Axes]:
@@ -70,23 +62,22 @@ def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None
     one, parts = scored.recording, scored.contributions
     if parts is not None:
         rows = scored.flagged if scored.flagged.any() else ~scored.flagged
-        most = np.argsort(-np.abs(np.nan_to_num(parts[rows])).sum(axis=0), kind="stable")[:_MOST]
+        most = np.argsort(-np.abs(np.nan_to_num(parts[rows])).sum(axis=0), kind="stable")[:8]
         one = Recording(one.id, one.values[:, most], tuple(one.sensors[i] for i in most), one.time)
         parts = parts[:, most]
     scored = replace(scored, recording=one, contributions=parts, anomalous=scored.flagged)
-    handles = [Patch(color=ORANGE, alpha=0.28, linewidth=0, label="flagged")]
-    return _stacked(plain(one.id, 80), {plain(label): scored}, handles, "no score", figure)
+    names = {"label": "flagged", "not evaluated": "no score"}
+    return _stacked(plain(one.id, 80), {plain(label): scored}, names, figure)
 
 
 def _stacked(
     title: str,
     panels: Mapping[str, ScoredRecording],
-    handles: Sequence[Patch],
-    left_out: str,
+    names: Mapping[str, str],
     figure: FigureBase | None,
     training: FloatArray | None = None,
 ) -> list[Axes]:
-    """Draw the sensors of a recording, and below them what each detector made of it, by its title."""
+    """Draw a recording's sensors and, by its title, what each detector made of it; ``names`` are for the legend."""
     (first, *_) = panels.values()
     one = first.recording
     heights = [0.075 * one.n_sensors if one.n_sensors > MOST_LINES else 0.4 + 0.22 * one.n_sensors]
@@ -104,13 +95,10 @@ def _stacked(
         if scored.contributions is not None:
             contributions(scored, next(rest))
     _label_time(every[-1], one)
-    more: list[Patch | Line2D] = [
-        Line2D([], [], color=BLUE, linewidth=0.8, label="score"),
-        Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="threshold"),
-    ]
-    if not all(scored.evaluated.all() for scored in panels.values()):
-        more.append(Patch(color=GRID, linewidth=0, label=left_out))
-    figure.legend(handles=[*handles, *more], loc="outside lower center", ncols=6, handlelength=1.6)
+    names = {"score": "score", "threshold": "threshold", **names}
+    drawn = {one.get_gid(): one for ax in every for one in (*ax.lines, *ax.patches, *ax.collections)}
+    shown = {names[gid]: drawn[gid] for gid in names if gid in drawn}
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=6, handlelength=1.6)
     return every
 
 
@@ -136,7 +124,7 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
         text = f" first alarm{late}"
         if at >= free_from:
             every[0].annotate(text, (at, 1.0), xycoords=("data", "axes fraction"), va="bottom", fontsize=7)
-            free_from = at + len(text) * _LETTER * np.ptp(every[0].get_xlim())
+            free_from = at + len(text) * 0.01 * np.ptp(every[0].get_xlim())  # a letter is about as wide
     return every
 
 
@@ -176,9 +164,9 @@ def score(scored: ScoredRecording, ax: Axes) -> Axes:
     """
     shade(scored, ax)
     values = scored.scores
-    ax.plot(time_axis(scored.recording)[0], values, color=BLUE, linewidth=0.8, label="score", zorder=3)
+    ax.plot(time_axis(scored.recording)[0], values, color=BLUE, linewidth=0.8, gid="score", zorder=3)
     limits = np.where(np.isfinite(scored.limits), scored.limits, np.nan)
-    ax.plot(time_axis(scored.recording)[0], limits, "--", color=INK, linewidth=0.9, label="threshold", zorder=4)
+    ax.plot(time_axis(scored.recording)[0], limits, "--", color=INK, linewidth=0.9, gid="threshold", zorder=4)
     present, lowest, highest = values[~np.isnan(values)], np.nanmin(limits), np.nanmax(limits)
     if spans_orders(present, lowest):
         ax.set_yscale("log", nonpositive="mask")
@@ -239,11 +227,12 @@ def _label_time(ax: Axes, one: Recording) -> None:
     if unit == "row" or one.time is None or one.time[0] < _DATES_FROM:
         ax.set_xlabel(unit if unit == "row" else f"{unit} since the first row")
         return
+    dates: Any = matplotlib_dates  # whose functions have no annotations
     first, last = one.time[[0, -1]] / 86_400.0  # matplotlib counts days since 1970
-    locator = AutoDateLocator(maxticks=9)
-    days = np.asarray(locator.tick_values(num2date(first), num2date(last)))
+    locator = dates.AutoDateLocator(maxticks=9)
+    days = np.asarray(locator.tick_values(*dates.num2date([first, last])))
     days = days[(days >= first) & (days <= last)]
-    form = ConciseDateFormatter(locator)
+    form = dates.ConciseDateFormatter(locator)
     ax.set_xticks((days - first) * 86_400.0 / dict(_UNITS).get(unit, 1.0), form.format_ticks(days.tolist()))
     ax.set_xlabel(form.get_offset())
 
@@ -269,9 +258,3 @@ def _heat(ax: Axes, one: Recording, values: FloatArray, colours: str, low: float
     size = 7.0 if one.n_sensors <= MOST_LINES else 4.5
     ax.set_yticks(range(one.n_sensors), [plain(name, 24) for name in one.sensors], fontsize=size)
     ax.tick_params(axis="y", length=0)
-
-
-def _training(result: TrialResult, episode: str) -> FloatArray:
-    """Return one fit's training rows [n_rows, n_sensors], because ranges differ between machines."""
-    (trained_on,) = (scored.episode.train for scored in result.scored if scored.episode.id == episode)
-    return np.concatenate([one.values for one in trained_on])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -133,19 +133,11 @@ def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Ax
     with extra("a critical-difference diagram", "stats"):
         from scikit_posthocs import critical_difference_diagram
     ax = own_axes(ax)
-    critical_difference_diagram(
-        ranks.to_dict(),
-        p_values,
-        alpha=ALPHA,
-        ax=ax,
-        label_fmt_left="{label} ({rank:.2f})",
-        label_fmt_right="({rank:.2f}) {label}",
-        label_props={"parse_math": False},
-        elbow_props={"color": INK, "linewidth": 0.8},
-        marker_props={"s": 16},
-        # A bar may cross a detector that it does not join; dots mark those that it joins.
-        crossbar_props={"marker": "o", "markersize": 4},
-    )
+    look: dict[str, Any] = {"label_fmt_left": "{label} ({rank:.2f})", "label_fmt_right": "({rank:.2f}) {label}"}
+    look |= {"label_props": {"parse_math": False}, "elbow_props": {"color": INK, "linewidth": 0.8}}
+    # A bar may pass over a detector that it does not join: dots say which it does.
+    look |= {"marker_props": {"s": 16}, "crossbar_props": {"marker": "o", "markersize": 4}}
+    critical_difference_diagram(ranks.to_dict(), p_values, alpha=ALPHA, ax=ax, **look)
     ax.set_xlabel(f"mean rank; joined where p after Holm is at least {ALPHA:g}")
     return ax
 

@@ -92,10 +92,15 @@ def _new_figure(width: float, height: float) -> Figure:
         return pyplot.figure(figsize=(width, height), layout="constrained")
 
 
+class _Page(Figure):
+    def _repr_png_(self) -> bytes:  # notebooks show it, although pyplot has not made it
+        return _bytes(self, "png", "tsadbench")
+
+
 @contextmanager
 def page(file: Path | None, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
     """Provide an empty figure that no window or notebook shows; write it to a file, if any, when the block ends."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = _Page(figsize=(width, height), layout="constrained")
     yield figure
     if file is not None:
         save(figure, file, salt)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 from scipy.stats import genpareto
 
@@ -59,7 +57,8 @@ def threshold(
         density(result, axes[0], split)
         return_levels(tail, axes[1])
         drawn.append(axes)
-    parts[-1].legend(handles=_legend(), loc="outside lower center", ncols=4)
+    named = {name: one for ax in drawn[-1] for one, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    parts[-1].legend(named.values(), named.keys(), loc="outside lower center", ncols=4)
     return drawn
 
 
@@ -108,10 +107,9 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
 
 
 def _flagged(result: TrialResult, split: str) -> str:
-    """Return the shares of normal and anomalous rows above the threshold, as text."""
-    fits = fits_of(result, split)
-    flagged = np.concatenate([fit.flagged for fit in fits])
-    anomalous = np.concatenate([fit.anomalous for fit in fits])
+    """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
+    pairs = [(fit.flagged, fit.anomalous) for fit in fits_of(result, split)]
+    flagged, anomalous = map(np.concatenate, zip(*pairs, strict=True))
     groups = (("normal", ~anomalous), ("anomalous", anomalous))
     parts = [f"{flagged[rows].mean():.1%} of {name}" for name, rows in groups if rows.any()]
     return f"flags {' and '.join(parts)} rows"
@@ -138,24 +136,27 @@ def return_levels(tail: Tail, ax: Axes) -> Axes:
     top = np.sort(tail.scores)[-max(len(tail.excesses), min(n, 30)) :]
     # The largest of n scores is exceeded about once in 2n rows, the next once in 2n/3.
     period = n / (np.arange(len(top), 0, -1) - 0.5)
-    ax.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0)
+    ax.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0, label="largest normal scores")
     if tail.fitted is not None:
         rows = np.geomspace(1 / tail.share, max(3 / found.q, period[-1]), 200)
-        ax.plot(rows, found.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted), color=VERMILLION)
-    ax.plot(1 / found.q, found.value, "*", color=GREEN, markersize=9, markeredgecolor=PAPER, zorder=4)
+        ax.plot(
+            rows,
+            found.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted),
+            color=VERMILLION,
+            label="fitted tail",
+        )
+    ax.plot(
+        1 / found.q,
+        found.value,
+        "*",
+        color=GREEN,
+        markersize=9,
+        markeredgecolor=PAPER,
+        zorder=4,
+        label="threshold, at 1/q rows",
+    )
     ax.axhline(found.value, color=INK, linestyle="--", linewidth=0.9)
-    ax.axhline(found.t, color=GREY, linestyle=":", linewidth=0.9)
+    ax.axhline(found.t, color=GREY, linestyle=":", linewidth=0.9, label="initial threshold")
     ax.set_xscale("log")
     ax.set(xlabel="rows that exceed it once", ylabel="score")
     return ax
-
-
-def _legend() -> list[Line2D | Patch]:
-    return [
-        *(Patch(color=colour, alpha=0.6, linewidth=0, label=name) for name, colour in _GROUPS),
-        Line2D([], [], color=INK, linestyle="--", linewidth=0.9, label="threshold"),
-        Line2D([], [], color=BLUE, linestyle="none", marker="o", markersize=3.0, label="largest normal scores"),
-        Line2D([], [], color=VERMILLION, label="fitted tail"),
-        Line2D([], [], color=GREY, linestyle=":", linewidth=0.9, label="initial threshold"),
-        Line2D([], [], color=GREEN, linestyle="none", marker="*", markersize=8, label="threshold, at 1/q rows"),
-    ]
