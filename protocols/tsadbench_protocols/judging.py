@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -59,7 +59,7 @@ class PotProtocol(Protocol):
     metrics = METRICS
     level: float = 0.98
     q: float = 1e-3
-    threshold: Literal["pot", "dspot"] = "pot"
+    threshold: str = "pot"
 
     def check(self) -> None:
         """Raise a UsageError if a parameter is out of range."""
@@ -70,6 +70,8 @@ class PotProtocol(Protocol):
             name = f"{type(self).__name__.lower()}: {wrong['loc'][0]}"
             expected = wrong["msg"].removeprefix("Input should be ")
             raise UsageError(f"{name} must be {expected}, found {wrong['input']!r}") from error
+        if self.threshold not in ("pot", "dspot"):
+            raise UsageError(f"{type(self).__name__.lower()}: threshold must be pot or dspot, found {self.threshold!r}")
         pot.check_options(self.level, self.q)
 
     def find_threshold(self, scored: Scored) -> Threshold:
@@ -87,7 +89,9 @@ class PotProtocol(Protocol):
                 f"{'calibration' if scored.calibration else 'training'} rows that set the threshold, found "
                 f"{len(present):,}: score every row of a recording, its first ones included"
             )
-        return replace(pot.fit(present, level=self.level, q=self.q), method=self.threshold)
+        return replace(
+            pot.fit(present, level=self.level, q=self.q), method="dspot" if self.threshold == "dspot" else "pot"
+        )
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
         """Return the scores that set the threshold of one fit, an array a recording; for DSPOT its excesses."""

@@ -71,10 +71,11 @@ class Threshold:
 
     ``method`` is "pot" (Peaks-over-Threshold), "dspot" (of scores less their recent mean) or "fixed" (a floor's own).
     ``status`` is "ok"; "clamped": the shape lies at a bound; "quantile": too few distinct excesses, so the empirical
-    quantile was used; "degenerate": no excess, so the largest score was used; "fixed". ``t``, ``level`` and ``q`` are the initial threshold, its quantile level and
-    the risk (rate of false alarms per row); ``n`` and ``excesses`` the numbers of scores, and of those above t. Of the
-    generalised Pareto distribution, if one was fitted, ``gamma`` and ``sigma`` are shape and scale, ``log_likelihood``
-    that of the excesses, ``endpoint`` the largest score that it allows; None if it is unbounded.
+    quantile was used; "degenerate": no excess, so the largest score was used; "fixed". ``t``, ``level`` and ``q`` are
+    the initial threshold, its quantile level and the risk (rate of false alarms per row); ``n`` and ``excesses`` the
+    numbers of scores, and of those above t. Of the generalised Pareto distribution, if one was fitted, ``gamma`` and
+    ``sigma`` are shape and scale, ``log_likelihood`` that of the excesses, ``endpoint`` the largest score that it
+    allows; None if it is unbounded.
     """
 
     value: float
@@ -142,8 +143,7 @@ class Protocol(ABC):
     """Selects the rows for training and scoring, and judges the scores. Its methods are pure functions.
 
     A subclass's constructor takes keyword-only parameters with defaults and stores them under their names. Its
-    ``version`` is incremented when its rules change the numbers for the same scores; results of different versions are
-    never compared.
+    ``version`` grows when its rules change a number for the same scores: results of two versions are never compared.
     """
 
     version: ClassVar[int] = 1
@@ -160,10 +160,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
-        """Yield where an episode's scores of each test recording lie, so that reports can show recordings one by one.
-
-        ``n_rows`` is the number of rows of each of the data set's test recordings, by id, in its order.
-        """
+        """Yield where an episode's scores of each test recording lie; ``n_rows`` are the recordings' lengths, by id."""
 
     @abstractmethod
     def calibration_rows(self, n_rows: int) -> slice:

@@ -15,9 +15,8 @@ from tsadbench.utils.arrays import FloatArray, IntArray
 def trailing_windows(rows: FloatArray, length: int) -> FloatArray:
     """Return the window that ends at each row; copies of the first row pad the first windows.
 
-    With these windows a detector scores every row. Do not train on the first ``length - 1`` windows, which are
-    padded. ``rows`` [n_rows, n_sensors] belong to one recording; the result [n_rows, length, n_sensors],
-    oldest row first, is a read-only view.
+    With these windows a detector scores every row; the first ``length - 1`` are not for training. The result
+    [n_rows, length, n_sensors], oldest row first, is a read-only view of one recording's rows [n_rows, n_sensors].
 
     Examples
     --------

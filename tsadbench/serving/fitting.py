@@ -61,8 +61,7 @@ def fit_model(
         If an argument is unknown or out of range, or the detector fails or cannot be stored in a file.
     """
     if dataset is None or out is None:
-        missing = "dataset" if dataset is None else "out"
-        raise UsageError(f"fit_model: {missing} is missing; write fit_model(dataset=..., out=...)")
+        raise UsageError("fit_model needs a data set and a file to write: fit_model(dataset=..., out=...)")
     safetensors_package()
     out = Path(out)
     require_writable(out)

@@ -21,8 +21,7 @@ class Stream:
     """One recording whose rows arrive in batches; scores equal those of `Model.score` for all rows at once.
 
     It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if the
-    detector says so. ``whole`` scores only after the recording has ended; otherwise, it raises a UsageError if scores
-    depend on the whole recording.
+    detector says so. With ``whole``, nothing is scored before the end; without, a UsageError if scores need the whole.
     """
 
     def __init__(self, model: Model, *, contributions: bool | None = False, whole: bool = False) -> None:

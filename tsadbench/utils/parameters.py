@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -76,7 +75,7 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
 
     Raises a UsageError if a parameter has no default: a name alone must be enough to construct it.
     """
-    hints = _hints(cls)
+    hints = get_type_hints(inspect.getattr_static(cls, "__init__"))
     meanings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         for names, meaning in definitions(sections(base.__doc__ or "").get("Parameters", "")).items():
@@ -93,15 +92,9 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
 def parameter_rules(cls: type) -> dict[str, tuple[object, ...]]:
     """Return each parameter's ``Annotated`` metadata, from the constructor or else from a base class."""
     declared = {name: field.type for name, field in getattr(cls, "__dataclass_fields__", {}).items()}
-    declared |= {name: hint for name, hint in _hints(cls, include_extras=True).items() if hasattr(hint, "__metadata__")}
+    own = get_type_hints(inspect.getattr_static(cls, "__init__"), include_extras=True)
+    declared |= {name: hint for name, hint in own.items() if hasattr(hint, "__metadata__")}
     return {name: getattr(declared.get(name), "__metadata__", ()) for name in parameter_defaults(cls)}
-
-
-def _hints(cls: type, *, include_extras: bool = False) -> dict[str, object]:
-    """Return the types of the constructor's parameters; those of a base may name what only its module imports."""
-    init = inspect.getattr_static(cls, "__init__")
-    names = {key: one for base in cls.__mro__[::-1] for key, one in vars(sys.modules.get(base.__module__, cls)).items()}
-    return get_type_hints(init, names | getattr(init, "__globals__", {}), include_extras=include_extras)
 
 
 def parameter_defaults(cls: type) -> dict[str, object]:
