@@ -20,7 +20,7 @@ from tsadbench.analysis.curves import (
     operating_point,
 )
 from tsadbench.errors import UsageError
-from tsadbench.leaderboard.formatting import mean_std
+from tsadbench.leaderboard.render import number
 from tsadbench.reporting.figures.style import GREY, PAPER, Look, looks, own_axes, plain
 from tsadbench.reporting.figures.trials import by_label
 from tsadbench.results.trial_result import TrialResult
@@ -62,7 +62,8 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
         seeds = [fits_of(result, split) for result in of_label]
         curves = [mean_curve([curve_of(fit, kind) for fit in _judged(fits, split)]) for fits in seeds]
         found = pd.Series([one.record.splits[split].metrics.get(metric) for one in of_label], dtype=np.float64)
-        name = f"{mean_std(found.mean(), found.std(), 3)}  {plain(label)}"
+        spread = f" ± {number(found.std(), 3)}" if found.count() > 1 else ""
+        name = f"{number(found.mean(), 3)}{spread}  {plain(label)}"
         _line(ax, curves, name, look)
         of_entities = bool(of_label[0].record.splits[split].entities)
         for fits in seeds:
@@ -80,14 +81,13 @@ def _draw(results: Sequence[TrialResult], ax: Axes, split: str, kind: CurveKind)
     ax.grid(visible=True)
     n_fits = len(fits_of(results[0], split))
     averaged = f"\nlines: the mean of {n_fits} fits' curves" if n_fits > 1 else ""
-    heading = f"{title}, mean(deviation) over seeds{averaged}"
+    heading = f"{title}, mean ± deviation over seeds{averaged}"
     ax.legend(handles=handles, title=heading, loc="upper left", bbox_to_anchor=(1.01, 1.01), alignment="left")
     return ax
 
 
 def _marker(look: Look) -> dict[str, Any]:
-    edge = {"markersize": 5.0, "markeredgecolor": PAPER, "markeredgewidth": 0.6}
-    return {"color": look.colour, "marker": look.marker, **edge}
+    return {"color": look.colour, "marker": look.marker, "ms": 5.0, "mec": PAPER, "mew": 0.6}
 
 
 def _line(ax: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:

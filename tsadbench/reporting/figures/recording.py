@@ -48,7 +48,7 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     title = f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}"
     names = {"label": "labelled anomalous", "alarms": "flagged rightly", "false alarms": "flagged wrongly"}
     names["not evaluated"] = "not evaluated"
-    # Those of its own fit: other machines have other ranges.
+    # The rows of its own fit: other machines have other ranges.
     (train,) = (one.episode.train for one in shown[0].scored if one.episode.id == scored.episode)
     return _stacked(title, panels, names, figure, np.concatenate([one.values for one in train]))
 
@@ -66,8 +66,9 @@ def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None
         one = Recording(one.id, one.values[:, most], tuple(one.sensors[i] for i in most), one.time)
         parts = parts[:, most]
     scored = replace(scored, recording=one, contributions=parts, anomalous=scored.flagged)
-    names = {"label": "flagged", "not evaluated": "no score"}
-    return _stacked(plain(one.id, 80), {plain(label): scored}, names, figure)
+    return _stacked(
+        plain(one.id, 80), {plain(label): scored}, {"label": "flagged", "not evaluated": "no score"}, figure
+    )
 
 
 def _stacked(
