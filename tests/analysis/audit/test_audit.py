@@ -12,7 +12,8 @@ from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.labels import position_scores
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
-from tsadbench.base.dataset import LabelledDataset
+from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.datasets.shipped import load_skab
 
 
 def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0, offset: float = 0.0) -> Recording:
@@ -97,3 +98,22 @@ def test_a_shift_between_training_and_normal_test_rows():
     shift = found["shift"].tables[0].frame.set_index(["where", "sensor"]).loc[("valve", "flow")]
     assert shift["z"] == pytest.approx(30.0, rel=0.1)
     assert shift["outside the training range"] == 1.0
+
+
+@pytest.mark.long  # the audit takes 8 s
+@pytest.mark.skab
+def test_what_is_known_of_skab(skab_directory):
+    found = audit(load_skab(DataOptions(directory=skab_directory)))
+    # Learned from the other three sessions; from the other 33 files, most of them of the same session, it is .937.
+    assert auroc(found)["position"] == pytest.approx(0.926, abs=0.001)
+    assert auroc(found)["max-z"] == pytest.approx(0.756, abs=0.005)
+    medians = found["shift"].tables[0].frame.set_index(["where", "sensor"]).loc[("valve1", "Volume Flow RateRMS")]
+    assert medians[["training median", "test median"]].tolist() == pytest.approx([125, 32], abs=1)
+    shared = found["shared-train-test"].tables[0].frame[["first", "second", "rows", "with two labels"]]
+    assert [tuple(row) for row in shared.fillna(-1).to_numpy()] == [
+        ("anomaly-free", "other/5", 572, -1),
+        ("other/12", "other/13", 349, 178),
+        ("other/3", "other/4", 228, 57),
+        ("other/2", "other/3", 120, 0),
+        ("other/10", "other/11", 21, 0),
+    ]
