@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets import shipped as fetch
-from tsadbench.datasets.shipped import Source, download, load_skab, load_tep, published
+from tsadbench.datasets.shipped import Source, download, load_skab, published
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.progress import listening
 
@@ -60,25 +60,12 @@ class TestDownload:
         assert download(source, folder) == [*FILES[3:]]
         assert files_in(folder) == sorted(FILES)
 
-    def test_a_failed_replacement_leaves_the_old_file(self, source, server: Server, folder):
-        download(source, folder)
-        (folder / "other/3.csv").write_bytes(b"edited")
-        server.faults["other/3.csv"] = "other content"
-        with pytest.raises(DataError, match=r"other/3\.csv"):
-            download(source, folder)
-        assert (folder / "other/3.csv").read_bytes() == b"edited"
-
     def test_a_server_that_stops_sending(self, source, server: Server, folder, monkeypatch):
         monkeypatch.setattr("tsadbench.datasets.shipped.TIMEOUT", (1.0, 0.1))
         server.faults["valve1/0.csv"] = "stalls"
         with pytest.raises(DataError, match=r"valve1/0\.csv"):
             download(source, folder)
         assert files_in(folder) == [FILES[0]]
-
-    def test_a_folder_that_cannot_be_made(self, source, server: Server, tmp_path):
-        (tmp_path / "file").write_text("a file where the folder belongs")
-        with pytest.raises(DataError, match=str(tmp_path / "file")):
-            download(source, tmp_path / "file/skab")
 
     FILES: ClassVar = ("LICENSE", "machine-1_train.pkl", "labels/machine-1.txt")
     PATHS: ClassVar = {"LICENSE": "LICENSE", "labels/": "data/interpretation/", "": "data/processed/"}
@@ -168,17 +155,6 @@ class TestChanged:
         path.write_bytes(path.read_bytes().replace(b"34.11", b"34,11"))
         with pytest.raises(DataError, match=r"other/14\.csv, line 3.*Accelerometer2RMS(?s:.)*valve1/0\.csv"):
             load_skab(DataOptions(directory=published.parent))
-
-    @pytest.mark.skab
-    @pytest.mark.parametrize(
-        "content", ["1 2 3\n4 5 6\n", "1 2 x\n", "1 2\n1\n", "\n".join([" ".join(["nan"] * 52)] * 960)],
-        ids=["too short", "a letter", "ragged", "not a number"],
-    )  # fmt: skip
-    def test_a_damaged_file_of_tep(self, skab_directory, tmp_path, content):
-        shutil.copytree(skab_directory / "tep", tmp_path / "tep")
-        (tmp_path / "tep/d11_te.dat").write_text(content)
-        with pytest.raises(DataError, match=r"d11_te\.dat"):
-            load_tep(DataOptions(directory=tmp_path, allow_changed=True))
 
 
 def test_only_data_sets_with_published_files_have_a_source():

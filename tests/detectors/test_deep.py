@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
 
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from tests.helpers.planted import noise
-from tsadbench import DataError, MissingExtraError, Recording, UsageError, detector
-from tsadbench.base import FloatArray, extra
-from tsadbench_detectors.deep.device import find_device
+from tsadbench import DataError, Recording, UsageError, detector
+from tsadbench.base import FloatArray
 from tsadbench_detectors.deep.forecaster import Forecaster
 from tsadbench_detectors.deep.training import has_levelled
 from tsadbench_detectors.deep.windows import Windows
@@ -97,20 +95,6 @@ def scripted(*script: float, **parameters: object) -> Level:
 
 def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
     return slope * np.arange(n_rows, dtype=np.float64)[:, None]
-
-
-def test_errors_by_hand() -> None:
-    detector = Level(learning_rate=1e-30).fit(ramp(9))
-    level = detector.network_.get_parameter("level").item()
-    deviation = ramp(9).std()
-    errors = detector.score(ramp(6, slope=2.0))
-    # One row on, a slope of 2 has moved by 2 / deviation, two rows on by twice that, and so on.
-    misses = [(steps * 2.0 / deviation - level) ** 2 for steps in (1, 2, 3)]
-    # Before the first row it has not moved: to row 0 by no step, to rows 0 to 2 by up to two.
-    unmoved, one, two = level**2, *misses[:2]
-    first = [np.mean([unmoved, one, two]), np.mean(misses)]
-    expected = [*first, np.mean(misses), np.mean(misses), np.mean(misses[:2]), misses[0]]
-    np.testing.assert_allclose(errors, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("stride", "horizon"), [(1, 3), (4, 1), (50, 3)])
@@ -241,34 +225,8 @@ def test_a_loss_has_levelled_if_its_last_tenth_of_steps_hardly_lowers_it() -> No
     assert [has_levelled(np.ones(n)) for n in (1, 19, 20)] == [False, False, True]
 
 
-@pytest.mark.parametrize(("stride", "max_steps"), [(1, 2), (7, None), (40, 1)])
-def test_the_share_of_windows_seen(stride: int, max_steps: int | None) -> None:
-    recordings = [ramp(60), 100.0 + ramp(33), 200.0 + ramp(2), 300.0 + ramp(3)]
-    detector = scripted(stride=stride, max_steps=max_steps).fit(recordings)
-    n_seen = len({number for batch in detector.seen() for number in batch})
-    facts = detector.training_facts()
-    assert (facts["n_windows"], facts["share_seen"]) == (58 + 31 + 1, n_seen / 90)
-
-
 def test_a_fit_that_cannot_be() -> None:
     with pytest.raises(DataError, match="window"):
         Level().fit([ramp(4), ramp(3)])
     with pytest.raises(UsageError, match="learning_rate"):  # the loss runs away
         Level(epochs=5, learning_rate=1e30).fit(noise(20))
-
-
-def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    assert find_device("auto") == find_device("cpu") == torch.device("cpu")
-    with pytest.raises(UsageError, match="'cuda'"):
-        find_device("cuda")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert find_device("auto") == find_device("cuda") == torch.device("cuda")
-    assert find_device("cuda:1") == torch.device("cuda", 1)
-
-
-def test_a_missing_package_names_the_extra_and_a_missing_module_of_our_own_is_a_defect() -> None:
-    with pytest.raises(MissingExtraError, match=r"tsadbench\[deep\]"), extra("dprgm", "deep"):
-        importlib.import_module("a_package_that_nobody_has")
-    with pytest.raises(ModuleNotFoundError, match="tsadbench_detectors"), extra("dprgm", "deep"):
-        importlib.import_module("tsadbench_detectors.nothing")

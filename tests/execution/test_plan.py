@@ -7,8 +7,8 @@ import pytest
 
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
-from tests.helpers.tiny import Distance, Guided
-from tsadbench import Detector, PluginError, Traits, UsageError
+from tests.helpers.tiny import Distance
+from tsadbench import Detector, PluginError
 from tsadbench.base import Edge, Prior
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import floor_labels
@@ -24,12 +24,6 @@ class Mine(Detector):
 
     def _score(self, recording):
         return np.zeros(recording.n_rows)
-
-
-class Cheats(Mine):
-    """Brings its own threshold."""
-
-    traits = Traits(fixed_threshold=0.5)
 
 
 def labels(plan):
@@ -80,26 +74,6 @@ def test_all_ways_to_name_a_detector(small_data):
         "tests.helpers.tiny:Distance",
         mine,
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"detectors": ["distanc"]}, "'distance'"),
-        ({"detectors": ["distance[power=0]"]}, "power"),
-        ({"protocol": "stict"}, "'strict'"),
-        ({"splits": ["overal"]}, "'overall'"),
-        ({"dataset": "skabb"}, "'skab'"),
-        ({"settings": ["distance"]}, "settings"),
-        ({"settings": ["mset.window=3"]}, "'mset'"),
-        ({"settings": ["strict.q=0.5"]}, "q"),
-        ({"detectors": [Cheats]}, "fixed_threshold"),
-        ({"detectors": [Guided]}, "prior"),
-    ],
-)
-def test_whatever_is_wrong_ends_in_planning(small_data, arguments, message):
-    with pytest.raises(UsageError, match=message):
-        make_plan(**{"detectors": ["distance"], "dataset": small_data, **arguments})
 
 
 @pytest.mark.parametrize("label", ["dprgm", "dprgm[node_weights=off]", "untrained", "dprgm[graph=none]"])

@@ -12,22 +12,13 @@ from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.labels import position_scores
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.shipped import load_skab
 
 
 def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0, offset: float = 0.0) -> Recording:
     values = np.random.default_rng([seed, n_rows]).normal(size=(n_rows, 2)) + offset
     return Recording(name, values, SENSORS, None if start is None else start + np.arange(float(n_rows)))
-
-
-def sound(n_test: int = 12) -> LabelledDataset:
-    """Return a plant whose faults lie anywhere and are as hard to see as they can be: nothing to be found."""
-    generator = np.random.default_rng(5)
-    train = recording("free", 500, start=0.0, seed=99)
-    test = tuple(recording(f"t{i}", 120, start=10_000.0 * (i + 1), seed=i) for i in range(n_test))
-    starts = generator.integers(0, 90, size=n_test)
-    return plant((train,), test, {f"t{i}": slice(int(at), int(at) + 30) for i, at in enumerate(starts)})
 
 
 def grades(found) -> dict[str, str]:
@@ -48,14 +39,6 @@ def test_the_position_score_is_the_share_of_other_sessions_recordings_that_are_a
     np.testing.assert_allclose(a, [1.0, 1.0, 0.0, 0.0])
     np.testing.assert_allclose(b, [1.0, 1.0, 0.0])
     np.testing.assert_allclose(c, [0.0, 2 / 2])
-
-
-def test_a_sound_plant_gets_no_fault():
-    found = audit(sound())
-    assert "fault" not in grades(found).values(), found.findings
-    assert set(found["position"].tables[0].frame["predictor"]) == {
-        "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour",
-    }  # fmt: skip
 
 
 def test_shared_rows_are_counted_by_pair_and_contradicting_labels_among_them():
