@@ -12,7 +12,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tsadbench import DataError, Traits
+from tsadbench import ContractError, DataError, Traits
 from tsadbench.base import Windows, WrappedDetector
 
 
@@ -141,6 +141,25 @@ def test_a_model_that_remembers_its_rows_gives_its_own_scores_of_them():
     assert_allclose(np.concatenate([one[1:] for one in found]), fitted.model_.decision_scores_)
     assert min(one[1:].min() for one in found) > 0
     assert fitted.score(parts[0])[1:].max() == 0  # what the threshold would have been set on
+
+
+class Wrong(ByRows):
+    def __init__(self, *, window: int = 3, what: str = "column") -> None:
+        super().__init__(window=window)
+        self.what = what
+
+    def _rate(self, model, data):
+        scores = model.window_scores(data)
+        return {"column": scores[:, None], "short": scores[:-1], "text": scores.astype(str)}[self.what]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [("column", r"Wrong.* \[20, 1\]"), ("short", r"Wrong.*\[20\].*\[19\]"), ("text", "Wrong.* <U")],
+)
+def test_what_is_no_score_is_refused_in_plain_words(what, said):
+    with pytest.raises(ContractError, match=said):
+        Wrong(what=what).fit(rows(40)).score(rows(20))
 
 
 def test_too_few_rows_for_two_windows_are_refused():

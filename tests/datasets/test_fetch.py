@@ -60,12 +60,25 @@ class TestDownload:
         assert download(source, folder) == [*FILES[3:]]
         assert files_in(folder) == sorted(FILES)
 
+    def test_a_failed_replacement_leaves_the_old_file(self, source, server: Server, folder):
+        download(source, folder)
+        (folder / "other/3.csv").write_bytes(b"edited")
+        server.faults["other/3.csv"] = "other content"
+        with pytest.raises(DataError, match=r"other/3\.csv"):
+            download(source, folder)
+        assert (folder / "other/3.csv").read_bytes() == b"edited"
+
     def test_a_server_that_stops_sending(self, source, server: Server, folder, monkeypatch):
         monkeypatch.setattr("tsadbench.datasets.shipped.TIMEOUT", (1.0, 0.1))
         server.faults["valve1/0.csv"] = "stalls"
         with pytest.raises(DataError, match=r"valve1/0\.csv"):
             download(source, folder)
         assert files_in(folder) == [FILES[0]]
+
+    def test_a_folder_that_cannot_be_made(self, source, server: Server, tmp_path):
+        (tmp_path / "file").write_text("a file where the folder belongs")
+        with pytest.raises(DataError, match=str(tmp_path / "file")):
+            download(source, tmp_path / "file/skab")
 
     FILES: ClassVar = ("LICENSE", "machine-1_train.pkl", "labels/machine-1.txt")
     PATHS: ClassVar = {"LICENSE": "LICENSE", "labels/": "data/interpretation/", "": "data/processed/"}

@@ -99,3 +99,10 @@ def test_differences_until_the_series_is_stationary() -> None:
     spikes = np.zeros(2_000)
     spikes[[1_706, 1_981]] = 50.0
     assert n_differences(spikes) == 1  # the KPSS statistic of its differences is not defined
+
+
+def test_the_held_out_loss_is_the_mean_squared_forecast_error() -> None:
+    detector = ARIMA(p=0, d=1, q=0).fit(TRAIN)
+    errors = np.diff(TEST, axis=0) / np.concatenate(TRAIN).std(axis=0)
+    assert detector.held_out_loss(TEST, 10) == pytest.approx((errors[9:] ** 2).mean())
+    assert ARIMA().fit(TRAIN).held_out_loss(TEST, 10) < detector.held_out_loss(TEST, 10)

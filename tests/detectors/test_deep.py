@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Sequence
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from tests.helpers.planted import noise
-from tsadbench import DataError, Recording, UsageError, detector
-from tsadbench.base import FloatArray
+from tsadbench import DataError, MissingExtraError, Recording, UsageError, detector
+from tsadbench.base import FloatArray, extra
 from tsadbench_detectors.deep.forecaster import Forecaster
 from tsadbench_detectors.deep.training import has_levelled
 from tsadbench_detectors.deep.windows import Windows
@@ -95,17 +96,6 @@ def scripted(*script: float, **parameters: object) -> Level:
 
 def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
     return slope * np.arange(n_rows, dtype=np.float64)[:, None]
-
-
-@pytest.mark.parametrize(("stride", "horizon"), [(1, 3), (4, 1), (50, 3)])
-def test_training_errors_are_those_of_full_horizons_of_every_kth_window(stride: int, horizon: int) -> None:
-    recordings = [noise(30), noise(11, seed=1), noise(2, seed=2)]
-    detector = Level(stride=stride, horizon=horizon).fit(recordings)
-    expected = []
-    for rows in recordings:
-        errors = detector._errors(Recording("a", rows, ("x0", "x1")))
-        expected += [errors[start + 2] for start in range(0, len(rows) - 2 - horizon + 1, stride)]
-    np.testing.assert_allclose(detector.training_errors_, expected, rtol=1e-6)
 
 
 def test_training_errors_and_held_out_windows_are_bounded_with_the_steps() -> None:
@@ -225,8 +215,24 @@ def test_a_loss_has_levelled_if_its_last_tenth_of_steps_hardly_lowers_it() -> No
     assert [has_levelled(np.ones(n)) for n in (1, 19, 20)] == [False, False, True]
 
 
+@pytest.mark.parametrize(("stride", "max_steps"), [(1, 2), (7, None), (40, 1)])
+def test_the_share_of_windows_seen(stride: int, max_steps: int | None) -> None:
+    recordings = [ramp(60), 100.0 + ramp(33), 200.0 + ramp(2), 300.0 + ramp(3)]
+    detector = scripted(stride=stride, max_steps=max_steps).fit(recordings)
+    n_seen = len({number for batch in detector.seen() for number in batch})
+    facts = detector.training_facts()
+    assert (facts["n_windows"], facts["share_seen"]) == (58 + 31 + 1, n_seen / 90)
+
+
 def test_a_fit_that_cannot_be() -> None:
     with pytest.raises(DataError, match="window"):
         Level().fit([ramp(4), ramp(3)])
     with pytest.raises(UsageError, match="learning_rate"):  # the loss runs away
         Level(epochs=5, learning_rate=1e30).fit(noise(20))
+
+
+def test_a_missing_package_names_the_extra_and_a_missing_module_of_our_own_is_a_defect() -> None:
+    with pytest.raises(MissingExtraError, match=r"tsadbench\[deep\]"), extra("dprgm", "deep"):
+        importlib.import_module("a_package_that_nobody_has")
+    with pytest.raises(ModuleNotFoundError, match="tsadbench_detectors"), extra("dprgm", "deep"):
+        importlib.import_module("tsadbench_detectors.nothing")

@@ -92,6 +92,16 @@ def test_the_score_from_the_forecasts(node_weights: bool, alpha: float) -> None:
     np.testing.assert_allclose(detector.contributions(test), weighted, rtol=1e-4, atol=1e-6)
 
 
+def test_edges_and_weights_are_those_of_the_raw_training_rows(fitted: DPRGM) -> None:
+    rows = np.concatenate([plant(60).values, plant(50, seed=1).values])
+    rho = np.corrcoef(rows, rowvar=False)
+    expected = np.zeros((3, 3))
+    for source, target in ((0, 1), (1, 2), (0, 2)):
+        expected[source, target] = 0.5 + 0.5 * rho[source, target]
+    np.testing.assert_allclose(fitted.adjacency_, expected)
+    np.testing.assert_array_equal(small(edge_weights=False).fit(plant(60)).adjacency_, PRIOR.matrix(SENSORS))
+
+
 def test_by_default_the_prior_gives_the_graph_and_without_one_correlations_do(fitted: DPRGM) -> None:
     training = [plant(60), plant(50, seed=1)]
     np.testing.assert_array_equal(small(graph="domain").fit(training).adjacency_, fitted.adjacency_)

@@ -82,3 +82,11 @@ def test_the_score_by_hand(beta: float) -> None:
     of_three = np.stack([padded(expected, 2)[row : row + 3] for row in range(15)]).mean(axis=1)
     np.testing.assert_allclose(detector.score(fresh), of_three, rtol=1e-6)
     np.testing.assert_allclose(fitted(beta=beta, smoothing=1).contributions(fresh), by_sensor, rtol=1e-6)
+
+
+def test_the_held_out_loss_is_that_of_single_precision() -> None:
+    detector, fresh = fitted(), noise(60, 3, seed=1)
+    given = scaled_windows(fresh)
+    with torch.inference_mode():
+        expected = (detector.network_(given[:, :5])[:, 0] - given[:, 5]).square().mean().item()
+    assert detector.held_out_loss(fresh) == pytest.approx(expected, rel=1e-6)

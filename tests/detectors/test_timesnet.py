@@ -65,6 +65,7 @@ def block_by_hand(block: TimesBlock, rows: Tensor) -> FloatArray:
 def test_a_block_is_that_of_the_paper_for_each_window(window: int, top_k: int) -> None:
     torch.manual_seed(0)
     block, rows = TimesBlock(4, 3, top_k).double(), windows_of(30, window, 4)
+    assert [kernel.shape[-1] for kernel in block.inner.kernels] == [1, 3, 5, 7, 9, 11]
     for found, one in zip(block(rows), rows, strict=True):
         np.testing.assert_allclose(found, block_by_hand(block, one), rtol=1e-9)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from tests.helpers.planted import in_range, noise, windows
 from tsadbench.base import FloatArray
@@ -63,3 +64,24 @@ def test_contributions_are_both_errors_of_the_windows_last_row() -> None:
     first, _, again = ((made - given)[:, -3:] ** 2 for made in reconstructions(detector, given))
     found = detector.contributions(TEST)[detector.window - 1 :]
     np.testing.assert_allclose(found, 0.3 * first + 0.7 * again, rtol=1e-3, atol=1e-7)
+
+
+def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
+    detector = fitted()
+    given = cut(detector, TEST)
+    first, _, again = reconstructions(detector, given)
+    expected = (((first - given) ** 2).mean() + ((again - given) ** 2).mean()) / 2
+    np.testing.assert_allclose(detector.held_out_loss(TEST), expected, rtol=1e-4)
+
+
+def test_the_published_widths() -> None:
+    network = USAD(window=12, size="paper", max_steps=1).fit(noise(60, 51)).network_
+    widths = [layer.out_features for layer in network.modules() if isinstance(layer, nn.Linear)]
+    assert widths == [306, 153, 40, 153, 306, 612, 153, 306, 612]
+
+
+def test_the_second_decoders_error_on_the_firsts_output_trains_the_first() -> None:
+    detector = fitted()
+    again = detector.network_(tensor(detector, cut(detector, TEST)))[2]
+    (gradient,) = torch.autograd.grad(again.square().mean(), detector.network_.get_parameter("first.4.weight"))
+    assert gradient.abs().max() > 0

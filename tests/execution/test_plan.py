@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
-from tsadbench import Detector, PluginError
+from tsadbench import Detector, PluginError, Traits, UsageError
 from tsadbench.base import Edge, Prior
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import floor_labels
@@ -24,6 +24,12 @@ class Mine(Detector):
 
     def _score(self, recording):
         return np.zeros(recording.n_rows)
+
+
+class Cheats(Mine):
+    """Brings its own threshold."""
+
+    traits = Traits(fixed_threshold=0.5)
 
 
 def labels(plan):
@@ -74,6 +80,11 @@ def test_all_ways_to_name_a_detector(small_data):
         "tests.helpers.tiny:Distance",
         mine,
     ]
+
+
+def test_only_a_floor_may_bring_its_threshold(small_data):
+    with pytest.raises(UsageError, match="fixed_threshold"):
+        make_plan([Cheats], dataset=small_data)
 
 
 @pytest.mark.parametrize("label", ["dprgm", "dprgm[node_weights=off]", "untrained", "dprgm[graph=none]"])

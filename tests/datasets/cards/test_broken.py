@@ -194,6 +194,11 @@ def test_in_intervals_of_time(tmp_path, events, named):
     assert all(names(found[0], name) for name in named)
 
 
+def test_a_log_book_of_another_year(tmp_path):
+    (found,) = broken(tmp_path, IN_TIME, {**FILES, "events.csv": "start,end\n2023-05-01 12:00,2023-05-01 13:00\n"})
+    assert found.startswith("events.csv, line 2: ")
+
+
 LONG = HEAD + PARTS + '[long]\nname = "a"\nvalue = "b"\n[resample]\nevery = 1\n' + COLUMNS
 
 IN_CARD = {
@@ -273,6 +278,11 @@ def test_all_in_one_go(tmp_path):
         "r10.csv, line 3", "r10.csv, line 4", "r10.csv, line 5",
     ]  # fmt: skip
     assert "57" in found[-1]  # more such cells
+
+
+def test_no_card(tmp_path):
+    (found,) = problems(tmp_path / "card.toml")
+    assert "card.toml" in found
 
 
 @pytest.mark.parametrize("command", [("data", "validate"), ("run", "-d", "tests.helpers.tiny:Distance", "--dataset")])
