@@ -23,7 +23,7 @@ PLAN = [f"Steady[power={power}]" for power in (1.0, 2.0, 3.0, 4.0)]
 
 def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small: Plant):
     """SIGKILL, between trials or during them, loses at most the trials in flight."""
-    plan, seeds = PLAN, 3
+    plan, seeds = PLAN, 2
     n_trials = 4 * seeds
     first = small.start(*plan, seeds=seeds, more=("--jobs", "2"))
     wait_until(lambda: small.runs.is_dir() and len(trials(small.runs)) >= n_trials // 4)

@@ -126,12 +126,8 @@ def test_failures_are_raised_with_reason_and_evidence():
         check_detector(cheats.CentredSmoothing)
 
 
-class TestContract(DetectorContract):
-    detector = cheats.Honest()
-
-
 class TestContractWithReason(DetectorContract):
-    detector = cheats.Inverted
+    detector = cheats.Inverted()
     expected_failures = {"fault": "it is upside down"}  # noqa: RUF012
 
 
