@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 ROUNDS = 10
 
 
-def told(benchmark, work: Callable[[], object], floor_of: Callable[[], object], times: float = 1.0) -> None:
+def told(benchmark, work: Callable[[], object], floor_of: Callable[[], object]) -> None:
     """Compare the fastest of several rounds of both: what other processes on this machine take away is not theirs."""
     seconds: dict[Callable[[], object], list[float]] = {work: [], floor_of: []}
     for _ in range(ROUNDS):
@@ -31,7 +31,7 @@ def told(benchmark, work: Callable[[], object], floor_of: Callable[[], object], 
             start = time.process_time()
             each()
             of_each.append(time.process_time() - start)
-    of_work, floor = min(seconds[work]), times * min(seconds[floor_of])
+    of_work, floor = min(seconds[work]), min(seconds[floor_of])
     benchmark.extra_info.update(ms=1e3 * of_work, floor_ms=1e3 * floor, ratio=of_work / floor)
     benchmark.pedantic(work, rounds=3)
 
