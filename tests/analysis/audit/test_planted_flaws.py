@@ -68,8 +68,12 @@ PLANTED = ("trivial", "overlap", "shared-train-test", "shared-test-test", "contr
 
 
 def test_the_clean_twin_shows_no_flaw():
-    clean = {one.about: one.grade for one in audit(sound()).findings}
+    found = audit(sound())
+    clean = {one.about: one.grade for one in found.findings}
     assert {about: clean[about] for about in PLANTED} == dict.fromkeys(PLANTED, "good")
+    assert set(found["position"].tables[0].frame["predictor"]) == {
+        "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour",
+    }  # fmt: skip
 
 
 def test_scaling_by_the_tests_statistics():
