@@ -27,13 +27,6 @@ def area(curve: Curve) -> float:
     return float(trapezoid(curve.y, curve.x))
 
 
-def test_precision_by_steps_by_hand():
-    curve = curve_of(FIRST, "precision_recall")
-    # Precision is 1 up to a recall of 1/2; the second anomalous row comes third: 2/3.
-    np.testing.assert_allclose(curve.heights(np.array([0.25, 0.5, 0.51, 1.0])), [1, 1, 2 / 3, 2 / 3])
-    np.testing.assert_allclose(curve_of(SECOND, "precision_recall").heights(np.array([0.1, 1.0])), [0.5, 0.5])
-
-
 def test_the_mean_of_precision_curves_is_of_steps_not_of_lines_between_points():
     mean = mean_curve([curve_of(fit, "precision_recall") for fit in (FIRST, SECOND)])
     np.testing.assert_allclose(mean.heights(np.array([0.5, 0.502, 0.75, 1.0])), [3 / 4, 7 / 12, 7 / 12, 7 / 12])
@@ -42,7 +35,7 @@ def test_the_mean_of_precision_curves_is_of_steps_not_of_lines_between_points():
     assert area(mean) == pytest.approx(np.mean(expected), abs=1 / 500)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("missing", [0.0, 0.1])
 def test_areas_are_scikit_learns_with_ties_and_missing_scores(missing, seed):
     rng = np.random.default_rng(seed)

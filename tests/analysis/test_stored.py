@@ -69,23 +69,6 @@ def test_one_seed(made):
     assert [(one.record.label, one.record.seed) for one in chosen.results(data)] == [("d1", 1), ("d2", 0)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        ({"dataset": "smal"}, "smal"),
-        ({"protocol": "strikt"}, "strikt"),
-        ({"split": "overal"}, "overal"),
-        ({"detectors": ["chet"]}, "chet"),
-        ({"detectors": ["broken"]}, "broken"),
-        ({"seed": 7}, "seed 7"),
-    ],
-)
-def test_wrong_names(made, arguments, name):
-    store, _ = made
-    with pytest.raises(UsageError, match=name):
-        select(store.path, **arguments)
-
-
 def test_several_data_sets_or_protocols_must_be_told_apart(made, tmp_path):
     store, _ = made
     (record, *_) = store.records()

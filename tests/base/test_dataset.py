@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,14 +153,3 @@ def test_causes_must_lie_in_test_recordings_and_name_their_sensors(causes, messa
     check_labels(LabelledDataset(data, Labels(rows, data.splits, {"f": (Cause(1, 3, data.sensors),)})))
     with pytest.raises(DataError, match=message):
         check_labels(LabelledDataset(data, Labels(rows, data.splits, causes)))
-
-
-def test_the_hash_of_labels_is_computed_once_and_they_stay_frozen_and_travel():
-    labels = Labels({"f": np.array([True, False])}, {"overall": ("f",)})
-    found = labels.content_hash
-    assert labels.content_hash is found
-    for one in (pickle.loads(pickle.dumps(labels)), Labels(labels.rows, labels.splits)):
-        assert one.content_hash == found
-    assert dataclasses.replace(labels, rows={"f": np.array([True, True])}).content_hash != found
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        labels.rows = {}

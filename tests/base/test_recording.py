@@ -25,20 +25,18 @@ def test_a_read_only_array_is_not_copied():
     assert Recording("r", values, ("a", "b")).values is values
 
 
-@pytest.mark.parametrize("shape", [(3,), (0, 2), (3, 0), (2, 2, 2)])
-def test_wrong_shapes_are_refused(shape):
-    with pytest.raises(DataError, match="row"):
-        Recording("r", np.ones(shape), ("a", "b"))
-
-
-def test_a_wrong_number_of_sensor_names_is_refused():
-    with pytest.raises(DataError, match="2 .* 1 "):
-        Recording("r", np.ones((3, 2)), ("a",))
-
-
-def test_sensor_names_must_be_unique():
-    with pytest.raises(DataError, match=r"\['a'\]"):
-        Recording("r", np.ones((3, 2)), ("a", "a"))
+@pytest.mark.parametrize(
+    ("shape", "sensors", "time", "message"),
+    [
+        *((shape, ("a", "b"), None, "row") for shape in ((3,), (0, 2), (3, 0), (2, 2, 2))),
+        ((3, 2), ("a",), None, "2 .* 1 "),
+        ((3, 2), ("a", "a"), None, r"\['a'\]"),
+        ((3, 2), ("a", "b"), np.arange(2.0), "time"),
+    ],
+)
+def test_wrong_shapes_sensors_and_times_are_refused(shape, sensors, time, message):
+    with pytest.raises(DataError, match=message):
+        Recording("r", np.ones(shape), sensors, time=time)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -47,11 +45,6 @@ def test_values_must_be_finite_and_the_message_names_the_place(value):
     values[2, 1] = value
     with pytest.raises(DataError, match="row 2, sensor 'b'"):
         Recording("r", values, ("a", "b"))
-
-
-def test_one_time_a_row():
-    with pytest.raises(DataError, match="time"):
-        Recording("r", np.ones((3, 2)), ("a", "b"), time=np.arange(2.0))
 
 
 def test_rows_are_views_with_their_time():

@@ -37,8 +37,3 @@ def test_the_weakest_of_several():
         ]
     )
     assert found == Replay(copy="same process", rows=200, correlation=0.3, median_ratio=0.5, tail_ratio=0.5)
-
-
-def test_of_none_there_is_no_weakest():
-    assert weakest([]) is None
-    assert weakest([None, None]) is None

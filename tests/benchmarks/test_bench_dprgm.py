@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,11 +16,24 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.benchmarks.test_bench_networks import told
 from tests.helpers.noise import PRIOR, SENSORS, noise
 from tsadbench_detectors.dprgm import DPRGM, Network
 
 ROOT = Path(__file__).parents[2]
+ROUNDS = 10
+
+
+def told(benchmark, work: Callable[[], object], floor_of: Callable[[], object]) -> None:
+    """Compare the fastest of several rounds of both: what other processes on this machine take away is not theirs."""
+    seconds: dict[Callable[[], object], list[float]] = {work: [], floor_of: []}
+    for _ in range(ROUNDS):
+        for each, of_each in seconds.items():
+            start = time.process_time()
+            each()
+            of_each.append(time.process_time() - start)
+    of_work, floor = min(seconds[work]), min(seconds[floor_of])
+    benchmark.extra_info.update(ms=1e3 * of_work, floor_ms=1e3 * floor, ratio=of_work / floor)
+    benchmark.pedantic(work, rounds=3)
 
 
 @pytest.mark.parametrize("backbone", ["sage", "gcn", "gat", "transformer"])

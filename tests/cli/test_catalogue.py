@@ -1,11 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
-import pytest
-
-import tsadbench as package
 from tsadbench.registry import entries, load_detector, load_protocol, package_of
 from tsadbench.utils.parameters import parameters_of
 
@@ -67,19 +61,3 @@ def test_every_parameter_of_everything_that_ships_has_its_meaning():
             assert [p.name for p in parameters_of(load_detector(entry.name)) if not p.meaning] == [], entry.name
     for entry in entries("protocols"):
         assert [p.name for p in parameters_of(load_protocol(entry.name)) if not p.meaning] == [], entry.name
-
-
-def test_version(tsadbench):
-    assert tsadbench("--version").out.strip() == package.__version__
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["list"]], ids=" ".join)
-def test_help_and_the_list_import_none_of_the_large_libraries(arguments):
-    code = (
-        "import atexit, sys; from tsadbench.__main__ import main\n"
-        "atexit.register(lambda: print({'pandas', 'scipy', 'sklearn', 'torch'} & set(sys.modules), file=sys.stderr))\n"
-        "sys.exit(main())"
-    )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "set()"

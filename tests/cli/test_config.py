@@ -73,18 +73,6 @@ def test_one_leaderboard_a_data_set_and_protocol_in_one_store_with_the_files_has
     assert [(row["dataset"], row["detector"]) for row in rows] == [("plant", "distance"), ("mill", "distance")]
 
 
-def test_options_override_and_set_is_added(tsadbench, folder):
-    (folder / "run.toml").write_text(CONFIG)
-    overriding = (
-        "-d", "distance", "--dataset", "mill/card.toml", "--protocol", "strict", "--seeds", "1", "--out", "other",
-    )  # fmt: skip
-    added = ("--set", "strict.q=0.003", "--set", "distance.power=4", "--split", "overall")
-    done = tsadbench("run", "--config", "run.toml", *overriding, *added, "--format", "json")
-    (row,) = json.loads(done.out)["rows"]
-    assert (row["dataset"], row["protocol"], row["label"]) == ("mill", "strict[q=0.003]", "distance[power=4.0]")
-    assert (row["split"], (folder / "store").exists(), (folder / "other").is_dir()) == ("overall", False, True)
-
-
 def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
     (folder / "mine.py").write_text(
         "import numpy as np\nfrom tsadbench import Detector\n"
@@ -102,27 +90,6 @@ def test_a_detector_that_fails_on_one_data_set_says_which(tsadbench, folder):
     assert done.code == 1
     (line,) = (line for line in done.out.splitlines() if "RuntimeError: too long" in line)
     assert re.match(r"pumploop, .*mine\.py:Mine: RuntimeError: too long", line)
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments", "name"),
-    [
-        ("detectors = ['distanc']", [], "line 1: detectors"),
-        ("detector = ['distance']", [], "line 1: .*detector"),
-        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--split", "valve3"], "valve3"),
-        ("detectors = ['distance']\ndatasets = ['pumploop']", ["--set", "mset.window=3"], "mset"),
-        ("detectors = ['distance']\ncontributions = false", ["--rerun", "no-contributions"], "no-contributions"),
-        (None, [], "run.toml"),
-    ],
-)
-def test_wrong_files_are_one_message_and_exit_code_2(tsadbench, folder, text, arguments, name):
-    if text is not None:
-        (folder / "run.toml").write_text(text)
-    done = tsadbench("run", "--config", "run.toml", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert re.search(name, done.err)
-    assert "Traceback" not in done.err
-    assert not (folder / "runs").exists()
 
 
 @pytest.mark.long  # detectors that ship, on two data sets

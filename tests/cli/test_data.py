@@ -45,16 +45,6 @@ class TestFetch:
         assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(0 \w+\)\n", again.stdout)
         assert server.fetched == [*FILES]
 
-    def test_fetches_to_where_run_will_look(
-        self, server: Server, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("platformdirs.user_cache_dir", lambda project: tmp_path / "cache" / project)
-        assert call("fetch").exit_code == 0
-        assert (tmp_path / "cache" / "tsadbench" / "skab" / "valve1" / "0.csv").is_file()
-        monkeypatch.setenv("TSADBENCH_DATA", str(data))
-        assert call("fetch").exit_code == 0
-        assert (data / "skab" / "valve1" / "0.csv").is_file()
-
 
 @pytest.mark.parametrize("name", ["sakb", "swat", "pumploop", "plant/card.toml"])
 def test_data_sets_without_published_files(name: str) -> None:
@@ -78,14 +68,6 @@ class TestSeveral:
             monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
             monkeypatch.setenv("NO_PROXY", "127.0.0.1")
             yield server
-
-    def test_each_is_fetched_once(self, url: Server, data: Path) -> None:
-        result = call("fetch", "smd", "skab", "smd", "--data", data)
-        first, second = result.stdout.splitlines()
-        assert re.fullmatch(rf"smd: 1 .* {data / 'smd'} \(1 \w+\)", first)
-        assert re.fullmatch(rf"skab: 1 .* {data / 'skab'} \(1 \w+\)", second)
-        assert url.fetched == ["smd/a.csv", "skab/a.csv"]
-        assert (data / "smd" / "a.csv").read_text() == "smd"
 
     def test_a_suite_stands_for_its_data_sets(self, url: Server, data: Path) -> None:
         result = call("fetch", "servers", "--data", data)

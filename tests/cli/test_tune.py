@@ -155,14 +155,3 @@ def test_a_wrong_range_is_one_line_that_names_it(tsadbench, card, tmp_path, dete
     assert (done.code, len(done.err.strip().splitlines())) == (2, 1)
     assert f"--range: {ranges[-1]}" in done.err
     assert not (tmp_path / "out").exists()
-
-
-def test_without_optuna_the_pip_command_is_named(tmp_path, card):
-    code = (
-        "import sys; sys.modules['optuna'] = None; from tsadbench.cli.app import main; "
-        f"sys.argv = ['tsadbench', 'tune', '-d', 't2', '--dataset', {str(card)!r}, '--out', {str(tmp_path)!r}]; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert done.returncode == 2
-    assert "pip install 'tsadbench[tune]'" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets import shipped as fetch
-from tsadbench.datasets.shipped import Source, download, load_skab, load_tep, published
+from tsadbench.datasets.shipped import Source, download, load_skab, published
 from tsadbench.errors import DataError, DataNotFoundError, UsageError
 from tsadbench.utils.progress import listening
 
@@ -168,17 +168,6 @@ class TestChanged:
         path.write_bytes(path.read_bytes().replace(b"34.11", b"34,11"))
         with pytest.raises(DataError, match=r"other/14\.csv, line 3.*Accelerometer2RMS(?s:.)*valve1/0\.csv"):
             load_skab(DataOptions(directory=published.parent))
-
-    @pytest.mark.skab
-    @pytest.mark.parametrize(
-        "content", ["1 2 3\n4 5 6\n", "1 2 x\n", "1 2\n1\n", "\n".join([" ".join(["nan"] * 52)] * 960)],
-        ids=["too short", "a letter", "ragged", "not a number"],
-    )  # fmt: skip
-    def test_a_damaged_file_of_tep(self, skab_directory, tmp_path, content):
-        shutil.copytree(skab_directory / "tep", tmp_path / "tep")
-        (tmp_path / "tep/d11_te.dat").write_text(content)
-        with pytest.raises(DataError, match=r"d11_te\.dat"):
-            load_tep(DataOptions(directory=tmp_path, allow_changed=True))
 
 
 def test_only_data_sets_with_published_files_have_a_source():

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import pickle
-import re
 import warnings
 from datetime import UTC, datetime
 from itertools import combinations
@@ -23,7 +22,6 @@ import scipy.io
 from tests.helpers.published import events, real
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import check_labels
-from tsadbench.datasets.shipped import Source
 
 
 class Expected(NamedTuple):
@@ -134,15 +132,6 @@ def test_what_is_loaded(name):
     assert data.dataset.licence
     if data.dataset.prior is not None:
         data.dataset.prior.check(data.dataset.sensors)
-
-
-@pytest.mark.parametrize("name", [name for name in EXPECTED if name != "pumploop"])
-def test_the_checksums_are_those_of_the_data_folder(name):
-    sums = folder(name).parent / "SHA256SUMS"
-    if not sums.exists():
-        pytest.skip("this data folder has no SHA256SUMS")
-    found = re.findall(rf"^(\w{{64}})  {name}/(.+)$", sums.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert Source.load(name).sha256.items() <= {file: sha256 for sha256, file in found}.items()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from tests.helpers.planted import noise
 from tsadbench import DataError, MissingExtraError, Recording, UsageError, detector
 from tsadbench.base import FloatArray, extra
-from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.forecaster import Forecaster
 from tsadbench_detectors.deep.training import has_levelled
 from tsadbench_detectors.deep.windows import Windows
@@ -97,31 +96,6 @@ def scripted(*script: float, **parameters: object) -> Level:
 
 def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
     return slope * np.arange(n_rows, dtype=np.float64)[:, None]
-
-
-def test_errors_by_hand() -> None:
-    detector = Level(learning_rate=1e-30).fit(ramp(9))
-    level = detector.network_.get_parameter("level").item()
-    deviation = ramp(9).std()
-    errors = detector.score(ramp(6, slope=2.0))
-    # One row on, a slope of 2 has moved by 2 / deviation, two rows on by twice that, and so on.
-    misses = [(steps * 2.0 / deviation - level) ** 2 for steps in (1, 2, 3)]
-    # Before the first row it has not moved: to row 0 by no step, to rows 0 to 2 by up to two.
-    unmoved, one, two = level**2, *misses[:2]
-    first = [np.mean([unmoved, one, two]), np.mean(misses)]
-    expected = [*first, np.mean(misses), np.mean(misses), np.mean(misses[:2]), misses[0]]
-    np.testing.assert_allclose(errors, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("stride", "horizon"), [(1, 3), (4, 1), (50, 3)])
-def test_training_errors_are_those_of_full_horizons_of_every_kth_window(stride: int, horizon: int) -> None:
-    recordings = [noise(30), noise(11, seed=1), noise(2, seed=2)]
-    detector = Level(stride=stride, horizon=horizon).fit(recordings)
-    expected = []
-    for rows in recordings:
-        errors = detector._errors(Recording("a", rows, ("x0", "x1")))
-        expected += [errors[start + 2] for start in range(0, len(rows) - 2 - horizon + 1, stride)]
-    np.testing.assert_allclose(detector.training_errors_, expected, rtol=1e-6)
 
 
 def test_training_errors_and_held_out_windows_are_bounded_with_the_steps() -> None:
@@ -255,16 +229,6 @@ def test_a_fit_that_cannot_be() -> None:
         Level().fit([ramp(4), ramp(3)])
     with pytest.raises(UsageError, match="learning_rate"):  # the loss runs away
         Level(epochs=5, learning_rate=1e30).fit(noise(20))
-
-
-def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    assert find_device("auto") == find_device("cpu") == torch.device("cpu")
-    with pytest.raises(UsageError, match="'cuda'"):
-        find_device("cuda")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert find_device("auto") == find_device("cuda") == torch.device("cuda")
-    assert find_device("cuda:1") == torch.device("cuda", 1)
 
 
 def test_a_missing_package_names_the_extra_and_a_missing_module_of_our_own_is_a_defect() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.helpers.planted import in_deviations, padded, waves, windows
 from tsadbench.base import FloatArray
-from tsadbench_detectors.deep_svdd import DeepSVDD, Network, centre_of, soft_boundary_loss
+from tsadbench_detectors.deep_svdd import DeepSVDD, Network, centre_of
 
 WINDOW = 4
 
@@ -54,13 +54,6 @@ def test_the_centre_is_the_mean_of_the_first_phases_representations_of_the_train
     initial = Network(WINDOW * 3, 6, 5)
     same = torch.equal(next(initial.encoder.parameters()), next(detector.network_.encoder.parameters()))
     assert same == (pretraining_epochs == 0)
-
-
-def test_the_soft_boundarys_loss_by_hand() -> None:
-    # R = 2: windows at 5 and 10 lie 1 and 6 outside of 4; (1 + 6) / 4 windows / nu .5 = 3.5, and R^2 = 4.
-    distances = torch.tensor([1.0, 4.0, 5.0, 10.0])
-    assert float(soft_boundary_loss(distances, 2.0, 0.5)) == pytest.approx(4.0 + 3.5)
-    assert float(soft_boundary_loss(distances, 0.0, 0.5)) == pytest.approx(5.0 / 0.5)
 
 
 @pytest.mark.parametrize("objective", ["one-class", "soft-boundary"])

@@ -196,10 +196,6 @@ def test_node_weights_by_hand() -> None:
     assert weights.sum() == pytest.approx(1.0)
 
 
-def test_where_all_sensors_are_constant_all_weigh_the_same() -> None:
-    np.testing.assert_array_equal(sensor_graph.node_weights(standardiser_of(np.full((5, 4), 0.3))), 0.25)
-
-
 TRAIN = plant(90)
 
 

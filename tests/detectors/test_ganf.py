@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -121,16 +119,6 @@ def test_the_score_is_the_negative_logarithm_of_the_last_rows_density() -> None:
     with torch.inference_mode():
         expected = -detector.network_(given)[-1].numpy()
     np.testing.assert_allclose(detector.contributions(fresh), expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("max_steps", [1, 14])
-def test_a_bound_ends_either_part_of_the_training(max_steps: int) -> None:
-    # 295 windows with a stride of 2 are 148, of which 15, and the 2 that reach into them, are left out: 5 steps an
-    # epoch, of which the graph's part has 2 of 4.
-    detector = small(max_steps=max_steps).fit(noise(300, 3))
-    assert detector.training_facts()["steps"] == max_steps
-    assert is_acyclic(detector.adjacency_)
-    assert math.isnan(detector.losses_[-1][1]) == (max_steps <= 10)
 
 
 def pairs(n_rows: int, seed: int) -> FloatArray:

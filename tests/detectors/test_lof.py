@@ -13,7 +13,6 @@ from tsadbench_detectors.lof import LOF
 
 RNG = np.random.default_rng(0)
 TRAIN = RNG.normal(5.0, [1.0, 30.0, 0.1], size=(300, 3))
-TEST = RNG.normal(5.0, [2.0, 60.0, 0.2], size=(60, 3))
 
 
 def _by_definition(memory: FloatArray, rows: FloatArray, k: int) -> FloatArray:

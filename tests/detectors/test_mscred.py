@@ -38,17 +38,6 @@ def signatures_one_by_one(scaled: FloatArray, row: int, scales: tuple[int, ...])
     return image
 
 
-def test_signature_matrices_by_hand() -> None:
-    # Two images of two rows of two sensors, one row apart; the scales are 1, 2 and 3 rows.
-    detector = MSCRED(scale_short=1, scale_middle=2, scale_long=3, steps=2, gap=1)
-    windows = torch.tensor([[[1.0, 2.0], [3.0, -1.0], [2.0, 0.0], [4.0, 1.0]]])
-    expected = [
-        [[[4, 0], [0, 0]], [[6.5, -1.5], [-1.5, 0.5]], [[14 / 3, -1 / 3], [-1 / 3, 5 / 3]]],
-        [[[16, 4], [4, 1]], [[10, 2], [2, 0.5]], [[29 / 3, 1 / 3], [1 / 3, 2 / 3]]],
-    ]
-    torch.testing.assert_close(detector._images(windows)[:, 0], torch.tensor(expected))
-
-
 def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
     training, test = waves(80), waves(30, seed=1)
     # Scales of 2, 3 and 4 rows, three images two rows apart: the first complete window ends with row 7.

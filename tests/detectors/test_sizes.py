@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from tsadbench import Detector, UsageError
+from tsadbench import Detector
 from tsadbench.registry import load_detector
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
@@ -70,8 +70,3 @@ def test_the_dense_layers_widths(n_sensors: int, size: str, inside: tuple[int, i
     wide, narrow, bottleneck = inside
     down = [(n_sensors, wide), (wide, narrow), (narrow, bottleneck)]
     assert linear_widths(fitted("vanilla-ae", n_sensors, size=size)) == [*down, *((b, a) for a, b in reversed(down))]
-
-
-def test_scales_of_either_size_need_their_order() -> None:
-    with pytest.raises(UsageError, match="scale_long"):
-        load_detector("mscred")(size="paper", scale_long=20).check(("a", "b"))

@@ -11,11 +11,9 @@ from tests.helpers.machines import DISTANCE, MACHINES, NOISY, Made, made_machine
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.execution.judging import judge_again
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.results.trial_result import TrialResult
-from tsadbench.results.verification import verify
 
 
 def plan_for(data: LabelledDataset, *detectors: str, **options):
@@ -46,16 +44,6 @@ def test_a_record_has_a_threshold_and_metrics_for_each_entity_and_survives_json(
         assert list(record.splits["overall"].entities) == list(MACHINES)
         assert record.rows_scored == 3 * 4 * 240
         assert Record.from_json(record.to_json(), "here") == record
-
-
-def test_judging_again_finds_the_same_and_verify_finds_nothing(made):
-    record = made.records[0]
-    plan = plan_for(made.data, DISTANCE)
-    scored = TrialResult(record, made.store, made.data).scored
-    again = judge_again(record, scored, plan.protocol, made.data.labels, record.judging)
-    assert (again.splits, again.thresholds) == (record.splits, record.thresholds)
-    for verified in verify(made.store, lambda _: made.data):
-        assert verified.faults == ()
 
 
 def test_other_entities_are_another_trial_and_one_entity_is_not(made):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -223,13 +222,3 @@ def test_a_worker_with_other_versions_or_data_says_so(other):
     require_same(client, {**client, "versions": {"numpy": "2.0", "python": "3.13"}})
     with pytest.raises(ClusterError, match=next(iter(other.get("versions") or ["data|rules"]))):
         require_same(client, client | other)
-
-
-@pytest.mark.long
-def test_the_cluster_extra_is_named_where_it_is_missing(small: Plant):
-    (small.folder / "hidden").mkdir()
-    (small.folder / "hidden/dask.py").write_text("raise ModuleNotFoundError('hidden', name='dask')")
-    small.environment["PYTHONPATH"] = os.pathsep.join([str(small.folder / "hidden"), os.environ.get("PYTHONPATH", "")])
-    done = small.run("Steady", seeds=1, more=("--cluster", "local:1"))
-    assert done.returncode == 2
-    assert "pip install 'tsadbench[cluster]'" in done.stderr

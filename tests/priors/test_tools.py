@@ -58,10 +58,6 @@ def test_jaccard_by_hand():
 class TestVotes:
     PRIOR = Prior((Edge("a", "b", votes=0.6), Edge("b", "c")), sensors=(Sensor("a", "flow", "pump"),))
 
-    def test_matrix_and_votes(self):
-        assert self.PRIOR.matrix(("a", "b", "c")).tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-        assert self.PRIOR.votes(("a", "b", "c")).tolist() == [[0, 0.6, 0], [0, 0, 1], [0, 0, 0]]
-
     def test_comes_back_from_its_file(self, tmp_path):
         (tmp_path / "p.json").write_text(self.PRIOR.to_json())
         found = Prior.load(tmp_path / "p.json")
@@ -104,19 +100,6 @@ class TestCommands:
         (tmp_path / "p.json").write_text('[{"source": "Voltage", "target": "Humidity"}]')
         wrong = tsadbench("prior", "validate", tmp_path / "p.json", "--dataset", "pumploop")
         assert (wrong.code, "Humidity" in wrong.err) == (2, True)
-
-    @pytest.mark.parametrize(
-        ("arguments", "named"),
-        [
-            (("show", "nothing"), "nothing"),
-            (("perturb", "skab", "--drop", "1", "--out", "x.json"), "--drop"),
-            (("perturb", "skab", "--seed", "-1", "--out", "x.json"), "--seed"),
-        ],
-    )
-    def test_wrong_usage(self, tsadbench, tmp_path, monkeypatch, arguments, named):
-        monkeypatch.chdir(tmp_path)
-        found = tsadbench("prior", *arguments)
-        assert (found.code, named in found.err) == (2, True)
 
 
 def test_priors_are_not_written_onto_what_they_are_made_from(tsadbench, tmp_path):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from tests.helpers.data import make_data
 from tests.helpers.forged import honest, played, raw_frame
 from tests.helpers.plans import make_plan
 from tsadbench import Recording
@@ -200,7 +201,7 @@ HEADERS = st.dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     call=st.sampled_from(sorted(CALLS)),
     frame=HEADERS.map(raw_frame)
@@ -221,7 +222,7 @@ def test_no_frame_whatever_raises_anything_but_a_failure_of_the_box(call, frame)
 @pytest.mark.processes
 def test_a_run_goes_on_beside_a_detector_that_writes_into_its_channel(tmp_path):
     detectors = ["tests.helpers.forged:WritesFrames", "tests.helpers.tiny:Distance"]
-    plan = make_plan(detectors, dataset="pumploop", floors=False, timeout=60)
+    plan = make_plan(detectors, dataset=make_data(), floors=False, timeout=60)
     forged, honest_one = run_plan(plan, Store.create(tmp_path / "runs"))
     assert (forged.status, honest_one.status) == ("error", "ok")
     assert "WritesFrames" in (forged.reason or "")

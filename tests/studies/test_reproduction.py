@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.records import record
 from tests.helpers.scripts import load_script
-from tsadbench import Leaderboard
-from tsadbench.registry import is_registered
-from tsadbench.utils.parameters import parse_label
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,10 +23,6 @@ def scripts():
 
 def script(name: str):
     return load_script(ROOT / f"leaderboards/paper/{name}.py")
-
-
-def rows(*records):
-    return {(row.detector, row.split): row for row in Leaderboard.from_records(records).frame.itertuples()}
 
 
 @pytest.mark.parametrize(
@@ -48,35 +40,6 @@ def test_verdicts(ours, paper, verdict):
     assert (
         script("comparison").Cell("auroc", *(script("paper").Summary(*one) for one in (ours, paper))).verdict == verdict
     )
-
-
-def test_the_papers_tables_are_complete_and_every_row_of_ours_can_be_run():
-    paper = script("paper")
-    assert [(table.number, len(paper.published(table.key))) for table in paper.TABLES] == [
-        (2, 96), (3, 77), (4, 12), (5, 12), (None, 12),
-    ]  # fmt: skip
-    assert paper.published("graph_comparison")["DPR-GM", "overall", "auroc"] == (0.7256, 0.0058)
-    for table in paper.TABLES:
-        assert {name for name, _, _ in paper.published(table.key)} == {one.name for one in table.methods if one.name}
-    assert all(is_registered(parse_label(label).target) for label in paper.labels())
-    assert [(table.number, mean) for table, mean in dict(paper.contradictions())["auroc"]] == [
-        (2, 0.7256), (3, 0.7256), (4, 0.7261), (5, 0.7261), (None, 0.7259),
-    ]  # fmt: skip
-
-
-def test_what_flags_everything_what_beats_the_floors_and_ranks():
-    reading = script("reading")
-    found = rows(
-        record("a", flagged=1.0, auroc=0.9, auprc=0.4),
-        record("b", flagged=0.99, auroc=0.6, auprc=0.7),
-        record("max-z", floor=True, flagged=1.0, auroc=0.7, auprc=0.6, mcc=0.6),
-    )
-    assert reading.flags_everything(found, "overall", ["a", "b"]) == ["a"]
-    assert reading.best_floors(found, "overall")["auprc"] == ("max-z", 0.6)
-    assert "| `a` | **yes** | no | no |" in reading.above_floors(found, "overall", ["a", "b"])
-    other = rows(record("a", auprc=0.7), record("b", auprc=0.8), record("c", auprc=0.6))
-    first = rows(record("a", auprc=0.9), record("b", auprc=0.8), record("c", auprc=0.7))
-    assert reading.rank_agreement(first, other, "overall", ["a", "b", "c"]) == pytest.approx(1 / 3)
 
 
 def test_intervals_against_the_prior():

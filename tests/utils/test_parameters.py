@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from tsadbench import Prior, UsageError
+from tsadbench import Prior
 from tsadbench.utils.parameters import Label, changed_texts, parameters_of, parse_arguments
 
 
@@ -84,19 +84,6 @@ class Either:
 def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
     found = parse_arguments(Either, {name: text}, "x")[name]
     assert (found, type(found)) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ({"windw": "3"}, "windw"),
-        ({"window": "3.5"}, "window"),
-        ({"mode": "c"}, "mode"),
-    ],
-)
-def test_wrong_names_and_texts_are_refused(texts, message):
-    with pytest.raises(UsageError, match=message):
-        parse_arguments(Example, texts, "x")
 
 
 def test_labels_sort_keys_and_leave_defaults_out():

@@ -57,14 +57,6 @@ def changed(data: LabelledDataset, change) -> LabelledDataset:
     return LabelledDataset(replace(data.dataset, **recordings), data.labels)
 
 
-def grades(data: LabelledDataset) -> dict[str, str]:
-    return {one.about: one.grade for one in audit(data).findings}
-
-
-def sentence(data: LabelledDataset, about: str) -> str:
-    return audit(data)[about].sentence
-
-
 def only(found, about: str):
     """Return the only row of the table behind a finding."""
     (frame,) = (table.frame for table in found[about].tables)
@@ -76,8 +68,13 @@ PLANTED = ("trivial", "overlap", "shared-train-test", "shared-test-test", "contr
 
 
 def test_the_clean_twin_shows_no_flaw():
-    clean = grades(sound())
+    found = audit(sound())
+    clean = {one.about: one.grade for one in found.findings}
     assert {about: clean[about] for about in PLANTED} == dict.fromkeys(PLANTED, "good")
+    assert set(found["position"].tables[0].frame["predictor"]) == {
+        "position", "time", "max-z", "l1-z", "l2-z", "ridge", "sensor-range", "nearest-neighbour", "lag",
+        "moving-spread", "own-start",
+    }  # fmt: skip
 
 
 def test_scaling_by_the_tests_statistics():
@@ -93,21 +90,22 @@ def test_scaling_by_the_tests_statistics():
     outer = changed(data, of_both)
     outer_rows = np.concatenate([one.values for one in (*outer.dataset.train, *outer.dataset.test)])
     by_both = changed(outer, lambda role, name, values: (values - outer_rows.min(0)) / np.ptp(outer_rows, axis=0))
-    assert grades(by_both)["scaling"] == "fault"
-    assert "3 of 3 sensors" in sentence(by_both, "scaling")
-    assert tuple(only(audit(by_both), "range")[["move", "scaled by both", "scaled by training"]]) == (3, 3, 0)
+    found = audit(by_both)
+    assert found["scaling"].grade == "fault"
+    assert "3 of 3 sensors" in found["scaling"].sentence
+    assert tuple(only(found, "range")[["move", "scaled by both", "scaled by training"]]) == (3, 3, 0)
     by_train = changed(data, lambda role, name, values: (values - train.min(0)) / np.ptp(train, axis=0))
-    assert grades(by_train)["scaling"] == "good"
+    assert audit(by_train)["scaling"].grade == "good"
     z_both = changed(data, lambda role, name, values: (values - every.mean(0)) / every.std(0))
-    assert grades(z_both)["scaling"] == "fault"
+    assert audit(z_both)["scaling"].grade == "fault"
 
     def each(role, name, values):
         own = train if role == "train" else test
         return (values - own.min(0)) / np.ptp(own, axis=0)
 
-    by_each = changed(data, each)
-    assert grades(by_each)["scaling"] == "fault"
-    assert "its own statistics" in sentence(by_each, "scaling")
+    found = audit(changed(data, each))["scaling"]
+    assert found.grade == "fault"
+    assert "its own statistics" in found.sentence
 
 
 def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself_is_to_be_known():
@@ -115,10 +113,11 @@ def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself
     pool = np.concatenate([one.values for one in data.dataset.train])
     generator = np.random.default_rng(3)
     drawn = changed(data, lambda role, name, v: pool[generator.integers(0, 800, len(v))] if role == "test" else v)
-    assert grades(drawn)["overlap"] == "fault"
+    assert audit(drawn)["overlap"].grade == "fault"
     states = changed(data, lambda role, name, values: np.round(values))
-    assert grades(states)["overlap"] == "note"
-    facts = only(audit(states), "overlap")
+    found = audit(states)
+    assert found["overlap"].grade == "note"
+    facts = only(found, "overlap")
     train = [tuple(row) for one in states.dataset.train for row in one.values]
     assert facts["second half of training in the first"] == pytest.approx(
         np.mean([row in set(train[:400]) for row in train[400:]])
@@ -134,11 +133,12 @@ def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
     data = sound()
     other = data.dataset.test[0].values
     copied = changed(data, lambda role, name, values: np.array(other) if name == "test2" else values)
-    copy = only(audit(copied), "copies")
+    found = audit(copied)
+    copy = only(found, "copies")
     assert tuple(copy)[:5] == ("test2", 0, 300, "test0", 0)
     labels = copied.labels.rows
     assert copy["with two labels"] == (labels["test0"] != labels["test2"]).sum()
-    assert grades(copied)["copies"] == "fault"
+    assert found["copies"].grade == "fault"
 
     source = data.dataset.train[1].values
 
@@ -148,10 +148,11 @@ def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
             values[7:16] = source[:9]  # nine states: too few
         return values
 
-    copy = only(audit(changed(data, planted)), "copies")
+    found = audit(changed(data, planted))
+    copy = only(found, "copies")
     assert tuple(copy)[:6] == ("test1", 200, 40, "train1", 60, "train and test")
     assert pd.isna(copy["with two labels"])
-    assert grades(changed(data, planted))["copies"] == "fault"
+    assert found["copies"].grade == "fault"
 
 
 def test_a_sensor_that_moves_in_anomalous_rows_alone():

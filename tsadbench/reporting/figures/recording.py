@@ -39,15 +39,14 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     rows, with false alarms in another colour. Stored contributions follow as a heat map.
 
     The results come from one data set and protocol; of several seeds, the first is shown. Returns the sensors' axes,
-    then each detector's axes of the score and, if stored, the contributions. Raises a UsageError if there is no result
-    or no recording of this name.
+    then each detector's axes of the score and, if stored, the contributions. A UsageError without such a recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     panels = {f"{plain(one.record.label)}, seed {one.record.seed}": one.recording(name) for one in shown}
     first, (scored, *_) = shown[0].record, panels.values()
     title = f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}"
     names = {"label": "labelled anomalous", "alarms": "flagged rightly", "false alarms": "flagged wrongly"}
-    names["not evaluated"] = "not evaluated"
+    names |= {"not evaluated": "not evaluated"}
     # The rows of its own fit: other machines have other ranges.
     (train,) = (one.episode.train for one in shown[0].scored if one.episode.id == scored.episode)
     return _stacked(title, panels, names, figure, np.concatenate([one.values for one in train]))
@@ -66,9 +65,8 @@ def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None
         one = Recording(one.id, one.values[:, most], tuple(one.sensors[i] for i in most), one.time)
         parts = parts[:, most]
     scored = replace(scored, recording=one, contributions=parts, anomalous=scored.flagged)
-    return _stacked(
-        plain(one.id, 80), {plain(label): scored}, {"label": "flagged", "not evaluated": "no score"}, figure
-    )
+    names = {"label": "flagged", "not evaluated": "no score"}
+    return _stacked(plain(one.id, 80), {plain(label): scored}, names, figure)
 
 
 def _stacked(
