@@ -31,8 +31,8 @@ print(sorted(set({HEAVY}) & set(sys.modules)))
     ("line", "environment", "shown"),
     [
         ("--help;list;run --help;data --help;doctor --help", {}, "isolation-forest"),
-        ("", {"_TSADBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "tsadbench run --dataset skab --split v"},
-         "valve1"),
+        ("", {"_TSADBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "tsadbench run --dataset pump"},
+         "pumploop"),
     ],
     ids=["help and list", "completion"],
 )  # fmt: skip

@@ -159,7 +159,7 @@ def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadben
 
     refused = score(command, "raise SystemExit('this was executed')\n")
     assert refused.returncode == 2
-    assert "--detector mine.py:Good" in refused.stderr
+    assert "--detector: " in refused.stderr
     assert "executed" not in refused.stderr
     changed = OWN.replace("np.abs(", "2 * np.abs(")
     assert score(named, changed).returncode == 2
