@@ -1,8 +1,9 @@
-"""How `multiview` was chosen, and what came of it: ``python docs/studies/multiview.py planted``, then ``labels``.
+"""How `multiview` was chosen, and what came of it: ``python docs/studies/multiview.py planted``, ``labels``, ``page``.
 
 ``planted`` plants faults in held-out training rows of all eight data sets and writes multiview-planted.csv: no label is
 read. ``labels`` runs what was chosen and its parts on the test rows, into runs/multiview, and writes multiview.csv.
-docs/studies/multiview.md has the rule, which was committed before the first run of either.
+``page`` writes the tables of docs/studies/multiview.md from these two files and the committed ranking. The page has the
+rule, which was committed before the first run of the other two.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pandas as pd
 from sklearn.metrics import average_precision_score
 
 import tsadbench
-from tsadbench.api import load_dataset, load_protocol
+from tsadbench.api import load_dataset, load_protocol, table_lines
 from tsadbench_detectors.multiview import VIEWS, MultiView
 from tsadbench_detectors.t2 import T2
 
@@ -34,7 +35,10 @@ LABELLED = [
     "multiview",
     *(f"multiview[views={views}]" for views in WITHOUT.values()),
     *("multiview[mean=1]", "multiview[mean=30]", "t2", "t2[mean=10]", "t2[mean=10,shrinkage=on]", "cva", "mset"),
+    "nearest-neighbour[mean=10]",
 ]
+RANKED = ["multiview", "t2", "t2[mean=10]", "cva", "nearest-neighbour[mean=10]", "mset", "lstm-ndt"]
+TABLES = "<!-- the tables below are written by docs/studies/multiview.py -->\n"
 # At most so many rows are fitted, and have faults planted in them, so that the study takes minutes.
 MOST_FITTED, MOST_PLANTED = 20_000, 10_000
 N_FAULTS = 8
@@ -99,11 +103,33 @@ def labels() -> pd.DataFrame:
     return rows[["auprc_mean", "mcc_mean", "far"]].rename(columns=lambda one: one.removesuffix("_mean"))
 
 
+def page() -> None:
+    """Write the page's tables."""
+    planted_on = pd.read_csv(HERE / "multiview-planted.csv", index_col=[0, 1]).mean(axis=1).unstack("fault")
+    found = pd.read_csv(HERE / "multiview.csv", index_col=["detector", "dataset"])
+    ranks = pd.read_csv(HERE.parents[1] / "leaderboards/suites/all/rank.csv", index_col="detector")
+    lines = ["### Planted faults: AUPRC, means over eight data sets", "", *_lines(planted_on)]
+    for name, title in {"auprc": "AUPRC", "mcc": "MCC", "far": "share of normal rows flagged"}.items():
+        of_sets = found[name].unstack("dataset")[[*DATASETS]].loc[LABELLED].dropna(axis=1, how="all")
+        lines += ["", f"### Test rows: {title}", "", *_lines(of_sets.assign(mean=of_sets.mean(axis=1)))]
+    ranked = ranks.loc[[one for one in RANKED if one in ranks.index], ["rank", "rank_low", "rank_high", "beats_floors"]]
+    lines += ["", "### Mean rank by AUPRC in the committed tables", "", *_lines(ranked)]
+    head, _, _ = (HERE / "multiview.md").read_text().partition(TABLES)
+    (HERE / "multiview.md").write_text(head + TABLES + "\n" + "\n".join(lines) + "\n")
+
+
+def _lines(frame: pd.DataFrame) -> list[str]:
+    rows = [[str(name), *("-" if np.isnan(one) else f"{one:.3f}" for one in row)] for name, *row in frame.itertuples()]
+    return table_lines([str(frame.index.name), *map(str, frame)], rows)
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["planted"]:
             planted().to_csv(HERE / "multiview-planted.csv", float_format="%.4f")
         case ["labels"]:
             labels().to_csv(HERE / "multiview.csv", float_format="%.4f")
+        case ["page"]:
+            page()
         case _:
             sys.exit(__doc__)
