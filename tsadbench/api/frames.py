@@ -154,7 +154,7 @@ def _read(
         if len(missing := np.flatnonzero(~np.isfinite(recording.time))):
             raise DataError(f"{place}: expected a time for each row, found none in row {missing[0]}")
         if len(back := np.flatnonzero(np.diff(recording.time) < 0)):
-            raise DataError(f"{place}: the time of row {back[0] + 1} is before the row above: sort the frame by time")
+            raise DataError(f"{place}: row {back[0] + 1} has an earlier time than the row above: sort rows by time")
     return _Read(place, recording, index, times, column)
 
 

@@ -404,7 +404,7 @@ class CardReader:
         if rows == cards.BEFORE_FIRST_EVENT:
             if run.labels is not None and run.labels.any():
                 return int(np.argmax(run.labels))
-            self._notes.append(f"{run.id!r} has no event, so all of its rows train")
+            self._notes.append(f"no event in {run.id!r}: all of its rows train")
             return n_rows
         found = rows.search(name) if isinstance(rows, re.Pattern) else None
         number = "".join(found.groups("")) if found else str(rows)

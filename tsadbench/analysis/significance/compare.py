@@ -90,7 +90,7 @@ def compare(
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")
-    expected = "expected at least two detectors to compare, found"
+    expected = "expected at least two labels to compare, found"
     if len(detectors) < 2:
         raise UsageError(f"{expected} {', '.join(map(str, detectors)) or 'none'}")
     stored = stored_trials(runs, detectors=detectors, dataset=dataset, protocol=protocol, data=data)
