@@ -23,6 +23,7 @@ class L2Z(ZScoreFloor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> detector = L2Z().fit(np.array([[0.0, 10.0], [2.0, 30.0]]))
     >>> detector.score(np.array([[4.0, 60.0]]))
     array([5.])

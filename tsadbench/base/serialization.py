@@ -158,7 +158,7 @@ def from_parts(cls: type[Detector], parts: Mapping[str, bytes], changes: Mapping
         detector.check(learned["sensors_"])
         return detector.restore(learned)
     except UsageError as error:  # in a file that tsadbench wrote, only the device can be wrong
-        raise UsageError(str(error), field="device") from error
+        raise UsageError(str(error).removeprefix("device "), field="device") from error
     except (ModelFileError, MissingExtraError):
         raise
     except Exception as error:  # errors of safetensors, skops, dataclasses and detectors

@@ -150,7 +150,7 @@ def test_a_suite_is_its_data_sets_alone_and_says_which_are_missing(tables):
         ({"one": ONE}, {"suites": ["trio"]}, "trio"),
         ({"one": {"a": 0.1, "b": 0.2}, "three": {"c": 0.1, "a": 0.2}}, {"suites": ["trio"]}, "trio"),
         ({"one": ONE}, {"suites": ["tiro"]}, "tiro"),
-        ({"one": ONE}, {"suites": ["trio"], "dataset": "one"}, "--dataset"),
+        ({"one": ONE}, {"suites": ["trio"], "dataset": "one"}, "^suites: "),
         ({"one": ONE}, {"stability": True}, "stability"),
     ],
 )
