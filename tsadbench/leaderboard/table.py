@@ -187,10 +187,11 @@ def title(table: pd.DataFrame) -> str:
 
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
-    """Return the protocol's metrics that are defined, or whatever the rows hold if its plugin is gone."""
+    """Return the protocol's metrics that most rows have, or whatever these hold if its plugin is gone."""
     protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
-    defined = [name for name in metric_names(table) if table[f"{name}_mean"].notna().any()]
+    ran = table[table["ok"]]  # older records lack newer metrics
+    defined = [name for name in metric_names(table) if ran[f"{name}_mean"].notna().mean() > 0.5]
     return [known.get(name, Metric(name, name, better=None)) for name in defined if not name.startswith(DIAGNOSTIC)]
 
 
