@@ -33,6 +33,10 @@ takes the first 60 rows of each recording for normal ([protocol](../protocol.md#
 ten best rows by AUPRC among the detectors that fit in seconds and the floors (`strict`, split overall): MCC, and the
 share of the normal rows that is flagged. *Best* is the threshold with the highest MCC on the test labels, which no user
 can know.
+
+DSPOT repairs SKAB, where it takes nearly all false alarms away. It loses where faults fill much of a recording, because
+the mean then follows them (cranfield, causrca, smd), and with scores that are 0 for most rows (`sensor-range`), which
+have no logarithm. Neither rule comes near the best threshold where a plant has moved.
 """
 
 
