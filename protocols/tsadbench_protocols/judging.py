@@ -137,7 +137,7 @@ class PotProtocol(Protocol):
     def _evaluated(self, fit: Scored, threshold: Threshold, labels: Labels) -> dict[str, Rows]:
         """Return the evaluated rows of every test recording, by its id."""
         rows, n_labels, limits = {}, Counter[int](), self.limits(fit, threshold)
-        # A mean could gain from rows that are left out: undefined if a recording has such.
+        # A mean could gain from rows that are left out: if there are such, no row of the recording has one.
         whole = [np.where(np.isnan(one).any(), np.nan, one) for one in fit.test]
         averaged = [trailing_mean(one, AVERAGED_ROWS) for one in whole]
         for place in self.places(fit.episode, {name: len(anomalous) for name, anomalous in labels.rows.items()}):

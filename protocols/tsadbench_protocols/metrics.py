@@ -60,7 +60,7 @@ def evaluate(
 
     Scores and truth are [n_rows]; NaN counts as the worst case. A row is flagged if its score is above its limit.
     ``lengths`` are the rows of each recording, in order: no event crosses their borders. ``averaged`` [n_rows] are the
-    scores' means; without one of them, `auprc_mean10` is undefined.
+    scores' means; without them, `auprc_mean10` is undefined.
 
     Examples
     --------
@@ -71,8 +71,7 @@ def evaluate(
     scores = scores.astype(np.float64, copy=False)  # a float32 array would round the limits
     found = rates(*counts(scores, anomalous, limits))
     found |= ranking(scores, anomalous) | events(scores, anomalous, lengths)
-    averaged = np.full(1, np.nan) if averaged is None else averaged
-    found["auprc_mean10"] = None if np.isnan(averaged).any() else ranking(averaged, anomalous)["auprc"]
+    found["auprc_mean10"] = None if averaged is None else ranking(averaged, anomalous)["auprc"]
     return {metric.name: found[metric.name] for metric in METRICS}
 
 

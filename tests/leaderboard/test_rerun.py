@@ -21,7 +21,7 @@ def test_every_cell_of_a_detector_holds_when_it_runs_again():
 
     cells, _ = run_again(LEADERBOARDS, run=run, detectors=["t2"], datasets=["pumploop"])
     (plan,) = plans
-    labels = ["t2", "t2[mean=10]"]
+    labels = ["t2", "t2[mean=10,shrinkage=on]", "t2[mean=10]"]
     assert [(trial.contender.label, trial.seed) for trial in plan.trials] == [(label, 0) for label in labels]
     assert {*cells["dataset"]} == {"pumploop"}
     assert {*cells["detector"]} == {*labels}

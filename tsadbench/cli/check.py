@@ -26,14 +26,14 @@ def check(
         typer.Option(
             metavar="RUNS",
             help="Run store for the report, so that tables no longer say `not checked`.",
-            show_default="runs, if it exists",
+            show_default="runs, if it is one",
         ),
     ] = None,
     require_seal: options.RequireSeal = None,
     form: options.TableForm = "table",
 ) -> None:
     """Check a detector for leaks and broken promises; exit code 1 if it fails any check."""
-    place = out or (_RUNS if _RUNS.is_dir() and not only else None)
+    place = out or (_RUNS if (_RUNS / "store.json").is_file() and not only else None)
     results = api.check(detector, full=full, only=only or (), require_seal=bool(require_seal), out=place)
     if form == "json":
         names = ("id", "group", "sentence", "status", "reason", "evidence")

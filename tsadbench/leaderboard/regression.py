@@ -61,8 +61,7 @@ def quick(records: Sequence[Record]) -> list[Record]:
 def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFrame:
     """Return every cell of a baseline's tables: its row, ``metric``, ``baseline``, ``found``, ``tolerance``, ``holds``.
 
-    Undefined equals only undefined. A trial that failed although the baseline's did not has no metrics, so its cells do
-    not hold.
+    Undefined equals only undefined. Metrics that an older baseline lacks have no cells; a failed trial's do not hold.
     """
     there, here = (rows(trials(some)).set_index(ROW) for some in (baseline, records))
     there = there[there["ok"]]
@@ -71,11 +70,13 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
     errors = np.sqrt(1 / there["seeds"].map(len) + 1 / n_here)
     counted = np.array([one is not None and one.correlation is not None for one in there["replay"]])
     least = np.where(counted & ~there["forgets"], UNFORGOTTEN, 0.0)
-    cells = []
+    cells, splits = [], there.index.get_level_values("split")
+    judged = [some[0].splits[split] for some, split in zip(there["records"], splits, strict=True)]
     for name in metric_names(there):
         tolerance = np.maximum((SPREADS * there[f"{name}_std"] * errors + SLACK).fillna(EXACT), least)
         means = {"baseline": there[f"{name}_mean"], "found": here[f"{name}_mean"].astype(float)}
-        cells.append(pd.DataFrame({"metric": name, **means, "tolerance": tolerance}).reset_index())
+        of_metric = pd.DataFrame({"metric": name, **means, "tolerance": tolerance})
+        cells.append(of_metric[[name in one.metrics for one in judged]].reset_index())
     frame = pd.concat(cells).sort_index(kind="stable").reset_index(drop=True)
     undefined = frame["baseline"].isna() & frame["found"].isna()
     return frame.assign(holds=undefined | ((frame["found"] - frame["baseline"]).abs() <= frame["tolerance"]))

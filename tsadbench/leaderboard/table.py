@@ -191,7 +191,7 @@ def metrics_of(table: pd.DataFrame) -> list[Metric]:
     protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
     ran = table[table["ok"]]  # older records lack newer metrics
-    defined = [name for name in metric_names(table) if ran[f"{name}_mean"].notna().mean() > 0.5]
+    defined = [name for name in metric_names(table) if ran[f"{name}_mean"].notna().mean() >= 0.5]
     return [known.get(name, Metric(name, name, better=None)) for name in defined if not name.startswith(DIAGNOSTIC)]
 
 
