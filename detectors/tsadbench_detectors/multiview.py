@@ -28,7 +28,7 @@ _N_PAST, _MINOR_SHARE = 3, 0.15
 # The z-score of a sensor that moves for the first time.
 _FIRST_MOVE = 10.0
 # Of the share of a sensor that forecasts leave, and of a statistic: exact relations leave rounding.
-_LEAST_VARIANCE, _LEAST_SCALE = 1e-6, 1e-6
+_LEAST_VARIANCE, _LEAST_SCALE, _LEAST_EIGENVALUE = 1e-6, 1e-6, 1e-9
 # The adaptive variant: rows of a recording's beginning, and of the stretches of training rows that have one each.
 _BEGINNING, _STRETCH = 60, 1_000
 _ROWS_AT_ONCE = 10_000
@@ -49,12 +49,12 @@ class Panel:
         """Learn from series of raw values [n_rows, n_sensors], of which at least one sensor varies."""
         standardiser = Standardiser.of_rows(np.concatenate(series))
         z = [standardiser.varying_z_scores(values) for values in series]
-        covariance = shrunk_covariance(z, 1)[1]
+        covariance = _moments(z, 1)[1]
         variances, components = eigh(covariance)  # ascending
         minor = components[:, np.cumsum(variances) <= _MINOR_SHARE * variances.sum()]
         # A window of copies is better than none.
         windows = [rows for rows in z if len(rows) > _N_PAST] or [_padded(rows) for rows in z]
-        mean, covariance_4 = shrunk_covariance(windows, _N_PAST + 1)
+        mean, covariance_4 = _moments(windows, _N_PAST + 1)
         past, row = slice(0, -len(covariance)), slice(-len(covariance), None)
         forecast = solve(covariance_4[past, past], covariance_4[past, row], assume_a="pos")
         left = np.diag(covariance_4[row, row] - covariance_4[row, past] @ forecast)
@@ -92,6 +92,13 @@ class Panel:
         still = np.isclose(values[:, constant], self.standardiser.mean[constant], rtol=1e-9, atol=0.0)
         z[:, constant] = np.where(still, 0.0, _FIRST_MOVE)
         return z
+
+
+def _moments(series: Sequence[FloatArray], length: int) -> tuple[FloatArray, FloatArray]:
+    """Return mean and shrunk covariance of windows; of equal windows, it has an inverse as well."""
+    mean, covariance = shrunk_covariance(series, length)
+    covariance[np.diag_indices(len(covariance))] += _LEAST_EIGENVALUE
+    return mean, covariance
 
 
 def _padded(z: FloatArray) -> FloatArray:

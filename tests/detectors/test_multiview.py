@@ -126,6 +126,13 @@ def test_a_sensor_that_moves_for_the_first_time_is_seen_in_whatever_unit() -> No
     assert fitted.score(train[:50]).max() < fitted.score(once)[1_995:1_998].min()
 
 
+@pytest.mark.parametrize(
+    "rows", [*(series(n)[:, :3] for n in (2, 4, 5)), np.repeat([[0.0] * 2, [1.0] * 2], 150, axis=0)]
+)
+def test_few_rows_and_equal_switches_are_enough(rows: FloatArray) -> None:
+    assert np.isfinite(MultiView().fit(rows).score(rows + 0.5)).all()
+
+
 @pytest.mark.parametrize("block", [0, 2])
 def test_a_judge_has_not_seen_the_rows_that_it_judges(block: int) -> None:
     """Whatever happens in a block of the training rows, and 30 rows around it, its judge stays as it is, to the bit."""
