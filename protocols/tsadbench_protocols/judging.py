@@ -1,12 +1,11 @@
 """What the protocols share: the rule for thresholds, and how the scores of fits are judged."""
 
-from __future__ import annotations
-
+# No postponed annotations: a subclass's constructor has `PotProtocol`'s, and its module need not know `Literal`.
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -59,7 +58,7 @@ class PotProtocol(Protocol):
     metrics = METRICS
     level: float = 0.98
     q: float = 1e-3
-    threshold: str = "pot"
+    threshold: Literal["pot", "dspot"] = "pot"
 
     def check(self) -> None:
         """Raise a UsageError if a parameter is out of range."""
@@ -70,8 +69,6 @@ class PotProtocol(Protocol):
             name = f"{type(self).__name__.lower()}: {wrong['loc'][0]}"
             expected = wrong["msg"].removeprefix("Input should be ")
             raise UsageError(f"{name} must be {expected}, found {wrong['input']!r}") from error
-        if self.threshold not in ("pot", "dspot"):
-            raise UsageError(f"{type(self).__name__.lower()}: threshold must be pot or dspot, found {self.threshold!r}")
         pot.check_options(self.level, self.q)
 
     def find_threshold(self, scored: Scored) -> Threshold:
@@ -89,9 +86,7 @@ class PotProtocol(Protocol):
                 f"{'calibration' if scored.calibration else 'training'} rows that set the threshold, found "
                 f"{len(present):,}: score every row of a recording, its first ones included"
             )
-        return replace(
-            pot.fit(present, level=self.level, q=self.q), method="dspot" if self.threshold == "dspot" else "pot"
-        )
+        return replace(pot.fit(present, level=self.level, q=self.q), method=self.threshold)
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:
         """Return the scores that set the threshold of one fit, an array a recording; for DSPOT its excesses."""
