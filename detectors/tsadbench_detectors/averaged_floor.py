@@ -50,7 +50,7 @@ class AveragedFloor(Detector):
 
     @abstractmethod
     def _by_sensor(self, rows: FloatArray) -> FloatArray:
-        """Return how far each sensor is off in each row of a recording, at least 0, [n_rows, n_sensors]."""
+        """Return each sensor's deviation in each row of a recording, at least 0, [n_rows, n_sensors]."""
 
     def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
         """Return the score of each row, [n_rows], for what `_by_sensor` returned: here the root of the sum."""
@@ -68,3 +68,10 @@ class ZScoreFloor(AveragedFloor):
 
     def _by_sensor(self, rows: FloatArray) -> FloatArray:
         return np.abs(self.standardiser_.z_scores(rows))
+
+
+class SumFloor(ZScoreFloor):
+    """A floor whose score is the sum of its contributions."""
+
+    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
+        return np.asarray(by_sensor.sum(axis=1))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from tsadbench.base import FloatArray
-from tsadbench_detectors.averaged_floor import ZScoreFloor
+from tsadbench_detectors.averaged_floor import SumFloor
 
 
-class L1Z(ZScoreFloor):
+class L1Z(SumFloor):
     """The sum, over all sensors, of how many training standard deviations one lies from its training mean.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`). Contributions are the
@@ -25,10 +22,8 @@ class L1Z(ZScoreFloor):
 
     Examples
     --------
+    >>> import numpy as np
     >>> detector = L1Z().fit(np.array([[0.0, 10.0], [2.0, 30.0]]))
     >>> detector.score(np.array([[4.0, 60.0]]))
     array([7.])
     """
-
-    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
-        return np.asarray(by_sensor.sum(axis=1))

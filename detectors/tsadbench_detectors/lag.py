@@ -1,4 +1,4 @@
-"""Floor: how far a row lies from the row a minute of rows before it."""
+"""Floor: the distance of a row to an earlier row."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 import numpy as np
 
 from tsadbench.base import FloatArray, Ge, detector
-from tsadbench_detectors.averaged_floor import ZScoreFloor
+from tsadbench_detectors.averaged_floor import SumFloor
 
 
 @detector
-class Lag(ZScoreFloor):
+class Lag(SumFloor):
     """Squared distance, in z-scores, of a row to the row ``lag`` rows before it.
 
     Rows before a recording's first are taken to be equal to the first. A sensor that is constant over the training rows
@@ -50,6 +50,3 @@ class Lag(ZScoreFloor):
         before = z[np.maximum(np.arange(len(z)) - self.lag, 0)]
         squares: FloatArray = (z - before) ** 2
         return squares
-
-    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
-        return np.asarray(by_sensor.sum(axis=1))

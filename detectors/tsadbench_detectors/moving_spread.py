@@ -7,14 +7,14 @@ from typing import Annotated
 import numpy as np
 
 from tsadbench.base import FloatArray, Ge, detector, trailing_windows
-from tsadbench_detectors.averaged_floor import ZScoreFloor
+from tsadbench_detectors.averaged_floor import SumFloor
 from tsadbench_detectors.rows import by_blocks
 
 _ROWS_AT_ONCE = 2_048
 
 
 @detector
-class MovingSpread(ZScoreFloor):
+class MovingSpread(SumFloor):
     """Standard deviation of each sensor's z-scores over the last ``rows`` rows, summed over the sensors.
 
     Rows before a recording's first are taken to be equal to the first. A sensor that is constant over the training rows
@@ -50,6 +50,3 @@ class MovingSpread(ZScoreFloor):
     def _by_sensor(self, rows: FloatArray) -> FloatArray:
         windows = trailing_windows(self.standardiser_.z_scores(rows), self.rows)
         return by_blocks(lambda some: np.asarray(some.std(axis=1)), windows, at_once=_ROWS_AT_ONCE)
-
-    def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
-        return np.asarray(by_sensor.sum(axis=1))
