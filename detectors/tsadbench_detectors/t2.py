@@ -9,7 +9,18 @@ from typing import Annotated, ClassVar
 import numpy as np
 from scipy.linalg import pinvh
 
-from tsadbench.base import Detector, Fact, FloatArray, Ge, Recording, Traits, Tune, detector, trailing_mean
+from tsadbench.base import (
+    CONDITION_NUMBER,
+    Detector,
+    Fact,
+    FloatArray,
+    Ge,
+    Recording,
+    Traits,
+    Tune,
+    detector,
+    trailing_mean,
+)
 from tsadbench_detectors.rows import trailing_median
 from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.window_covariance import shrunk_covariance
@@ -83,7 +94,7 @@ class T2(Detector):
         self.precision_ = np.asarray(pinvh(covariance, rtol=NEGLIGIBLE_VARIANCE), dtype=np.float64)
 
     def _training_facts(self) -> Mapping[str, Fact]:
-        return {"condition_number": self.condition_number_}
+        return {CONDITION_NUMBER: self.condition_number_}
 
     def _score(self, recording: Recording) -> FloatArray:
         statistic = self._by_varying_sensor(recording.values).sum(axis=1)

@@ -67,15 +67,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A threshold with diagnostics; a row is flagged if score > value.
+    """A threshold with diagnostics; `Protocol.limits` says which rows it flags.
 
     ``method`` is "pot" (Peaks-over-Threshold), "dspot" (of scores less their recent mean) or "fixed" (a floor's own).
     ``status`` is "ok"; "clamped": the shape lies at a bound; "quantile": too few distinct excesses, so the empirical
     quantile was used; "degenerate": no excess, so the largest score was used; "fixed". ``t``, ``level`` and ``q`` are
-    the initial threshold, its quantile level and the risk (rate of false alarms per row); ``n`` and ``excesses`` the
-    numbers of scores, and of those above t. Of the generalised Pareto distribution, if one was fitted, ``gamma`` and
-    ``sigma`` are shape and scale, ``log_likelihood`` that of the excesses, ``endpoint`` the largest score that it
-    allows; None if it is unbounded.
+    the initial threshold, its quantile level and the risk; ``n`` and ``excesses`` the numbers of scores, and of those
+    above t. Of the generalised Pareto distribution, if one was fitted, ``gamma`` and ``sigma`` are shape and scale,
+    ``log_likelihood`` that of the excesses, ``endpoint`` the largest score that it allows; None if it is unbounded.
     """
 
     value: float

@@ -12,10 +12,11 @@ import numpy as np
 from tsadbench.errors import ContractError
 
 Fact: TypeAlias = bool | int | float | None
-# Facts that tables mark: a share of training windows below 1, and a loss that had not levelled out when training
-# ended.
+# Facts that tables mark: a share of training windows below 1, a loss that had not levelled out when training ended, and
+# a condition number (of an inverted matrix) above 1e6.
 SHARE_SEEN = "share_seen"
 LEVELLED = "levelled"
+CONDITION_NUMBER = "condition_number"
 STILL_FALLING = "training ended while the loss was still falling"
 
 _MOST_FACTS = 32

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from tsadbench.base.protocol import Metric, Protocol
-from tsadbench.base.training_facts import LEVELLED, STILL_FALLING, share_note
+from tsadbench.base.training_facts import CONDITION_NUMBER, LEVELLED, STILL_FALLING, share_note
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import Record
@@ -245,7 +245,7 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
         if n_falling := sum(one.get(LEVELLED) is False for one in facts):
             share = "" if n_falling == len(facts) else f" ({n_falling} of {len(facts)} fits)"
             said.append((*table, STILL_FALLING, label + share))
-        if max((one.get("condition_number") or 0.0 for one in facts), default=0.0) > 1e6:
+        if max((one.get(CONDITION_NUMBER) or 0.0 for one in facts), default=0.0) > 1e6:
             said.append((*table, "sensors are nearly collinear, so that rounding decides scores", label))
     for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
         if text:
