@@ -38,7 +38,7 @@ LABELLED = [
     "nearest-neighbour[mean=10]",
 ]
 TABLES = "<!-- the tables below are written by docs/studies/multiview.py -->\n"
-# At most so many rows are fitted, and have faults planted in them, so that the study takes minutes.
+# The most rows to fit, and to plant faults in: the study takes minutes.
 MOST_FITTED, MOST_PLANTED = 20_000, 10_000
 N_FAULTS = 8
 

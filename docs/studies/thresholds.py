@@ -55,7 +55,7 @@ def best_mcc(scores: np.ndarray, anomalous: np.ndarray) -> float:
 def measured(result: Any) -> dict[str, float]:
     """Return a trial's MCC and share of flagged normal rows under each rule, and the best MCC (means over fits)."""
     labels = result.data.labels
-    whole = type(labels)(labels.rows, {"overall": labels.splits["overall"]})
+    whole = tsadbench.Labels(labels.rows, {"overall": labels.splits["overall"]})
     found: dict[str, float] = {}
     for name, protocol in RULES.items():
         found[f"{name} MCC"] = protocol.judge(result.scored, whole).splits["overall"].metrics["mcc"] or 0.0

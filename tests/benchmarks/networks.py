@@ -56,7 +56,7 @@ def main() -> None:
     """Compare, print, and write the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stores", type=Path, nargs=2, metavar="STORE", help="BEFORE and NOW")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the seconds into docs/performance.md")
     given = parser.parse_args()
     before, now = (trials(file.read_text() for file in sorted(one.glob("records/*.json"))) for one in given.stores)
     committed = trials(COMMITTED.read_text(encoding="utf-8").splitlines())

@@ -53,8 +53,8 @@ class NetworkDetector(Detector):
     epochs
         Most passes over the training windows, unless ``min_steps`` takes more.
     min_steps
-        Fewest training steps: more epochs follow until so many are taken, and ``patience`` ends no training before. So
-        few training rows train a network as well as many.
+        Fewest training steps: epochs are added until they are reached, and ``patience`` ends no training before, so
+        that few training rows train a network as well as many.
     max_steps
         Most training steps, even if ``min_steps`` is more; None: no bound. Training may then end within an epoch.
         Held-out losses and statistics of a fit come from evenly spaced windows, as many as these steps hold or 10,000.

@@ -46,12 +46,12 @@ class TrainingPlan:
         return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
 
     def rest(self, n_taken: int) -> TrainingPlan:
-        """Return the plan after so many steps, within the bounds of all steps together."""
+        """Return the plan that is left after ``n_taken`` steps."""
         most = None if self.max_steps is None else self.max_steps - n_taken
         return replace(self, min_steps=max(1, self.min_steps - n_taken), max_steps=most)
 
     def steps_an_epoch(self, n_windows: int) -> int:
-        """Return the steps of an epoch over so many windows."""
+        """Return the number of steps of an epoch over ``n_windows`` windows."""
         return math.ceil(n_windows / self.batch_size)
 
 

@@ -46,7 +46,7 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     first, (scored, *_) = shown[0].record, panels.values()
     title = f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}"
     names = {"label": "labelled anomalous", "alarms": "flagged rightly", "false alarms": "flagged wrongly"}
-    names |= {"not evaluated": "not evaluated"}
+    names["not evaluated"] = "not evaluated"
     # The rows of its own fit: other machines have other ranges.
     (train,) = (one.episode.train for one in shown[0].scored if one.episode.id == scored.episode)
     return _stacked(title, panels, names, figure, np.concatenate([one.values for one in train]))
