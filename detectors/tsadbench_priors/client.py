@@ -21,18 +21,19 @@ class LanguageModel:
         self._key = os.environ.get(KEY, "")
         if not self._key:
             raise UsageError(f"set {KEY} in the environment, or give --offline to use only answers that are kept")
-        # Without a base_url, the SDK takes ANTHROPIC_BASE_URL or its own.
-        self._client = anthropic.Anthropic(api_key=self._key, timeout=timeout)
+        self._timeout = timeout
 
     def ask(self, question: Question) -> Reply:
         """Return the answer to a question; a ModelError if there is none after all retries."""
         try:
-            message = self._client.messages.create(
-                model=question.model,
-                max_tokens=question.max_tokens,
-                system=question.system,
-                messages=[{"role": "user", "content": question.user}],
-            )
+            # Without a base_url, the SDK takes ANTHROPIC_BASE_URL or its own.
+            with anthropic.Anthropic(api_key=self._key, timeout=self._timeout) as client:
+                message = client.messages.create(
+                    model=question.model,
+                    max_tokens=question.max_tokens,
+                    system=question.system,
+                    messages=[{"role": "user", "content": question.user}],
+                )
             text = "".join(block.text for block in message.content if block.type == "text")
             usage = message.usage
             return Reply(text, str(message.stop_reason), usage.input_tokens, usage.output_tokens)
