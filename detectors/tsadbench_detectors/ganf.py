@@ -60,7 +60,7 @@ class GANF(NetworkDetector):
         In the authors' code, the flow's masks let a series of one variable see the value whose density it gives, so the
         result is no density. Here m and s depend on d alone, as in a masked autoregressive flow of one variable, which
         makes several blocks as flexible as one. A's diagonal is 0 throughout (there only penalised, although it shows a
-        value to its own condition). The constraint is raised 10 times during the first 40 % of the epochs (there after
+        value to its own condition). The constraint is raised 10 times during the first 40 % of the steps (there after
         each of at most 20 epochs, followed by 30); then edges that still close a cycle are removed, the weakest first,
         and training goes on with an acyclic graph, so that held-out likelihoods can be compared. One learning rate, no
         weight decay, no clipped gradients; log-scales are limited to -3 to 3. Rows are scaled by the training rows
@@ -102,15 +102,19 @@ class GANF(NetworkDetector):
         steps_an_epoch = plan.steps_an_epoch(len(windows.hold_out(plan.held_out)[0]))
         n_epochs = max(plan.epochs, math.ceil(plan.min_steps / steps_an_epoch))
         n_structure = math.ceil(_STRUCTURE_SHARE * n_epochs)
-        constrained = ConstrainedLoss(self.network_, self._loss, n_structure * steps_an_epoch)
+        n_steps, most = n_structure * steps_an_epoch, plan.max_steps
+        if most is not None:
+            n_steps = most = min(n_steps, math.ceil(_STRUCTURE_SHARE * most))
+        constrained = ConstrainedLoss(self.network_, self._loss, n_steps)
         # No held-out loss counts yet, so that none can end this part.
-        structure = replace(plan, epochs=n_structure, min_steps=1, patience=n_structure + 1)
+        structure = replace(plan, epochs=n_structure, min_steps=1, max_steps=most, patience=n_structure + 1)
         self._train_part(windows, structure, loss=constrained)
         self.network_.project()
         n_taken, remaining = int(cast("int", self.facts_["steps"])), self.network_.acyclicity()
         self.network_.cut()
-        if n_structure < n_epochs and n_taken != plan.max_steps:
-            self._train_part(windows, replace(plan.rest(n_taken), epochs=n_epochs - n_structure))
+        n_left = n_epochs - n_taken // steps_an_epoch
+        if n_left > 0 and n_taken != plan.max_steps:
+            self._train_part(windows, replace(plan.rest(n_taken), epochs=n_left))
             self.network_.project()
         self.facts_ = {**self.facts_, "acyclicity": remaining, "edges": int(np.count_nonzero(self.adjacency_))}
 

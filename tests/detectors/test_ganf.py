@@ -134,3 +134,9 @@ def test_the_graph_is_that_of_the_sensors_that_follow() -> None:
     found = small(**cheap).fit(pairs(1_000, seed=0)).adjacency_
     graph = found + found.T
     assert {(int(i), int(j)) for i, j in np.argwhere(np.triu(graph) > 0.2)} == {(0, 2), (1, 3)}
+
+
+def test_bounded_training_learns_the_graph_first_and_then_the_density() -> None:
+    facts = small(max_steps=20).fit(noise(2_000, 3)).training_facts()
+    assert facts["steps"] == 20
+    assert facts["held_out_loss"] is not None  # undefined as long as the graph is learned
