@@ -57,17 +57,17 @@ class _Partial:
     seals: list[tuple[Seal, str]] = field(default_factory=list)
 
     def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> None:
-        """Score an episode with a fitted detector; test recordings in this order."""
-        train = box.training_scores()
-        calibration = tuple(box.score(recording) for recording in episode.calibration)
-        test: dict[int, FloatArray] = {}
+        """Score an episode with a fitted detector; test recordings, and those that set the threshold, in this order."""
+        train, scores = box.training_scores(), dict[int, FloatArray]()
+        n_test, recordings = len(episode.test), (*episode.test, *episode.calibration)
         for i in order:
-            test[i] = box.score(recording := episode.test[i])
+            scores[i] = box.score(recording := recordings[i])
             if contributions and box.offers_contributions:
                 values = box.contributions(recording).astype(np.float32)
-                self.contributions[contribution_name(episode, recording)] = values
-        scores = tuple(test[i] for i in range(len(episode.test)))
-        self.scored.append(Scored(episode, train, scores, self.trial.contender.traits.fixed_threshold, calibration))
+                if i < n_test:
+                    self.contributions[contribution_name(episode, recording)] = values
+        test, calibration = (tuple(scores[i] for i in some) for some in (range(n_test), range(n_test, len(recordings))))
+        self.scored.append(Scored(episode, train, test, self.trial.contender.traits.fixed_threshold, calibration))
 
     def settle(self, box: Box) -> None:
         """Add the costs and the output of an episode's box."""
@@ -103,7 +103,7 @@ class _Work:
                         partial.training.append(training)
                         of, traits = partial.trial.contender.construction, partial.trial.contender.traits
                         box.set_parameters(of, traits.scoring_parameters)
-                        order = self.crossing.order(len(episode.test))
+                        order = self.crossing.order(len(episode.test) + len(episode.calibration))
                         partial.score(box, episode, order, contributions=self.plan.contributions)
                         partial.settle(box)
                         unsettled.remove(partial)

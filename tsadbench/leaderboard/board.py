@@ -25,7 +25,7 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import counted, first_of, name_fault
 
-ABOUT = "Columns and remarks: docs/reading-a-table.md"
+ABOUT = "Detectors report the scores that set thresholds. Columns and remarks: docs/reading-a-table.md"
 SESSIONS = "sessions.json"  # beside the tables
 
 
