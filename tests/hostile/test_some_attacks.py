@@ -14,17 +14,16 @@ from tests.hostile.suite import (
 )
 
 NAMES = (
-    "OpensByName",  # files
+    *("OpensByName", "ReadsThroughARing", "WatchesFiles", "Remounts"),  # files
     "CallsOut",  # the network
-    "ReadsMemoryAcross",  # other processes
-    "StartsCat",  # programs
-    "WritesMachineCode",  # native code
+    *("ReadsMemoryAcross", "LeavesADaemon"),  # other processes
+    "StartsAnInterpreter",  # programs
+    *("WritesMachineCode", "AsksTheKernelForMore"),  # native code
     "ClearsTheHooks",  # the audit hook
     "SaysScoresAhead",  # the box's channel
-    "EatsMemory",  # limits
-    "WorksElsewhere",  # time
-    "HidesItsMemory",  # memory
-    "SharesMemoryPosix",  # other trials
+    *("EatsMemory", "MakesADeepFolder", "LocksItsFolder"),  # limits
+    *("WorksElsewhere", "HidesItsMemory"),  # time and memory
+    *("SharesMemoryPosix", "SharesMemorySysV", "SharesKeys", "LeavesFiles"),  # other trials
     "KnowsTheOrder",  # what crosses
 )
 

@@ -9,7 +9,6 @@ import re
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 from pathlib import Path
@@ -137,18 +136,6 @@ class EndsOtherBoxes(Hostile):
         for _ in range(20):
             yield from of_each(siblings(), lambda pid: os.kill(pid, signal.SIGKILL))
             time.sleep(0.02)
-
-
-class IgnoresSignals(Hostile):
-    """ignores every signal that it can, and does not die with its parent"""
-
-    def steal(self):
-        for number in signal.valid_signals():
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_IGN)
-        LIBC.prctl(1, 0, 0, 0, 0)
-        sys.setswitchinterval(100)
-        return ()
 
 
 class LeavesADaemon(Courier):

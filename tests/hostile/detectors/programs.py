@@ -8,14 +8,7 @@ import socket
 import subprocess
 import sys
 
-from tests.hostile.preamble import Hostile, Reader, attempts, of_each, of_each_secret, reached
-
-
-class StartsCat(Hostile):
-    """has cat read the label files"""
-
-    def steal(self):
-        return of_each_secret(lambda path: subprocess.run(["cat", path], check=True, capture_output=True).stdout)
+from tests.hostile.preamble import Hostile, Reader, attempts, of_each, reached
 
 
 class StartsAnInterpreter(Reader):
