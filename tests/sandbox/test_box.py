@@ -122,11 +122,6 @@ def test_a_detector_that_never_returns_is_ended_when_its_time_is_up():
     assert (found.status, "--timeout" in found.reason) == ("timeout", True)
 
 
-def test_memory_of_the_box_and_its_children_is_limited():
-    found = failure("child_swells", Limits(memory_mib=600.0, timeout=60))
-    assert (found.status, "--memory" in found.reason) == ("memory", True)
-
-
 def test_a_reader_that_looks_first_is_seen_where_the_kernel_closes_nothing(tmp_path, unsealed):
     data = tmp_path / "data"
     data.mkdir()
