@@ -66,14 +66,9 @@ class Plant:
         )
 
     def run(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*detectors, seeds=seeds, more=more),
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **self.environment},
-            timeout=300,
-        )
+        started = self.start(*detectors, seeds=seeds, more=more)
+        out, told = started.communicate(timeout=300)
+        return subprocess.CompletedProcess(started.args, started.returncode, out, told)
 
 
 def table(text: str) -> list[dict[str, str]]:

@@ -63,7 +63,6 @@ def test_nothing_is_left_behind(suite: Suite):
 
 
 def test_what_can_be_remembered_stays_open(suite: Suite):
-    """If one of these is stopped some day, the README beside this file must no longer say that it is not."""
     for attack in ATTACKS:
         if attack.stays_open and attack.name in ("RemembersValues", "RepeatsTheGenerator"):
             (trial,) = suite.of(attack)

@@ -340,21 +340,3 @@ class LeavesFiles(Courier):
 
     def look(self):
         return of_each(self.places(), read_bytes)
-
-
-class LeavesStartupFiles(Courier):
-    """leaves code that Python runs at every start: sitecustomize, usercustomize and .pth files"""
-
-    def places(self):
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        return [f"{WHERE['home']}/.local/lib/{version}/site-packages/{name}" for name in ("usercustomize.py", "x.pth")]
-
-    def leave(self, word):
-        return of_each(
-            self.places(),
-            lambda place: Path(place).parent.mkdir(parents=True, exist_ok=True),
-            lambda place: Path(place).write_bytes(b"# " + word),
-        )
-
-    def look(self):
-        return of_each(self.places(), read_bytes)

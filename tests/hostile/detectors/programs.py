@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import socket
 import subprocess
 import sys
 
@@ -47,18 +46,6 @@ class BecomesAnother(Hostile):
         for _ in of_each(range(3, 64), lambda descriptor: os.set_inheritable(descriptor, True)):
             pass
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import time; time.sleep(0.2)"])
-
-
-class AsksADaemon(Hostile):
-    """asks the machine's own daemons (docker, systemd, dbus, cron) to start something"""
-
-    def steal(self):
-        def connect(path):
-            with socket.socket(socket.AF_UNIX) as sock:
-                sock.connect(path)
-            return reached(path)
-
-        return of_each(("/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/private"), connect)
 
 
 class GainsRights(Hostile):
