@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import make_plans
 from tsadbench.execution.request import RunRequest, requested
@@ -36,10 +36,7 @@ def write(tmp_path):
 
     def write(text: str) -> Path:
         folder = tmp_path / "here"
-        for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
-            (folder / part).mkdir(parents=True, exist_ok=True)
-            frame(seed=seed, faults=faults).to_csv(folder / part / f"{part}.csv", index=False)
-        (folder / "card.toml").write_text(CARD)
+        write_plant(folder)
         (folder / "mine.py").write_text(MINE)
         (folder / "run.toml").write_text(text)
         return folder / "run.toml"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.leaderboard.board import COST_COLUMNS
@@ -38,10 +37,9 @@ class Steady(Detector):
 
 @dataclass
 class Plant:
-    """A folder with a data set card and detectors, and the command line over them, in an environment."""
+    """A folder with a data set card and detectors, and the command line over them."""
 
     folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> Path:
@@ -62,7 +60,6 @@ class Plant:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **self.environment},
         )
 
     def run(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:

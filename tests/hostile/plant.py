@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 import psutil
 
+from tests.helpers.cards import CARD
 from tests.helpers.processes import is_alive
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -37,24 +38,6 @@ _SEED = 20261122
 _START = "2024-05-01 12:00:00"
 _N_TEST = 5
 _KEYCTL, _INVALIDATE = {"x86_64": 250, "aarch64": 219}.get(platform.machine(), -1), 21
-
-CARD = """\
-schema = 1
-name = "plant-{canary}-dataset"
-
-[train]
-files = ["train/*.csv"]
-
-[test]
-files = ["test/*.csv"]
-
-[columns]
-time = "time"
-
-[labels]
-kind = "column"
-column = "fault"
-"""
 
 # Where the kernel can seal boxes, a user cannot ask for less: the table of what the guard alone lets through can.
 _UNSEALED = """\
@@ -157,7 +140,7 @@ class Plant:
         """Write all files but the detectors'."""
         for name in ("plant/train", "plant/test", "home/.ssh", "home/.cache/tsadbench", "tmp", "data", "detectors"):
             (self.root / name).mkdir(parents=True)
-        self.card.write_text(CARD.format(canary=self.canary))
+        self.card.write_text(CARD.replace('"plant"', f'"plant-{self.canary}-dataset"'))
         published, rows = [], []
         for number in range(2):
             self._write(f"train/a{number}", _frame(300, _SEED + 100 + number, start=number * 400), faults=None)

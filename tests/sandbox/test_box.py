@@ -118,7 +118,7 @@ def test_every_end_has_its_status(server, how, status, reason):
 
 
 def test_a_detector_that_never_returns_is_ended_when_its_time_is_up():
-    found = failure("spin", Limits(timeout=0.5))
+    found = failure("sleep", Limits(timeout=0.5))
     assert (found.status, "--timeout" in found.reason) == ("timeout", True)
 
 
