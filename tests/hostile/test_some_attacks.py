@@ -16,7 +16,7 @@ from tests.hostile.suite import (
 NAMES = (
     *("OpensByName", "ReadsThroughARing", "WatchesFiles", "Remounts"),  # files
     "CallsOut",  # the network
-    *("ReadsMemoryAcross", "LeavesADaemon"),  # other processes
+    *("ReadsMemoryAcross", "LeavesThreads"),  # other processes
     "StartsAnInterpreter",  # programs
     *("WritesMachineCode", "AsksTheKernelForMore"),  # native code
     "ClearsTheHooks",  # the audit hook

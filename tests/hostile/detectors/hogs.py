@@ -85,9 +85,9 @@ class MakesADeepFolder(Hostile):
 
     def steal(self):
         def dig():
-            for _ in range(200):
-                os.mkdir("d" * 100)
-                os.chdir("d" * 100)
+            for _ in range(3000):
+                os.mkdir("d")
+                os.chdir("d")
 
         here = os.open(".", os.O_RDONLY)
         yield from attempts(lambda: dig() or ())

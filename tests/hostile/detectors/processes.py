@@ -199,6 +199,6 @@ class LeavesThreads(Hostile):
         for _ in range(3):
             if os.fork() == 0:
                 os.setsid()
-                time.sleep(20)
+                time.sleep(60)
                 os._exit(0)
         return ()
