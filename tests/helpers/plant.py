@@ -56,10 +56,7 @@ class Plant:
 
     def start(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(*detectors, seeds=seeds, more=more),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            self.command(*detectors, seeds=seeds, more=more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def run(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:

@@ -6,12 +6,7 @@ import pytest
 
 from tests.helpers.sealed import require_seal
 from tests.hostile.plant import attacks
-from tests.hostile.suite import (
-    require_nothing_learned,
-    require_nothing_left,
-    require_undisturbed,
-    run_suite,
-)
+from tests.hostile.suite import require_nothing_learned, require_nothing_left, require_undisturbed, run_suite
 
 NAMES = (
     *("OpensByName", "ReadsThroughARing", "WatchesFiles", "Remounts"),  # files

@@ -24,10 +24,7 @@ from tests.helpers.servers import lean_server
 from tsadbench import Recording
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.skipif(sys.platform != "linux", reason="only Linux seals"),
-]
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(sys.platform != "linux", reason="only Linux seals")]
 ROWS = Recording("r", np.arange(12.0).reshape(6, 2), ("a", "b"))
 
 
