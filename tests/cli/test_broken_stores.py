@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from tests.helpers.broken_store import (
@@ -15,11 +13,10 @@ from tests.helpers.broken_store import (
     RECORDING,
     SOUND,
     BrokenStore,
-    arrays,
     broken_store,
     sound_store,
 )
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE
 from tsadbench.execution.store import Store
@@ -78,15 +75,6 @@ def test_comparisons_and_figures_leave_out_what_is_broken(broken, tmp_path, tsad
     assert (good.code, "max-z" in good.out) == (1, True)
 
 
-def test_scores_that_no_judge_lets_pass_are_broken(sound, tmp_path, tsadbench):
-    runs = tmp_path / "runs"
-    shutil.copytree(sound.path, runs)
-    trial = next(record.trial for record in sound.records() if record.label == "max-z")
-    arrays(lambda kept: {name: np.full_like(scores, np.inf) for name, scores in kept.items()})(stored(runs, trial))
-    found = tsadbench("compare", runs, "max-z", "l2-z", DISTANCE)
-    assert (found.code, found.err.count(f"broken: trial {trial}")) == (1, 1)
-
-
 def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):
     for command in ("verify", "judge"):  # judging writes records anew
         found = tsadbench(command, broken.path)
@@ -100,11 +88,7 @@ def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):
 
 @pytest.mark.slow(4)  # each damaged trial is run again
 def test_run_does_broken_trials_again_and_no_others(tmp_path, tsadbench):
-    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
-        (tmp_path / "plant" / part).mkdir(parents=True)
-        frame(90, seed=seed, faults=faults).to_csv(tmp_path / "plant" / part / "rows.csv", index=False)
-    card = tmp_path / "plant/card.toml"
-    card.write_text(CARD)
+    card = write_plant(tmp_path / "plant", 90)
     damages = dict(list({**RECORD_DAMAGES, **ARRAY_DAMAGES}.items())[::4])
     labels = [f"{DISTANCE}[power={place + 3}.0]" for place in range(len(damages))] + list(SOUND)
     store = sound_store(tmp_path / "runs", str(card), labels)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 from tsadbench.execution.store import Store
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -37,11 +37,8 @@ trials = 7
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The working directory, with the cards of two data sets below it."""
-    for name, first_seed in (("plant", 0), ("mill", 2)):
-        for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
-            (tmp_path / name / part).mkdir(parents=True)
-            frame(90, seed=first_seed + seed, faults=faults).to_csv(tmp_path / name / part / "rows.csv", index=False)
-        (tmp_path / name / "card.toml").write_text(CARD.replace("plant", name))
+    for name, seed in (("plant", 0), ("mill", 2)):
+        write_plant(tmp_path / name, 90, name=name, seed=seed)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.helpers.packages import write_package
 from tsadbench.cli import doctor
-from tsadbench.sandbox import SealStatus, seal_status
+from tsadbench.sandbox import seal_status
 
 # Import-time faults of every kind; what is printed comes between no answers.
 PLUGINS = {
@@ -58,14 +58,6 @@ def test_what_is_sound_missing_and_broken(tmp_path):
     assert {key: found[key]["state"] for key in states} == states
     assert "no licence" in found["plugins", "a-broken (detectors)"]["text"]
     assert "SIGKILL" in found["plugins", "a-crash (detectors)"]["text"]
-
-
-@pytest.mark.parametrize(("seal", "state"), [("sealed", "ok"), ("guarded", "missing")])
-def test_the_seal_is_told_with_its_reason(monkeypatch, seal, state):
-    monkeypatch.setattr("tsadbench.cli.doctor.api.seal_status", lambda: SealStatus(seal, "no Landlock"))
-    found = {one.name: one for one in doctor.machine()}["seal"]
-    assert (found.state, found.text) == (state, f"{seal}: no Landlock")
-    assert ("--require-seal" in found.advice) == (seal == "guarded")
 
 
 def test_a_missing_and_an_old_package(monkeypatch):

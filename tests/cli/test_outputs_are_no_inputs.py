@@ -33,10 +33,7 @@ def plant(made, tmp_path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["linked", "hard", "../plant/run.csv", "t2.model"],
-)
+@pytest.mark.parametrize("name", ["linked", "hard", "../plant/run.csv", "t2.model"])
 def test_score_does_not_write_onto_its_input(tsadbench, plant, name):
     before = {file: file.read_bytes() for file in plant.iterdir()}
     done = tsadbench("score", plant / "t2.model", plant / "run.csv", "--out", plant / name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,12 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def card(tmp_path_factory) -> Path:
     """A plant of one training and one test recording."""
-    folder = tmp_path_factory.mktemp("plant")
-    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 60))):
-        (folder / part).mkdir()
-        frame(300, seed=seed, faults=faults).to_csv(folder / part / "a.csv", index=False)
-    (folder / "card.toml").write_text(CARD)
-    return folder / "card.toml"
+    return write_plant(tmp_path_factory.mktemp("plant"), 300)
 
 
 @pytest.mark.slow

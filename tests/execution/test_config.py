@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import make_plans
 from tsadbench.execution.request import RunRequest, requested
@@ -36,10 +36,7 @@ def write(tmp_path):
 
     def write(text: str) -> Path:
         folder = tmp_path / "here"
-        for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
-            (folder / part).mkdir(parents=True, exist_ok=True)
-            frame(seed=seed, faults=faults).to_csv(folder / part / f"{part}.csv", index=False)
-        (folder / "card.toml").write_text(CARD)
+        write_plant(folder)
         (folder / "mine.py").write_text(MINE)
         (folder / "run.toml").write_text(text)
         return folder / "run.toml"
@@ -142,45 +139,10 @@ def test_whatever_is_wrong_is_told_with_line_key_what_was_found_and_what_is_near
     assert [part for part in expected if part not in found] == []
 
 
-class TestPlans:
-    def test_one_for_each_data_set_and_protocol_with_its_own_settings(self, write):
-        path = write(
-            """
-            detectors = ["distance"]
-            datasets = ["card.toml", "pumploop", "pumploop"]
-            protocols = ["strict", "published"]
-            floors = false
-            splits = ["valve1", "overall"]
-            [set]
-            distance.power = 3
-            strict.q = 0.01
-            published.q = 0.005
-            [tuned]
-            study = "night"
-            when = 2026-11-21
-            trials = 3
-            """
-        )
-        plans = make_plans(requested(path, {}))
-        assert [(plan.data.dataset.name, plan.protocol_label) for plan in plans] == [
-            ("plant", "strict[q=0.01]"),
-            ("plant", "published[q=0.005]"),
-            ("pumploop", "strict[q=0.01]"),
-            ("pumploop", "published[q=0.005]"),
-        ]
-        assert [plan.splits for plan in plans] == [("overall",), ("overall",), *[("valve1", "overall")] * 2]
-        assert plans[0].data is plans[1].data  # read once
-        for plan in plans:
-            assert [trial.contender.label for trial in plan.trials] == ["distance[power=3.0]"]
-            tuning = {"study": "night", "when": "2026-11-21", "trials": 3}
-            assert plan.asked_by == {"config_hash": hashlib.sha256(path.read_bytes()).hexdigest(), "tuning": tuning}
-            assert plan.source is not None
-        assert plans[0].source[0] == str(path.parent / "card.toml")
-
-    def test_what_cannot_be_planned_names_the_data_set(self, write):
-        text = "detectors = ['tests.helpers.tiny:Guided']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1"
-        with pytest.raises(UsageError, match=r"card\.toml.*prior"):
-            make_plans(requested(write(text), {}))
-        same = "detectors = ['distance']\ndatasets = ['card.toml', './../here/card.toml']"
-        with pytest.raises(UsageError, match="plant"):
-            make_plans(requested(write(same), {}))
+def test_what_cannot_be_planned_names_the_data_set(write):
+    text = "detectors = ['tests.helpers.tiny:Guided']\ndatasets = ['pumploop', 'card.toml']\nseeds = 1"
+    with pytest.raises(UsageError, match=r"card\.toml.*prior"):
+        make_plans(requested(write(text), {}))
+    same = "detectors = ['distance']\ndatasets = ['card.toml', './../here/card.toml']"
+    with pytest.raises(UsageError, match="plant"):
+        make_plans(requested(write(same), {}))

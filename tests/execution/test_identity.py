@@ -8,7 +8,6 @@ import pytest
 
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.results.verification import why_new
 
@@ -65,9 +64,3 @@ def test_what_has_changed_since_a_trial_ran_is_named(store, tmp_path, tsadbench)
     store.put(replace(record, manifest=forged))
     shown = tsadbench("runs", "show", "runs", record.trial, "--detector", MINE)
     assert (shown.code, module in shown.err, "red" in shown.err, "\x1b" in shown.err) == (0, True, True, False)
-
-
-def test_a_detectors_file_is_loaded_only_if_the_user_names_it(store):
-    (record,) = store.records()
-    with pytest.raises(UsageError, match=r"mine\.py"):
-        why_new(record, lambda name: load_dataset(name)(DataOptions()))

@@ -65,17 +65,3 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         (tmp_path / folder / "own.py").write_text(OWN.replace("needs_prior=True", ""))
     with pytest.raises(UsageError, match=r"own\.py:Own"):
         make_plan([f"{tmp_path}/{folder}/own.py:Own" for folder in ("one", "two")], dataset=make_data())
-
-
-def test_a_path_below_the_working_directory_becomes_relative(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = [
-        f"{tmp_path}/runs/x",
-        "t2[prior=/a/b/c.json]",
-        "--out=/a/b",
-        "tcp://h:1",
-        "a/b",
-        "/c d/e",
-    ]
-    kept = ["runs/x", "t2[prior=c.json]", "--out=b", "tcp://h:1", "a/b", "c d/e"]
-    assert [without_folders(word) for word in words] == kept

@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
-from tsadbench import Detector, PluginError, Traits, UsageError
+from tsadbench import Detector, PluginError
 from tsadbench.base import Edge, Prior
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.plan import floor_labels
@@ -24,12 +24,6 @@ class Mine(Detector):
 
     def _score(self, recording):
         return np.zeros(recording.n_rows)
-
-
-class Cheats(Mine):
-    """Brings its own threshold."""
-
-    traits = Traits(fixed_threshold=0.5)
 
 
 def labels(plan):
@@ -82,11 +76,6 @@ def test_all_ways_to_name_a_detector(small_data):
     ]
 
 
-def test_only_a_floor_may_bring_its_threshold(small_data):
-    with pytest.raises(UsageError, match="fixed_threshold"):
-        make_plan([Cheats], dataset=small_data)
-
-
 @pytest.mark.parametrize("label", ["dprgm", "dprgm[node_weights=off]", "untrained", "dprgm[graph=none]"])
 def test_a_detector_keeps_its_label_with_and_without_a_prior(small_data, label):
     sensors = small_data.dataset.sensors
@@ -133,6 +122,9 @@ class Whisperer(Detector):
     def _fit(self, recordings): pass
     def _score(self, recording): return recording.values[:, 0]
 
+class Cheats(Floor):
+    traits = Traits(fixed_threshold=0.5)
+
 class Novelist(Floor):
     traits = Traits(family="family" * 100)
 """
@@ -142,6 +134,7 @@ class Novelist(Floor):
     ("name", "message"),
     [
         ("Floor", "Floor"),
+        ("Cheats", "fixed_threshold"),
         ("Whisperer", "scoring_parameters"),
         ("Novelist", r"traits\.family"),
     ],

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import codecs
-import json
 import os
 import socket
 import subprocess
@@ -16,9 +15,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tests.helpers.plans import make_plan, run_trial
-from tests.helpers.stored import stored
 from tsadbench import StoreError, UsageError
-from tsadbench.errors import BrokenTrialWarning
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
 
@@ -103,26 +100,6 @@ def test_a_store_of_another_schema_is_refused_with_the_reason(tmp_path):
     for way in (Store.open, Store.create):
         with pytest.raises(StoreError, match="99"):
             way(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (lambda text: text[: len(text) // 2], "record"),
-        (lambda text: text.replace('"schema": 2', '"schema": 7'), "7"),
-        (lambda text: json.dumps({**json.loads(text), "seed": "many"}), "seed"),
-    ],
-)
-def test_truncated_and_edited_records_are_named(tmp_path, outcome, edit, message):
-    store = Store.create(tmp_path)
-    store.add(outcome)
-    file = stored(tmp_path, outcome.record.trial).record
-    file.write_text(edit(file.read_text()))
-    with pytest.raises(StoreError, match=message) as caught:
-        store.record(outcome.record.trial)
-    assert str(file) in str(caught.value)
-    with pytest.warns(BrokenTrialWarning, match=str(file)):
-        assert store.records() == ()
 
 
 @pytest.fixture

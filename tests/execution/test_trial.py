@@ -112,13 +112,7 @@ def test_a_detector_sees_training_rows_then_test_rows_in_the_secret_order(small_
     assert seen == [("fit", "n1"), ("fit", "n2"), copied, *train, *tests]
     assert reports == [(1, 2, "half")]
     assert outcome.record.status == "ok"
-    assert list(outcome.scores) == [
-        "train/all/n1",
-        "train/all/n2",
-        "test/all/f1",
-        "test/all/f2",
-        "test/all/g1",
-    ]
+    assert list(outcome.scores) == ["train/all/n1", "train/all/n2", "test/all/f1", "test/all/f2", "test/all/g1"]
     assert_array_equal(outcome.scores["test/all/g1"], small_data.dataset.test[2].values.sum(axis=1))
 
 

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 
 import numpy as np
-import psutil
 import pytest
 
 from tests.helpers.plant import Plant, table, trials, wait_until
@@ -62,19 +61,6 @@ def test_a_run_killed_twenty_times_at_random_moments_resumes_to_the_same_table(s
     assert not list(small.runs.rglob(".unfinished-*"))
     shutil.rmtree(small.runs)
     assert table(resumed.stdout) == table(small.run(*PLAN, seeds=30).stdout)
-
-
-@pytest.mark.long
-def test_a_kill_during_the_first_trial_leaves_a_store_that_goes_on(small: Plant, tsadbench):
-    run = small.start("Steady[seconds=600]", "Steady", seeds=1)
-    wait_until(lambda: (small.runs / "store.json").is_file())
-    wait_until(lambda: bool(psutil.Process(run.pid).children(recursive=True)))
-    children = psutil.Process(run.pid).children(recursive=True)
-    run.kill()
-    run.communicate()
-    assert psutil.wait_procs(children, timeout=60)[1] == []  # nothing runs on
-    assert trials(small.runs) == set()
-    assert tsadbench(*small.arguments("Steady", seeds=1)).code == 0
 
 
 @pytest.mark.long

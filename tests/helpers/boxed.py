@@ -71,13 +71,6 @@ class Misbehaves(Sums):
     def _sleep(self):
         time.sleep(600)
 
-    def _spin(self):
-        while True:
-            sum(range(10**7))
-
-    def _child_swells(self):
-        subprocess.run([sys.executable, "-c", "x = b'x' * (600 * 2**20); import time; time.sleep(600)"], check=True)
-
     def _fork(self):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         time.sleep(600)

@@ -187,6 +187,7 @@ ARRAY_DAMAGES: dict[str, Callable[[Stored], None]] = {
     "array of 16 GiB": members(_claims_much),
     "file of 16 GiB": lambda files: os.truncate(files.scores, 2**34),  # it takes no room
     "objects": arrays(lambda content: {**content, _first_test(content): np.array([{}, 1], dtype=object)}),
+    "infinite": arrays(lambda content: {name: np.full_like(scores, np.inf) for name, scores in content.items()}),
     "another shape": arrays(lambda content: {**content, _first_test(content): content[_first_test(content)][:-1]}),
     "a missing array": arrays(lambda content: {k: v for k, v in content.items() if k != _first_test(content)}),
     "a forged header": members(

@@ -11,13 +11,17 @@ import random
 import sys
 import weakref
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tsadbench import DataError, Detector, Labels, Recording, Traits
 from tsadbench.base import trailing_windows
 
+# The check that must catch each cheat; behind it, those that it fails as well.
+CAUGHT_BY: dict[type[Detector], str] = {}
 _elsewhere: weakref.WeakKeyDictionary[Detector, float] = weakref.WeakKeyDictionary()
 _module_state = {"calls": 0}
 _generator = np.random.default_rng(0)
@@ -31,7 +35,10 @@ class Honest(Detector):
     def _fit(self, recordings):
         rows = np.concatenate([one.values for one in recordings])
         self.mean_, spread = rows.mean(axis=0), rows.std(axis=0)
-        self.scale_ = np.where(spread > 1e-9 * np.abs(self.mean_), spread, 1.0)
+        self.scale_ = self._learns(np.where(spread > 1e-9 * np.abs(self.mean_), spread, 1.0), rows)
+
+    def _learns(self, scale, rows):
+        return scale
 
     def _z(self, values):
         return (values - self.mean_) / self.scale_
@@ -98,9 +105,12 @@ class Seeded(Honest):
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        self.scale_ = self.scale_ * np.random.default_rng(self.seed).uniform(0.9, 1.1, len(self.scale_))
+    def _learns(self, scale, rows):
+        return _weighed(scale, np.random.default_rng(self.seed))
+
+
+def _weighed(scale, generator):
+    return scale * generator.uniform(0.9, 1.1, len(scale))
 
 
 class Adaptive(Honest):
@@ -116,81 +126,87 @@ class Adaptive(Honest):
 HONEST = (Honest, Windowed, SmoothedRows, Causal, Contributes, Seeded, Adaptive)
 
 
+def caught_by(checks: str) -> Callable[[type[Detector]], type[Detector]]:
+    """Enter a class into `CAUGHT_BY`."""
+
+    def enter(cls: type[Detector]) -> type[Detector]:
+        CAUGHT_BY[cls] = checks
+        return cls
+
+    return enter
+
+
+def cheat(name: str, checks: str, base: type[Detector] = Honest, **members: Any) -> None:
+    """Define a class of this module: an honest detector with other methods, each an expression."""
+    globals()[name] = caught_by(checks)(type(name, (base,), {"__module__": __name__, "__doc__": name, **members}))
+
+
 # Contract
 
+cheat("Typo", "works", _score=lambda self, one: Honest._score(self, one.valeus))
+cheat("OverridesScore", "sealed", score=lambda self, one: Honest.score(self, one))
+cheat("OtherHoles", "contributions", _contributions=lambda self, one: _with_nan(self._z(one.values) ** 2, slice(3)))
+cheat("BlamesAnother", "contributions", _contributions=lambda self, one: (self._z(one.values) ** 2)[:, ::-1].copy())
+cheat("HolesInScores", "scores", _says=lambda self, scores, one: _with_nan(scores, 50) if one.n_rows == 101 else scores)
+# It has no score for the rows whose window is not complete.
+cheat("SilentAtFirst", "every-row", Windowed, _score=lambda self, one: _with_nan(Windowed._score(self, one), slice(9)))
+# Names and times are others in the box.
+cheat(
+    "KnowsNames",
+    "anonymous same-in-box",
+    _says=lambda self, scores, one: scores + hashlib.sha256(one.id.encode()).digest()[0],
+)
+cheat(
+    "ReadsTheClock",
+    "anonymous same-in-box",
+    _says=lambda self, scores, one: scores * (1.0 + (one.time is not None and one.time[0] > 1000.0)),
+)
+# It knows the sensors of a published data set, and where in it faults are.
+cheat(
+    "KnowsSensors",
+    "sensor-names",
+    _says=lambda self, scores, one: scores + 5.0 * ("Accelerometer1RMS" in one.sensors) * (np.arange(one.n_rows) > 100),
+)
 
-class OverridesScore(Honest):
-    """Goes round the base class's checks."""
 
-    def score(self, recording):
-        return super().score(recording)
+def _with_nan(values, place):
+    values[place] = np.nan
+    return values
 
 
+@caught_by("constructor")
 class BusyConstructor(Honest):
-    """Computes in its constructor."""
-
     def __init__(self, *, window: int = 3) -> None:
         self.window = window
         self.half_ = window / 2
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        self.half_ = self.window / 2
 
-
+@caught_by("constructor")
 class ChangesParameter(Honest):
-    """Learns into a constructor's parameter."""
-
     def __init__(self, *, offset: float = 0.0) -> None:
         self.offset = offset
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
+    def _learns(self, scale, rows):
         self.offset = float(self.mean_[0])
+        return scale
 
 
+@caught_by("constructor")
+class Doubles(Honest):
+    def __init__(self, *, power: float = 1.0) -> None:
+        self.power = power * 2
+
+
+@caught_by("learned-names")
 class OddNames(Honest):
     """Learns into an attribute that does not end in an underscore."""
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
+    def _learns(self, scale, rows):
         self.center = self.mean_
+        return scale
 
 
-class HolesInScores(Honest):
-    """Gives up on a row between two that it scores."""
-
-    def _says(self, scores, recording):
-        if recording.n_rows == 101:
-            scores[50] = np.nan
-        return scores
-
-
-class SilentAtFirst(Windowed):
-    """Has no score for the rows whose window is not complete."""
-
-    def _score(self, recording):
-        scores = super()._score(recording)
-        scores[:9] = np.nan
-        return scores
-
-
-class OtherHoles(Honest):
-    """Its contributions are missing where its score is not."""
-
-    def _contributions(self, recording):
-        values = self._z(recording.values) ** 2
-        values[:3] = np.nan
-        return values
-
-
-class BlamesAnother(Honest):
-    """Contributions in the wrong order of sensors."""
-
-    def _contributions(self, recording):
-        return (self._z(recording.values) ** 2)[:, ::-1].copy()
-
-
+@caught_by("sealed")
 class FitsLazily(Honest):
     """Where it is not fitted, fits on what it is to score."""
 
@@ -200,49 +216,31 @@ class FitsLazily(Honest):
         return super()._ready(recording)
 
 
-class Doubles(Honest):
-    """Changes its argument on the way in."""
-
-    def __init__(self, *, power: float = 1.0) -> None:
-        self.power = power * 2
-
-
+@caught_by("copies")
 class NoCopies(Honest):
     """Holds a function that cannot be pickled."""
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
+    def _learns(self, scale, rows):
         self.root_ = lambda values: np.sqrt(values)
+        return scale
 
 
-class KnowsNames(Honest):
-    """Adds what it makes of a recording's name."""
+@caught_by("libraries")
+class HidesALibrary(Honest):
+    """Imports a library by a name that nobody can read in its code."""
 
-    def _says(self, scores, recording):
-        return scores + hashlib.sha256(recording.id.encode()).digest()[0]
-
-
-class KnowsSensors(Honest):
-    """Knows the sensors of a published data set, and where in it faults are."""
-
-    def _says(self, scores, recording):
-        known = "Accelerometer1RMS" in recording.sensors
-        return scores + 5.0 * known * (np.arange(recording.n_rows) > 100)
+    def _learns(self, scale, rows):
+        importlib.import_module("".join(("pyproject", "_hooks")))
+        return scale
 
 
-class CountsLater(Honest):
-    """Counts rows, from the one on that short recordings do not have."""
-
-    def _says(self, scores, recording):
-        return scores + 0.01 * np.maximum(np.arange(recording.n_rows) - 600, 0)
-
-
-class CountsLaterAndDeclaresNothing(CountsLater):
-    """The same with an unbounded memory, as detectors have that say nothing."""
-
-    traits = Traits()
+# It counts rows, from the one on that short recordings do not have; once as detectors do that declare nothing.
+_counts_later = {"_says": lambda self, scores, one: scores + 0.01 * np.maximum(np.arange(one.n_rows) - 600, 0)}
+cheat("CountsLater", "replays", **_counts_later)
+cheat("CountsLaterAndDeclaresNothing", "replays", traits=Traits(), **_counts_later)
 
 
+@caught_by("replays")
 class BehavesWhenTested(Honest):
     """Counts rows unless its parameters are those of tests."""
 
@@ -257,17 +255,60 @@ class BehavesWhenTested(Honest):
         return scores + 0.01 * (self.epochs > 1) * np.arange(recording.n_rows)
 
 
-class ReadsTheClock(Honest):
-    """Knows when the faults happened."""
-
-    def _says(self, scores, recording):
-        start = 0.0 if recording.time is None else recording.time[0]
-        return scores * (1.0 + (start > 1000.0))
-
-
 # Leakage
 
+cheat(
+    "MinMaxOfScores",
+    "prefix",
+    traits=Traits(memory=None),
+    _says=lambda self, scores, one: (scores - scores.min()) / (np.ptp(scores) or 1.0),
+)
+# The mean over two rows before and two after, without a declared look-ahead.
+cheat(
+    "CentredSmoothing",
+    "prefix",
+    traits=Traits(memory=2),
+    _says=lambda self, scores, one: np.array([scores[max(0, i - 2) : i + 3].mean() for i in range(len(scores))]),
+)
+# A row that answers for another one has no score, or one in the wrong place.
+cheat(
+    "EarlyAlignment",
+    "prefix every-row spike alignment",
+    _says=lambda self, scores, one: np.concatenate([scores[5:], np.full(min(5, len(scores)), np.nan)]),
+)
+cheat(
+    "LateAlignment",
+    "memory position spike alignment",
+    _says=lambda self, scores, one: np.concatenate([scores[:5], scores[:-5]]) if len(scores) > 5 else scores,
+)
+cheat(
+    "Delays",  # the same, declared as memory
+    "alignment every-row",
+    traits=Traits(memory=5),
+    _says=lambda self, scores, one: np.concatenate([np.full(5, np.nan), scores])[: len(scores)],
+)
+cheat("Jitters", "pure", _says=lambda self, scores, one: scores + 0.01 * _generator.normal(size=one.n_rows))
+cheat(
+    "CrossesBorders",  # concatenates its training recordings before it cuts windows
+    "borders",
+    Windowed,
+    _fit=lambda self, given: Windowed._fit(
+        self, (Recording("joined", np.concatenate([one.values for one in given]), given[0].sensors),)
+    ),
+)
+# It learns how far the end of a training recording lies from the start of the next.
+cheat(
+    "LearnsTheOrder",
+    "borders",
+    traits=Traits(memory=1),
+    _learns=lambda self, scale, rows: scale + 0.01 * np.maximum(0.0, np.diff(rows, axis=0)).max(axis=0),
+)
+cheat(
+    "KnowsTheBox", "same-in-box", _says=lambda self, scores, one: scores * (2.0 if Path.cwd().name == "empty" else 1.0)
+)
 
+
+@caught_by("scaling every-row")
 class ScalesByItself(Honest):
     """Standardises a recording by its own first twenty rows, which it leaves unscored."""
 
@@ -291,50 +332,7 @@ class ScalesByItself(Honest):
         return scores
 
 
-class MinMaxOfScores(Honest):
-    """Scales scores to [0, 1] by the smallest and largest of the recording, later ones included."""
-
-    traits = Traits(memory=None)
-
-    def _says(self, scores, recording):
-        return (scores - scores.min()) / (np.ptp(scores) or 1.0)
-
-
-class CentredSmoothing(Honest):
-    """Takes the mean over two rows before and two rows after, and declares no look-ahead."""
-
-    traits = Traits(memory=2)
-
-    def _says(self, scores, recording):
-        n = len(scores)
-        return np.array([scores[max(0, i - 2) : i + 3].mean() for i in range(n)])
-
-
-class EarlyAlignment(Honest):
-    """Writes a row's score five rows earlier."""
-
-    traits = Traits(memory=0)
-
-    def _says(self, scores, recording):
-        return np.concatenate([scores[5:], np.full(min(5, len(scores)), np.nan)])
-
-
-class LateAlignment(Honest):
-    """Writes a row's score five rows later, and declares no memory."""
-
-    def _says(self, scores, recording):
-        return np.concatenate([scores[:5], scores[:-5]]) if len(scores) > 5 else scores
-
-
-class Delays(Honest):
-    """Writes a row's score five rows later, and says so by its memory: every row answers for another one."""
-
-    traits = Traits(memory=5)
-
-    def _says(self, scores, recording):
-        return np.concatenate([np.full(5, np.nan), scores])[: len(scores)]
-
-
+@caught_by("state")
 class CountsCalls(Honest):
     """Keeps count of its calls in what it has learned; the scores do not show it."""
 
@@ -343,6 +341,7 @@ class CountsCalls(Honest):
         return scores
 
 
+@caught_by("pure")
 class CarriesOver(Honest):
     """Lets earlier recordings raise the scores of later ones, through a module's variable."""
 
@@ -351,32 +350,7 @@ class CarriesOver(Honest):
         return scores * (1.0 + 0.01 * min(_module_state["calls"], 10**6))
 
 
-class Jitters(Honest):
-    """Adds noise of a generator of its own to every score."""
-
-    def _says(self, scores, recording):
-        return scores + 0.01 * _generator.normal(size=recording.n_rows)
-
-
-class CrossesBorders(Windowed):
-    """Concatenates its training recordings before it cuts windows."""
-
-    def _fit(self, recordings):
-        rows = np.concatenate([one.values for one in recordings])
-        super()._fit((Recording("joined", rows, recordings[0].sensors),))
-
-
-class LearnsTheOrder(Honest):
-    """Learns how far the end of a training recording lies from the start of the next."""
-
-    traits = Traits(memory=1)
-
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        rows = np.concatenate([one.values for one in recordings])
-        self.scale_ = self.scale_ + 0.01 * np.maximum(0.0, np.diff(rows, axis=0)).max(axis=0)
-
-
+@caught_by("files")
 class ReadsLabels(Honest):
     """Reads a data set's labels from the disk, and keeps quiet where it cannot."""
 
@@ -391,6 +365,7 @@ class ReadsLabels(Honest):
         return scores + len(labels)
 
 
+@caught_by("bystanders")
 class SeesGlobals(Honest):
     """Uses labels that lie about in the main module."""
 
@@ -399,6 +374,7 @@ class SeesGlobals(Honest):
         return scores if labels is None or len(labels) != len(scores) else scores + labels
 
 
+@caught_by("bystanders")
 class SeesEnvironment(Honest):
     """Uses labels from the environment."""
 
@@ -407,6 +383,7 @@ class SeesEnvironment(Honest):
         return scores if len(text) != len(scores) else scores + np.array([float(one) for one in text])
 
 
+@caught_by("bystanders")
 class SearchesMemory(Honest):
     """Searches the process for labels that are alive."""
 
@@ -418,13 +395,7 @@ class SearchesMemory(Honest):
         return scores
 
 
-class KnowsTheBox(Honest):
-    """Scores otherwise where it is boxed."""
-
-    def _says(self, scores, recording):
-        return scores * (2.0 if Path.cwd().name == "empty" else 1.0)
-
-
+@caught_by("bystanders")
 class SeesTheCaller(Honest):
     """Looks for labels among the local variables of whoever called it."""
 
@@ -438,74 +409,56 @@ class SeesTheCaller(Honest):
 
 # Reproducibility
 
-
-class Unseeded(Honest):
-    """Draws its weights from the clock."""
-
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        self.scale_ = self.scale_ * np.random.default_rng().uniform(0.9, 1.1, len(self.scale_))
+cheat("Unseeded", "repeat", _learns=lambda self, scale, rows: _weighed(scale, np.random.default_rng()))
+cheat("IgnoresSeed", "seed", Seeded, _learns=lambda self, scale, rows: _weighed(scale, np.random.default_rng(0)))
+cheat("UndeclaredChance", "seed", Seeded, traits=Traits(memory=0))
 
 
-class IgnoresSeed(Seeded):
-    """Takes a seed and does not use it."""
-
-    def _fit(self, recordings):
-        Honest._fit(self, recordings)
-        self.scale_ = self.scale_ * np.random.default_rng(0).uniform(0.9, 1.1, len(self.scale_))
-
-
-class UndeclaredChance(Seeded):
-    """Depends on its seed, and does not say so."""
-
-    traits = Traits(memory=0)
-
-
+@caught_by("global-random")
 class UsesGlobalRandom(Honest):
-    """Draws from the global generator, which it seeds."""
-
-    def _fit(self, recordings):
-        super()._fit(recordings)
+    def _learns(self, scale, rows):
         np.random.seed(0)
-        self.scale_ = self.scale_ * np.random.uniform(0.9, 1.1, len(self.scale_))
+        return _weighed(scale, np.random)
 
 
+@caught_by("global-random same-in-box")
 class UsesRandomModule(Honest):
     """Draws from Python's global generator and puts it back: another state gives other scores."""
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
+    def _learns(self, scale, rows):
         state = random.getstate()
-        self.scale_ = self.scale_ * (1.0 + 0.1 * random.random())
+        scale = scale * (1.0 + 0.1 * random.random())
         random.setstate(state)
+        return scale
 
 
+@caught_by("refit")
 class RemembersFits(Honest):
     """Averages with what an earlier fit of the same detector learned."""
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        before = _elsewhere.get(self)
-        _elsewhere[self] = float(self.scale_[0])
-        if before is not None:
-            self.scale_ = self.scale_ + 0.1 * before
+    def _learns(self, scale, rows):
+        before = _elsewhere.get(self, 0.0)
+        _elsewhere[self] = float(scale[0])
+        return scale + 0.1 * before
 
     __hash__ = object.__hash__
 
 
+@caught_by("instances same-in-box")
 class SharesWithItsClass(Honest):
     """Keeps what it has learned in its class, where every detector finds it."""
 
     unit = 1.0
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        type(self).unit = float(np.linalg.norm(self.scale_))
+    def _learns(self, scale, rows):
+        type(self).unit = float(np.linalg.norm(scale))
+        return scale
 
     def _says(self, scores, recording):
         return scores / type(self).unit
 
 
+@caught_by("scoring-parameters")
 class FitsWithScoringParameter(Honest):
     """Says that its weight only matters in scoring, and learns with it."""
 
@@ -514,11 +467,11 @@ class FitsWithScoringParameter(Honest):
     def __init__(self, *, weight: float = 1.0) -> None:
         self.weight = weight
 
-    def _fit(self, recordings):
-        super()._fit(recordings)
-        self.scale_ = self.scale_ * (1.0 + 0.1 * self.weight)
+    def _learns(self, scale, rows):
+        return scale * (1.0 + 0.1 * self.weight)
 
 
+@caught_by("inputs same-in-box")
 class WritesIntoInput(Honest):
     """Standardises the recording that it is given in place, after making it writable."""
 
@@ -530,28 +483,46 @@ class WritesIntoInput(Honest):
 
 # Robustness
 
+cheat(
+    "NeedsTwo",
+    "single-sensor",
+    _says=lambda self, scores, one: scores + 0.01 * np.abs(self._z(one.values)[:, 0] - self._z(one.values)[:, 1]),
+)
+cheat(
+    "AbsoluteFloor",  # adds a constant to the spread, so that it depends on the units
+    "units",
+    _z=lambda self, values: ((values - self.mean_) / (self.scale_ + 1e-2)).round(1),
+)
+cheat(
+    "HashesValues",
+    "rounding",
+    _says=lambda self, scores, one: scores + 0.5 * np.array([zlib.crc32(row.tobytes()) / 2**32 for row in one.values]),
+)
+cheat("NeedsTime", "no-time", _says=lambda self, scores, one: scores * (one.time[-1] >= one.time[0]))
 
+
+@caught_by("large-numbers")
 class Overflows(Honest):
     """Works in half precision."""
 
-    def _says(self, scores, recording):
+    def _z(self, values):
         with np.errstate(over="ignore", invalid="ignore"):
-            values = recording.values.astype(np.float16).astype(np.float64)
-        return np.sqrt((self._z(values) ** 2).mean(axis=1))
+            return super()._z(values.astype(np.float16).astype(np.float64))
 
 
+@caught_by("constant-sensor")
 class DividesByZero(Honest):
     """Divides by a standard deviation of zero."""
 
-    def _fit(self, recordings):
-        rows = np.concatenate([one.values for one in recordings])
-        self.mean_, self.scale_ = rows.mean(axis=0), rows.std(axis=0)
+    def _learns(self, scale, rows):
+        return rows.std(axis=0)
 
-    def _score(self, recording):
+    def _z(self, values):
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.sqrt((self._z(recording.values) ** 2).mean(axis=1))
+            return super()._z(values)
 
 
+@caught_by("duplicate-sensor")
 class InvertsCovariance(Honest):
     """Inverts the correlations of the training rows, whether they can be inverted or not."""
 
@@ -568,46 +539,8 @@ class InvertsCovariance(Honest):
         return np.sqrt(np.maximum(np.einsum("ri,ij,rj->r", z, self.inverse_, z), 0.0))
 
 
-class Typo(Honest):
-    """Has a misprint where it scores."""
-
-    def _score(self, recording):
-        return super()._score(recording.valeus)
-
-
-class NeedsTwo(Honest):
-    """Compares the first sensor with the second."""
-
-    def _says(self, scores, recording):
-        z = self._z(recording.values)
-        return scores + 0.01 * np.abs(z[:, 0] - z[:, 1])
-
-
-class AbsoluteFloor(Honest):
-    """Adds a constant to the spread, so that it depends on the units."""
-
-    def _z(self, values):
-        return ((values - self.mean_) / (self.scale_ + 1e-2)).round(1)
-
-
-class HashesValues(Honest):
-    """Adds noise that it makes of a row's bits."""
-
-    def _says(self, scores, recording):
-        noise = np.array([zlib.crc32(row.tobytes()) / 2**32 for row in recording.values])
-        return scores + 0.5 * noise
-
-
-class NeedsTime(Honest):
-    """Looks at the time whether there is one or not."""
-
-    def _says(self, scores, recording):
-        return scores * (recording.time[-1] >= recording.time[0])
-
-
+@caught_by("short-recordings prefix")
 class NeedsMany(Windowed):
-    """Fails on a recording that is shorter than a window."""
-
     def _score(self, recording):
         if recording.n_rows < 10:
             raise ValueError("window larger than series")
@@ -616,39 +549,22 @@ class NeedsMany(Windowed):
 
 # Learning
 
-
-class Constant(Honest):
-    """Gives every row the same score."""
-
-    def _score(self, recording):
-        return np.full(recording.n_rows, float(self.mean_[0]))
+cheat("Constant", "not-constant", _score=lambda self, one: np.full(one.n_rows, float(self.mean_[0])))
+# Normal rows score high; a single extreme row still stands out.
+cheat("Inverted", "fault", _says=lambda self, scores, one: np.where(scores > 100.0, scores, 100.0 - scores))
+cheat("TrustsNoSpike", "spike", _says=lambda self, scores, one: np.where(scores > 50.0, 0.0, scores))
 
 
-class Inverted(Honest):
-    """Scores normal rows high; a single extreme row still stands out."""
-
-    def _says(self, scores, recording):
-        return np.where(scores > 100.0, scores, 100.0 - scores)
-
-
-class TrustsNoSpike(Honest):
-    """Takes extreme rows for faults of the sensor, and calls them normal."""
-
-    def _says(self, scores, recording):
-        return np.where(scores > 50.0, 0.0, scores)
-
-
+@caught_by("other-data units")
 class NeverLearned(Honest):
     """Measures rows against numbers that somebody typed in."""
 
-    def _fit(self, recordings):
-        self.n_ = recordings[0].n_sensors
-
-    def _score(self, recording):
-        typed = (recording.values - np.resize([10.0, 3.0, -2.0, 50.0], self.n_)) / np.resize([1, 0.5, 2, 5], self.n_)
-        return np.sqrt((typed**2).mean(axis=1))
+    def _z(self, values):
+        n_sensors = values.shape[1]
+        return (values - np.resize([10.0, 3.0, -2.0, 50.0], n_sensors)) / np.resize([1, 0.5, 2, 5], n_sensors)
 
 
+@caught_by("training-scores")
 class RemembersRows(Honest):
     """Distance to the nearest training row, which is 0 for every training row."""
 
@@ -663,90 +579,12 @@ class RemembersRows(Honest):
 
 # Position
 
-
-class FirstRowMatters(Honest):
-    """Adds how far the recording's first row is from normal."""
-
-    def _says(self, scores, recording):
-        return np.where(np.arange(len(scores)) == 0, scores, scores + 0.1 * scores[0])
-
-
-class CountsRows(Causal):
-    """Raises scores with the row number, as faults tend to come late."""
-
-    def _score(self, recording):
-        return super()._score(recording) + 1e-3 * np.arange(recording.n_rows)
-
-
-class HidesALibrary(Honest):
-    """Imports a library by a name that nobody can read in its code."""
-
-    def _fit(self, recordings):
-        importlib.import_module("".join(("pyproject", "_hooks")))
-        super()._fit(recordings)
-
-
-# Some faults inevitably break more than the first promise: names, times and what a process holds are others in the box,
-# a row that answers for another one has no score or one in the wrong place, typed in numbers are in one unit.
-CAUGHT_BY: dict[type[Detector], str] = {
-    Typo: "works",
-    OverridesScore: "sealed",
-    BusyConstructor: "constructor",
-    ChangesParameter: "constructor",
-    OddNames: "learned-names",
-    HolesInScores: "scores",
-    FitsLazily: "sealed",
-    Doubles: "constructor",
-    SilentAtFirst: "every-row",
-    OtherHoles: "contributions",
-    BlamesAnother: "contributions",
-    NoCopies: "copies",
-    KnowsNames: "anonymous same-in-box",
-    ReadsTheClock: "anonymous same-in-box",
-    KnowsSensors: "sensor-names",
-    HidesALibrary: "libraries",
-    CountsLater: "replays",
-    CountsLaterAndDeclaresNothing: "replays",
-    BehavesWhenTested: "replays",
-    ScalesByItself: "scaling every-row",
-    MinMaxOfScores: "prefix",
-    CentredSmoothing: "prefix",
-    EarlyAlignment: "prefix every-row spike alignment",
-    LateAlignment: "memory position spike alignment",
-    Delays: "alignment every-row",
-    CountsCalls: "state",
-    CarriesOver: "pure",
-    Jitters: "pure",
-    CrossesBorders: "borders",
-    LearnsTheOrder: "borders",
-    ReadsLabels: "files",
-    SeesGlobals: "bystanders",
-    SeesEnvironment: "bystanders",
-    SeesTheCaller: "bystanders",
-    SearchesMemory: "bystanders",
-    KnowsTheBox: "same-in-box",
-    Unseeded: "repeat",
-    IgnoresSeed: "seed",
-    UndeclaredChance: "seed",
-    UsesGlobalRandom: "global-random",
-    UsesRandomModule: "global-random same-in-box",
-    RemembersFits: "refit",
-    SharesWithItsClass: "instances same-in-box",
-    FitsWithScoringParameter: "scoring-parameters",
-    WritesIntoInput: "inputs same-in-box",
-    Overflows: "large-numbers",
-    DividesByZero: "constant-sensor",
-    InvertsCovariance: "duplicate-sensor",
-    NeedsTwo: "single-sensor",
-    AbsoluteFloor: "units",
-    HashesValues: "rounding",
-    NeedsTime: "no-time",
-    NeedsMany: "short-recordings prefix",
-    Constant: "not-constant",
-    Inverted: "fault",
-    TrustsNoSpike: "spike",
-    NeverLearned: "other-data units",
-    RemembersRows: "training-scores",
-    FirstRowMatters: "position",
-    CountsRows: "no-trend",
-}
+cheat(
+    "FirstRowMatters",
+    "position",
+    _says=lambda self, scores, one: scores + 0.1 * scores[0] * (np.arange(len(scores)) > 0),
+)
+# Faults tend to come late.
+cheat(
+    "CountsRows", "no-trend", Causal, _score=lambda self, one: Causal._score(self, one) + 1e-3 * np.arange(one.n_rows)
+)

@@ -9,14 +9,8 @@ from tsadbench.base.dataset import LabelledDataset
 
 # Rows 0 and 1 are not evaluated. "x" stands for an anomalous row, and for a flagged one.
 ANOMALOUS = {"a": ".....xxx....", "b": "xxxx....xx", "c": "........"}
-
-
 FLAGGED = {"a": "x..x..xxx..x", "b": "..x..xxx..", "c": "........"}
-
-
 MINUTES = {"a": list(range(12)), "b": [0, 1, 2, 3, 4, 5, 6, 7, 8, 52], "c": list(range(8))}
-
-
 SPLITS = {"overall": ("a", "b", "c"), "a": ("a",), "b": ("b",), "c": ("c",)}
 
 

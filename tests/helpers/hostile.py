@@ -8,21 +8,11 @@ from tsadbench import Dataset, Labels, Recording
 from tsadbench.base.dataset import LabelledDataset
 
 SCRIPT = "<script>alert(1)</script>"
-
-
 QUOTES = "\"'><img src=x onerror=alert(1)>&amp;"
-
-
 LONG = "a very long name " * 20
-
-
 # It cannot be taken apart as a label.
 BRACKETS = "odd[b=2, a=1 <i>]]"
-
-
 SENSORS = (SCRIPT, QUOTES, LONG)
-
-
 DETECTORS = ("t2", "max-z", "isolation-forest", "sensor-range", "all-positive")
 
 

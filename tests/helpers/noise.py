@@ -8,8 +8,6 @@ from tsadbench import Prior, Recording
 from tsadbench.base.prior import Edge
 
 SENSORS = tuple("abcdefgh")
-
-
 # As many couplings as SKAB has: a ring in both directions, and three chords.
 PRIOR = Prior(
     (

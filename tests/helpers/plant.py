@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tsadbench.leaderboard.board import COST_COLUMNS
@@ -38,10 +37,9 @@ class Steady(Detector):
 
 @dataclass
 class Plant:
-    """A folder with a data set card and detectors, and the command line over them, in an environment."""
+    """A folder with a data set card and detectors, and the command line over them."""
 
     folder: Path
-    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> Path:
@@ -58,22 +56,13 @@ class Plant:
 
     def start(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(*detectors, seeds=seeds, more=more),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **self.environment},
+            self.command(*detectors, seeds=seeds, more=more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def run(self, *detectors: str, seeds: int, more: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*detectors, seeds=seeds, more=more),
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **self.environment},
-            timeout=300,
-        )
+        started = self.start(*detectors, seeds=seeds, more=more)
+        out, told = started.communicate(timeout=300)
+        return subprocess.CompletedProcess(started.args, started.returncode, out, told)
 
 
 def table(text: str) -> list[dict[str, str]]:

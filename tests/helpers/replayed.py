@@ -33,14 +33,12 @@ class Adds(Honest):
 
     traits = Traits(memory=0)
 
-    def __init__(self, *, what: str = "row", offset: float = 0.0, scale: float = 1.0) -> None:
+    def __init__(self, *, what: str = "row") -> None:
         self.what = what
-        self.offset = offset
-        self.scale = scale
 
     def _score(self, recording):
         _process["scored"] += 1
-        return self.offset + super()._score(recording) + self.scale * ADDED[self.what](recording)
+        return super()._score(recording) + ADDED[self.what](recording)
 
 
 class AddsUnboundedly(Adds):
@@ -129,10 +127,7 @@ class EndsInCopies(Honest):
         return super()._score(recording)
 
 
-class NearlyAll(Honest):
-    """Measures rows against the mean of all that follow too: an undeclared look-ahead."""
+class NearlyAll(LeaksInSecret):
+    """The same, and declares nothing."""
 
     traits = Traits()
-
-    def _score(self, recording):
-        return super()._score(recording) - recording.values.mean()

@@ -17,8 +17,6 @@ from tsadbench.execution.store import Store
 from tsadbench.results.trial_result import TrialResult
 
 SENSORS = ("flow", "_pressure", "cost $x$")
-
-
 WARM_UP = 30
 
 DISTANCE, LARGEST_Z = "tests.helpers.tiny:Distance", "tests.helpers.trials:LargestZ"

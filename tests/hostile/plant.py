@@ -16,7 +16,6 @@ import platform
 import secrets
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ import numpy as np
 import pandas as pd
 import psutil
 
+from tests.helpers.cards import CARD
 from tests.helpers.processes import is_alive
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -38,24 +38,6 @@ _SEED = 20261122
 _START = "2024-05-01 12:00:00"
 _N_TEST = 5
 _KEYCTL, _INVALIDATE = {"x86_64": 250, "aarch64": 219}.get(platform.machine(), -1), 21
-
-CARD = """\
-schema = 1
-name = "plant-{canary}-dataset"
-
-[train]
-files = ["train/*.csv"]
-
-[test]
-files = ["test/*.csv"]
-
-[columns]
-time = "time"
-
-[labels]
-kind = "column"
-column = "fault"
-"""
 
 # Where the kernel can seal boxes, a user cannot ask for less: the table of what the guard alone lets through can.
 _UNSEALED = """\
@@ -158,7 +140,7 @@ class Plant:
         """Write all files but the detectors'."""
         for name in ("plant/train", "plant/test", "home/.ssh", "home/.cache/tsadbench", "tmp", "data", "detectors"):
             (self.root / name).mkdir(parents=True)
-        self.card.write_text(CARD.format(canary=self.canary))
+        self.card.write_text(CARD.replace('"plant"', f'"plant-{self.canary}-dataset"'))
         published, rows = [], []
         for number in range(2):
             self._write(f"train/a{number}", _frame(300, _SEED + 100 + number, start=number * 400), faults=None)
@@ -174,20 +156,14 @@ class Plant:
         shutil.copytree(self.root / "plant" / "test", self.root / "home" / ".cache" / "tsadbench" / "plant")
         home_secret = self.root / "home" / ".ssh" / "key"
         home_secret.write_text(f"{self.canary}-home\n")
-        (home_secret.parent / "planted_module.py").write_text(f"SECRET = '{self.canary}-module'\n")
         (self.root / "tmp" / "session").write_text(f"{self.canary}-tmp\n")
         (self.root / "detectors" / "notes.txt").write_text(f"{self.canary}-notes\n")
-        with contextlib.closing(sqlite3.connect(self.root / "home" / "secrets.db")) as database:
-            database.execute("create table secrets (text)")
-            database.execute("insert into secrets values (?)", (f"{self.canary}-database",))
-            database.commit()
         end = pd.Timestamp(_START) + pd.Timedelta(seconds=400 + 299)
         outside = [self.root / name for name in ("home", "tmp", "home/.cache", "data", "earlier", "detectors")]
         self.where |= {
             "tag": self.tag,
             "home": str(self.root / "home"),
             "home_secret": str(home_secret),
-            "database": str(self.root / "home" / "secrets.db"),
             "card": str(self.card),
             "labels": [str(self.root / "plant" / "test" / f"c{number}.csv") for number in range(_N_TEST)],
             "outside": [str(folder.resolve()) for folder in outside],

@@ -36,11 +36,6 @@ def suite(tmp_path_factory) -> Suite:
     return run_suite(tmp_path_factory.mktemp("h") / "user")
 
 
-def test_there_are_at_least_forty_of_every_channel():
-    assert len(CLOSED) >= 40
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
-
-
 def test_all_of_them_ran_sealed(suite: Suite):
     found = {(trial.record.seal, trial.record.seal_reason) for made in suite.trials.values() for trial in made}
     assert found == {("sealed", "")}
@@ -68,7 +63,6 @@ def test_nothing_is_left_behind(suite: Suite):
 
 
 def test_what_can_be_remembered_stays_open(suite: Suite):
-    """If one of these is stopped some day, the README beside this file must no longer say that it is not."""
     for attack in ATTACKS:
         if attack.stays_open and attack.name in ("RemembersValues", "RepeatsTheGenerator"):
             (trial,) = suite.of(attack)
@@ -77,18 +71,11 @@ def test_what_can_be_remembered_stays_open(suite: Suite):
 
 # Code that cannot even be planned: the run is refused in one line, before anything starts.
 UNPLANNABLE = {
-    "never ends": "while True: pass",
-    "sleeps": "import time\ntime.sleep(1000)",
-    "ends its process": "import os\nos._exit(0)",
     "leaves": "raise SystemExit(0)",
     "interrupts": "raise KeyboardInterrupt",
     "writes to address 0": "import ctypes\nctypes.memset(0, 0, 1)",
-    "raises markup": "raise ValueError('\\x1b[2J\\x1b]0;owned\\x07\\u202e\\n<script>')",
     "floods its output": "import os\nwhile True: os.write(1, b'x' * 2**20)",
     "ends its group": "import os, signal\nos.kill(0, signal.SIGKILL)",
-    "is no detector": "class Hostile: pass",
-    "is not Python": "def (:",
-    "has no such class": "",
     "forges an answer": (
         "import gc, json, os, socket, struct\n"
         "text = json.dumps({'kind': 'done', 'arrays': [], 'request': '', 'answer': {'label': 'forged'}}).encode()\n"

@@ -6,25 +6,19 @@ import pytest
 
 from tests.helpers.sealed import require_seal
 from tests.hostile.plant import attacks
-from tests.hostile.suite import (
-    require_nothing_learned,
-    require_nothing_left,
-    require_undisturbed,
-    run_suite,
-)
+from tests.hostile.suite import require_nothing_learned, require_nothing_left, require_undisturbed, run_suite
 
 NAMES = (
-    "OpensByName",  # files
+    *("OpensByName", "ReadsThroughARing", "WatchesFiles", "Remounts"),  # files
     "CallsOut",  # the network
-    "ReadsMemoryAcross",  # other processes
-    "StartsCat",  # programs
-    "WritesMachineCode",  # native code
+    *("ReadsMemoryAcross", "LeavesThreads"),  # other processes
+    "StartsAnInterpreter",  # programs
+    *("WritesMachineCode", "AsksTheKernelForMore"),  # native code
     "ClearsTheHooks",  # the audit hook
     "SaysScoresAhead",  # the box's channel
-    "EatsMemory",  # limits
-    "WorksElsewhere",  # time
-    "HidesItsMemory",  # memory
-    "SharesMemoryPosix",  # other trials
+    *("EatsMemory", "MakesADeepFolder", "LocksItsFolder"),  # limits
+    *("WorksElsewhere", "HidesItsMemory"),  # time and memory
+    *("SharesMemoryPosix", "SharesMemorySysV", "SharesKeys", "LeavesFiles"),  # other trials
     "KnowsTheOrder",  # what crosses
 )
 

@@ -96,8 +96,7 @@ def test_a_changed_byte_is_refused(built, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["../../x.parquet {0}", "/etc/passwd {0}", "{1} md5:abc", "{1}", "{1} {0} http://elsewhere", "x.txt {0}"],
+    "line", ["../../x.parquet {0}", "/etc/passwd {0}", "{1} md5:abc", "{1}", "{1} {0} http://elsewhere", "x.txt {0}"]
 )
 def test_a_hostile_registry_is_refused(tmp_path, line):
     (tmp_path / REGISTRY).write_text(line.format("a" * 64, "b" * 24 + ".parquet") + "\n")

@@ -22,17 +22,8 @@ from tsadbench.results.verification import verify
 # What nothing else follows from: remarks, facts of the fit, costs, circumstances, and the hash of the rules that judged
 # (any other one stands for older rules, and the trial is judged again).
 NEVER = {
-    "judging",
-    *(
-        "notes",
-        "note",
-        "training",
-        "fit_seconds",
-        "score_seconds",
-        "fit_cpu_seconds",
-        "score_cpu_seconds",
-        "peak_memory_mib",
-    ),
+    *("judging", "notes", "note", "training", "peak_memory_mib"),
+    *("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds"),
     *("seal_reason", "manifest.device", "manifest.command", "manifest.started", "manifest.ended", "manifest.platform"),
     *("manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.fit_shared_with"),
     *("manifest.crossing", "manifest.versions.python", "manifest.versions.tsadbench", "manifest.rules"),

@@ -179,11 +179,7 @@ def test_other_versions_and_code_are_named_as_possible_causes(made, runs, tsadbe
 
 @pytest.mark.parametrize(
     ("changes", "told"),
-    [
-        ({"seed": 10**12}, "seed"),
-        ({"label": "t2[smoothing=-4]"}, "smoothing"),
-        ({"protocol": "strikt"}, "strikt"),
-    ],
+    [({"seed": 10**12}, "seed"), ({"label": "t2[smoothing=-4]"}, "smoothing"), ({"protocol": "strikt"}, "strikt")],
 )
 def test_what_a_forged_record_asks_for_ends_its_repetition_alone(runs, tsadbench, changes, told):
     record = one(runs)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
 import os
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -128,8 +126,6 @@ class TestHostilePlugins:
     @pytest.mark.parametrize(
         ("code", "message"),
         [
-            ("import os; os._exit(3)", "exit code 3"),
-            ("raise KeyError('nothing')", "KeyError: 'nothing'"),
             ("import tsadbench.sandbox.child as child; child.to_json = lambda _, **__: b'{\"doc\": 3}'", "class_name"),
             (
                 "import os\nfor fd in range(3, 99):\n try: os.write(fd, b'x' * 99)\n except OSError: pass",
@@ -148,21 +144,6 @@ class TestHostilePlugins:
         source = locate(f"{file}:Mine")
         with pytest.raises(PluginError, match=r"0\.5 s"):
             ask(source, described, Description, source, None, None, False, seconds=0.5)
-
-    def test_nothing_of_it_reaches_this_process_or_the_disk(self, file, tmp_path, capfd):
-        left = tmp_path / "left"
-        file.write_text(
-            f"import builtins, os, sys\nimport tsadbench.sandbox as q\n"
-            f"print('noise'); os.system('echo noise')\nbuiltins.left = True\nq.ask = None\n"
-            f"try: open({str(left)!r}, 'w').write('x')\nexcept OSError: pass\n"
-            f"try: os.environ['LEFT'] = 'x'\nfinally: pass\n{PLAIN}"
-        )
-        modules = set(sys.modules)
-        describe(f"{file}:Mine")
-        assert not hasattr(builtins, "left")
-        assert callable(ask)
-        assert capfd.readouterr().out == ""
-        assert not [name for name in set(sys.modules) - modules if "mine" in name]
 
     def test_one_owner_cannot_change_what_is_told_of_another(self, file):
         file.write_text(

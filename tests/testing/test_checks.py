@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import cheats
-from tsadbench.testing import (
-    CheckFailedError,
-    DetectorContract,
-    all_checks,
-    check_detector,
-)
+from tsadbench.testing import CheckFailedError, DetectorContract, all_checks, check_detector
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, of_each, read_bytes, siblings, system_call
+from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, of_each, system_call
 
 _KEY = int(str(WHERE["tag"])[-6:], 16) | 0x10000000
 _SIZE = 64
@@ -104,20 +104,6 @@ class SharesKeys(Courier):
             return buffer.raw
 
         return of_each(_RINGS, read)
-
-
-class SharesAFileInMemory(Courier):
-    """keeps a word in a file in memory, for whoever may look into its descriptors"""
-
-    def leave(self, word):
-        self.descriptor_ = os.memfd_create(f"{WHERE['tag']}-memory")
-        os.write(self.descriptor_, word)
-
-    def look(self):
-        for pid in siblings():
-            for names in [*attempts(lambda pid=pid: os.listdir(f"/proc/{pid}/fd"))]:
-                paths = (f"/proc/{pid}/fd/{name}" for name in names)
-                yield from of_each([one for one in paths if "memfd" in os.path.realpath(one)], read_bytes)
 
 
 class SharesLocks(Courier):

@@ -7,25 +7,6 @@ import numpy as np
 from tests.hostile.preamble import Hostile
 
 
-class _Changing(np.ndarray):
-    """Says something else each time it is asked."""
-
-    times = 0
-
-    def __array_finalize__(self, other):
-        type(self).times += 1
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
-        type(self).times += 1
-        return np.zeros(3)
-
-    def __array_function__(self, function, types, arguments, settings):
-        return np.zeros(len(self))
-
-    def tobytes(self, order="C"):
-        return b"\0" * 8
-
-
 class _Hook:
     """Becomes an array of another length whenever it is turned into one."""
 
@@ -41,15 +22,6 @@ class _Hook:
 
     def __len__(self):
         return self.n_rows
-
-
-class AnswersWithASubclass(Hostile):
-    """returns an array of a class of its own, which answers numpy's questions as it likes"""
-
-    ends = ("ok", "invalid", "error")
-
-    def _score(self, recording):
-        return super()._score(recording).view(_Changing)
 
 
 class AnswersWithAHook(Hostile):
@@ -100,15 +72,6 @@ class StatesOddFacts(Hostile):
 
     def _training_facts(self):
         return {"share_seen": _Number(1.0), "levelled": True, "others": np.float128(1.0), "yes": np.bool_(True)}
-
-
-class StatesManyFacts(Hostile):
-    """states facts whose names are markup, and too many of them"""
-
-    ends = ("invalid",)
-
-    def _training_facts(self):
-        return {f"<script>{number}": float(number) for number in range(10_000)}
 
 
 class ContributesNonsense(Hostile):

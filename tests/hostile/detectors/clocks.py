@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import threading
 import time
 
 import numpy as np
@@ -28,21 +27,6 @@ class StopsTheClock(Hostile):
             setattr(time, f"{name}_ns", lambda: 0)
         while real() < end:
             sum(range(1000))
-        return ()
-
-
-class WorksBetweenCalls(Hostile):
-    """works in a thread after fitting has ended, so that nobody counts it"""
-
-    ends = ("ok",)
-
-    def steal(self):
-        def work():
-            end = time.monotonic() + SLOW
-            while time.monotonic() < end:
-                np.ones(10**5).sum()
-
-        threading.Thread(target=work, daemon=True).start()
         return ()
 
 

@@ -12,16 +12,6 @@ import time
 from tests.hostile.preamble import Hostile
 
 
-class NeverFits(Hostile):
-    """never comes back from fitting"""
-
-    ends = ("timeout",)
-
-    def steal(self):
-        while True:
-            time.sleep(1)
-
-
 class NeverScores(Hostile):
     """never comes back from scoring, deaf to every signal"""
 

@@ -26,18 +26,6 @@ class BreaksDown(Hostile):
         ctypes.memset(0, 0, 1)
 
 
-class PullsTheInterpreterDown(Hostile):
-    """takes references away from None until the interpreter ends"""
-
-    ends = ("killed", "error")
-
-    def steal(self):
-        ctypes.c_long.from_address(id(None)).value = 1
-        references = [None, None]
-        references.clear()
-        ctypes.pythonapi.Py_FatalError(b"done")
-
-
 class _Trap(Exception):  # noqa: N818 - named for what it is
     def __str__(self):
         raise RuntimeError("no text")

@@ -5,17 +5,12 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import glob
-import importlib.machinery
-import io
 import json
-import linecache
 import mmap
 import os
-import sqlite3
 import struct
 import sys
 import tempfile
-import tokenize
 from pathlib import Path
 
 import numpy as np
@@ -63,14 +58,6 @@ class LinksHard(Reader):
     def read(self, path):
         os.link(path, name := f"{len(os.listdir())}.csv")
         return Path(name).read_bytes()
-
-
-class MapsFiles(Reader):
-    """maps label files into memory"""
-
-    def read(self, path):
-        descriptor = os.open(path, os.O_RDONLY)
-        return mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)[:]
 
 
 class ReadsWithNumpy(Hostile):
@@ -135,17 +122,6 @@ class OpensByHandle(Reader):
         return read_descriptor(system_call("open_by_handle_at", root, handle, os.O_RDONLY))
 
 
-class OpensDatabases(Hostile):
-    """opens the user's database with SQLite"""
-
-    def steal(self):
-        def read(path):
-            with sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True) as database:
-                return str(database.execute("select * from secrets").fetchall())
-
-        return attempts(lambda: read(WHERE["database"]))
-
-
 class SearchesFolders(Hostile):
     """lists and reads the home, temporary, cache and working folders, wherever it can"""
 
@@ -175,16 +151,6 @@ class AsksTheHarness(Hostile):
             ]
 
         return attempts(lambda: rows(WHERE["card"]))
-
-
-class LoadsDataAsCode(Hostile):
-    """reads label files through the import system and its relatives"""
-
-    def steal(self):
-        loader = importlib.machinery.SourceFileLoader("labels", "labels.py")
-        yield from of_each_secret(loader.get_data, linecache.getlines, tokenize.open, io.open_code)
-        sys.path.insert(0, os.path.dirname(WHERE["home_secret"]))
-        yield from attempts(lambda: __import__("planted_module").SECRET)
 
 
 class ReadsTheStore(Hostile):
@@ -371,24 +337,6 @@ class LeavesFiles(Courier):
 
     def leave(self, word):
         return of_each(self.places(), lambda place: Path(place).write_bytes(word))
-
-    def look(self):
-        return of_each(self.places(), read_bytes)
-
-
-class LeavesStartupFiles(Courier):
-    """leaves code that Python runs at every start: sitecustomize, usercustomize and .pth files"""
-
-    def places(self):
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        return [f"{WHERE['home']}/.local/lib/{version}/site-packages/{name}" for name in ("usercustomize.py", "x.pth")]
-
-    def leave(self, word):
-        return of_each(
-            self.places(),
-            lambda place: Path(place).parent.mkdir(parents=True, exist_ok=True),
-            lambda place: Path(place).write_bytes(b"# " + word),
-        )
 
     def look(self):
         return of_each(self.places(), read_bytes)

@@ -32,18 +32,6 @@ def say(header: object, body: bytes = b"") -> None:
         channel.sendall(struct.pack(">Q", len(text)) + text + body)
 
 
-class SaysDone(Hostile):
-    """answers for the harness's request itself, with no costs, and then once more"""
-
-    ends = ("error", "invalid")
-
-    def steal(self):
-        costs = {"seconds": 0.0, "cpu_seconds": 0.0, "peak_memory_mib": 0.0}
-        for _ in range(3):
-            say({"kind": "done", "arrays": [], "training_facts": {}, **costs})
-        return ()
-
-
 class SaysScoresAhead(Hostile):
     """sends scores ahead of time, for requests that nobody has made yet"""
 
@@ -75,16 +63,6 @@ class SaysMuch(Hostile):
     def steal(self):
         for channel in channels():
             channel.sendall(struct.pack(">Q", 2**63))
-        return ()
-
-
-class SaysHugeArrays(Hostile):
-    """announces arrays of shapes that no machine holds"""
-
-    ends = ("error", "invalid")
-
-    def steal_while_scoring(self):
-        say(b'{"kind":"done","arrays":[["float64",[1e999]],["float64",[-1]],["object",[9999999999999]]]}')
         return ()
 
 

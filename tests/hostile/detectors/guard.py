@@ -6,7 +6,6 @@ import ctypes
 import gc
 import re
 import struct
-import sys
 
 from tests.hostile.preamble import Hostile, attempts, of_each_secret, read_bytes
 
@@ -24,18 +23,6 @@ def list_at(memory, address: int) -> tuple[int, ...]:
         return ()
     memory.seek(items)
     return struct.unpack(f"{size}Q", memory.read(8 * size))
-
-
-class EmptiesTheTable(Hostile):
-    """empties the guard's table of events, then opens the label files"""
-
-    def steal(self):
-        guard = sys.modules.get("tsadbench.sandbox.guard")
-        if guard is not None:
-            for name, value in list(vars(guard).items()):
-                if isinstance(value, frozenset | set | list | tuple):
-                    setattr(guard, name, type(value)())
-        return of_each_secret(read_bytes)
 
 
 class RewritesTheHook(Hostile):

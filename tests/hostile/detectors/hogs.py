@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -28,17 +27,6 @@ class ForksWithoutEnd(Hostile):
             if pid == 0:
                 time.sleep(15)
                 os._exit(0)
-        return ()
-
-
-class StartsThreads(Hostile):
-    """starts threads until no more are let, or 2,000 are there"""
-
-    def steal(self):
-        for _ in range(2000):
-            thread = threading.Thread(target=time.sleep, args=(15,), daemon=True)
-            if not [*attempts(lambda thread=thread: (thread.start(), True))]:
-                break
         return ()
 
 
@@ -97,9 +85,9 @@ class MakesADeepFolder(Hostile):
 
     def steal(self):
         def dig():
-            for _ in range(200):
-                os.mkdir("d" * 100)
-                os.chdir("d" * 100)
+            for _ in range(3000):
+                os.mkdir("d")
+                os.chdir("d")
 
         here = os.open(".", os.O_RDONLY)
         yield from attempts(lambda: dig() or ())

@@ -32,14 +32,6 @@ class CallsOut(Hostile):
             return asked(sock, ("127.0.0.1", WHERE["tcp"]))
 
 
-class SendsDatagrams(Hostile):
-    """sends a datagram to a server, which answers with a secret"""
-
-    def get(self):
-        with opened(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            return asked(sock, ("127.0.0.1", WHERE["udp"]))
-
-
 class ResolvesNames(Hostile):
     """carries its words out and in as questions to a name server"""
 

@@ -9,7 +9,6 @@ import re
 import signal
 import socket
 import struct
-import sys
 import threading
 import time
 from pathlib import Path
@@ -139,18 +138,6 @@ class EndsOtherBoxes(Hostile):
             time.sleep(0.02)
 
 
-class IgnoresSignals(Hostile):
-    """ignores every signal that it can, and does not die with its parent"""
-
-    def steal(self):
-        for number in signal.valid_signals():
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, signal.SIG_IGN)
-        LIBC.prctl(1, 0, 0, 0, 0)
-        sys.setswitchinterval(100)
-        return ()
-
-
 class LeavesADaemon(Courier):
     """leaves a process in a session of its own, which hands a word to the next seed over an abstract socket"""
 
@@ -212,6 +199,6 @@ class LeavesThreads(Hostile):
         for _ in range(3):
             if os.fork() == 0:
                 os.setsid()
-                time.sleep(20)
+                time.sleep(60)
                 os._exit(0)
         return ()

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
-import socket
 import subprocess
 import sys
 
-from tests.hostile.preamble import Hostile, Reader, attempts, of_each, of_each_secret, reached
-
-
-class StartsCat(Hostile):
-    """has cat read the label files"""
-
-    def steal(self):
-        return of_each_secret(lambda path: subprocess.run(["cat", path], check=True, capture_output=True).stdout)
+from tests.hostile.preamble import Hostile, Reader, attempts, of_each, reached
 
 
 class StartsAnInterpreter(Reader):
@@ -54,18 +46,6 @@ class BecomesAnother(Hostile):
         for _ in of_each(range(3, 64), lambda descriptor: os.set_inheritable(descriptor, True)):
             pass
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", "import time; time.sleep(0.2)"])
-
-
-class AsksADaemon(Hostile):
-    """asks the machine's own daemons (docker, systemd, dbus, cron) to start something"""
-
-    def steal(self):
-        def connect(path):
-            with socket.socket(socket.AF_UNIX) as sock:
-                sock.connect(path)
-            return reached(path)
-
-        return of_each(("/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/private"), connect)
 
 
 class GainsRights(Hostile):
