@@ -38,8 +38,9 @@ class Strict(PotProtocol):
         Rows at the start of each recording that are not evaluated.
     calibration
         Which rows set the threshold. "training": the rows that trained the detector. "held-out": the last fifth of an
-        entity's normal rows, counted over its recordings; neither these nor the 100 rows before them train. If fewer
-        than 1,000 of them count, the training rows set it after all, and tables say so.
+        entity's normal rows, counted over its recordings, which are scored among the test recordings; neither these nor
+        the 100 rows before them train. If fewer than 1,000 of them count, the training rows set it after all, and
+        tables say so.
     """
 
     version = 2
