@@ -83,8 +83,7 @@ class Process:
 class Server:
     """Starts processes for boxes and returns their exit codes.
 
-    ``seal=False`` disables the kernel's seal, for comparison. Without ``forks``, each process starts an interpreter,
-    which is slow.
+    ``seal=False`` disables the kernel's seal, for comparison. Without ``forks``, each process starts an interpreter.
     """
 
     # Apple's system libraries break in a fork without an exec.
@@ -151,6 +150,8 @@ class Server:
             send(control, {"forks": self._forks})
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
             pid = receive(control)[0]["pid"]
+        if pid < 0:
+            raise PluginError("no box can be started: the machine runs too many processes")
         try:
             send(ours, {**order, "room": room})
             status = SealStatus(**receive(ours)[0])  # sent before any code of a detector runs
@@ -247,7 +248,8 @@ def _heavy(modules: Iterable[str]) -> set[str]:
 
 def serve(fd: int, folder: str) -> None:
     """Import modules, start and end boxes for the parent; when it closes the socket, end all and remove the folder."""
-    control = socket.socket(fileno=fd)
+    control, memory = socket.socket(fileno=fd), psutil.virtual_memory()
+    psutil.virtual_memory = lambda: memory  # aeon asks for it, and boxes may not read /proc/meminfo
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphans of a box become children of this process, which reaps them
     boxes: set[int] = set()
@@ -277,12 +279,16 @@ def _preload(modules: list[str]) -> None:
 
 
 def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
-    server = os.getpid()
+    server, pid, deadline = os.getpid(), -1, time.monotonic() + _PATIENCE_SECONDS
     with warnings.catch_warnings():
         # Python warns about forks of processes with threads, whose locks would stay locked in the child.
         # This process has only imported, with one BLAS thread, so no thread holds a lock.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        while pid < 0 and time.monotonic() < deadline:
+            try:
+                pid = os.fork()
+            except OSError:
+                time.sleep(0.02)  # no room for a process: the box that fills the machine ends soon
     if not pid:
         try:
             os.setsid()  # its own process group: signals to "its" group do not reach the server
@@ -302,7 +308,8 @@ def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
             os._exit(1)  # a box must never return into the server's loop
     for fd in fds:
         os.close(fd)  # open only in the box, so that the socket closes when the box ends
-    boxes.add(pid)
+    if pid > 0:
+        boxes.add(pid)
     return pid
 
 
