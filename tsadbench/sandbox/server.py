@@ -48,7 +48,8 @@ _PASSED_ON = frozenset({
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUBLAS_WORKSPACE_CONFIG",
     "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
 })  # fmt: skip
-_PROGRAM = "import sys; from tsadbench.sandbox.server import {0}; {0}(int(sys.argv[1]), sys.argv[2])"
+# Not by PYTHONPATH: Python would run a sitecustomize.py of the folder in which somebody calls `python -m tsadbench`.
+_RUN = "import sys; _, fd, at, *sys.path = sys.argv; from tsadbench.sandbox.server import {0}; {0}(int(fd), at)"
 _Broken = (OSError, EOFError, BrokenFrameError)
 
 
@@ -217,15 +218,13 @@ def remove_folder(folder: str) -> None:
 def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]:
     passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     return subprocess.Popen(
-        # -P: the working directory is on the import path only if it is on ours.
-        [sys.executable, "-P", "-c", _PROGRAM.format("serve"), str(theirs.fileno()), folder],
+        [sys.executable, "-c", _RUN.format("serve"), str(theirs.fileno()), folder, *import_path()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         pass_fds=(theirs.fileno(),),
         env={
             **passed_on,
-            "PYTHONPATH": os.pathsep.join(import_path()),
             # One BLAS thread while importing: a fork copies one thread only, and a lock held by another would never be
             # released. The box sets its own number of threads later.
             "OPENBLAS_NUM_THREADS": "1",
@@ -303,7 +302,7 @@ def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
                 become_box(channel)
             else:
                 os.set_inheritable(channel, True)
-                os.execv(sys.executable, [sys.executable, "-P", "-c", _PROGRAM.format("become_box"), str(channel), ""])
+                os.execv(sys.executable, [sys.executable, "-c", _RUN.format("become_box"), str(channel), "", *sys.path])
         finally:
             os._exit(1)  # a box must never return into the server's loop
     for fd in fds:
@@ -319,7 +318,7 @@ def become_box(fd: int, _folder: str = "") -> None:
 
     order, _ = receive(channel := socket.socket(fileno=fd))
     walls = Walls(**order["walls"])
-    sys.path[:] = order["path"]
+    sys.path[:], os.environ["PYTHONPATH"] = order["path"], os.pathsep.join(order["path"])
     if order["seal"] and sys.platform == "linux":
         status = close_box(walls, order["room"], fd)
     else:
