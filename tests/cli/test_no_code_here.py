@@ -143,23 +143,18 @@ def test_what_is_named_is_as_sealed_as_its_boxes(small_data, tmp_path):
     assert [run_trial(trial, plan).record.seal_reason == IMPORTED for trial in plan.trials] == [False, False]
 
 
-PLANTED = """
-with open({witness!r}, "a") as file:
-    file.write(__file__ + "\\n")
-"""
-
-
 @pytest.mark.slow(20)  # eight commands, as a user starts them
 def test_no_folder_that_a_command_takes_can_be_imported_from(tmp_path):
     witness = tmp_path / "witness"
-    here, own, card, runs, model, bank = (tmp_path / name for name in ("here", "own", "card", "runs", "model", "bank"))
+    here, card, runs, model, bank = (tmp_path / name for name in ("here", "card", "runs", "model", "bank"))
+    code = f"open({str(witness)!r}, 'a').write(__file__)\n"
 
     def plant(*folders: Path) -> None:
         points = "[tsadbench.detectors]\nstranger = stranger:Mine\n[tsadbench.commands]\nstranger = stranger:app\n"
         for folder in folders:
-            write_package(folder, "stranger", points, PLANTED.format(witness=str(witness)))
+            write_package(folder, "stranger", points, code)
             for name in ("sitecustomize", "usercustomize", "numpy", "json", "tsadbench"):
-                (folder / f"{name}.py").write_text(PLANTED.format(witness=str(witness)))
+                (folder / f"{name}.py").write_text(code)
 
     def command(*words: object, cwd: Path = here) -> str:
         # -P: as the script `tsadbench` does, and not `python -m`, which imports from the current folder.
@@ -168,20 +163,19 @@ def test_no_folder_that_a_command_takes_can_be_imported_from(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    plant(here, own, card, model)
+    plant(here, card, model)
     files = {"card.toml": CARD, "train/a.csv": frame(), "test/b.csv": frame(seed=1, faults=(20, 30))}
     write(card, {name: one if isinstance(one, str) else one.to_csv(index=False) for name, one in files.items()})
-    for folder in (here, own):
-        (folder / "own.py").write_text(OWN)
-    detector = ("-d", f"{own}/own.py:Own", "--dataset", card / "card.toml")
-    command("run", *detector, "--no-floors", "--out", runs)
+    (here / "own.py").write_text(OWN)
+    own, data = ("-d", "own.py:Own"), ("--dataset", card / "card.toml")
+    command("run", *own, *data, "--no-floors", "--out", runs)
     command("bank", "build", runs, "--out", bank)
     plant(runs, bank)
     assert "stranger" not in command("leaderboard", runs) + command("list")
-    command("verify", runs, "--redo", "1", "-d", "own.py:Own", *detector[2:])
-    command("judge", bank, *detector[2:])
-    (tmp_path / "sitecustomize.py").write_text((here / "sitecustomize.py").read_text())
-    command("fit", "-d", "max-z", *detector[2:], "--out", model / "max.tsad", cwd=tmp_path)
+    command("verify", runs, "--redo", "1", *own, *data)
+    command("judge", bank, *data)
+    (tmp_path / "sitecustomize.py").write_text(code)
+    command("fit", "-d", "max-z", *data, "--out", model / "max.tsad", cwd=tmp_path)
     command("score", model / "max.tsad", card / "test/b.csv")
     assert not witness.exists(), witness.read_text()
     subprocess.run([sys.executable, "-c", ""], env={**os.environ, "PYTHONPATH": str(here)}, check=True)

@@ -153,6 +153,14 @@ def test_other_processes_cannot_be_reached():
     assert inside("counts_processes").startswith("failed PermissionError")
 
 
+def test_no_counter_of_the_machine_can_be_read():
+    names = "meminfo", "stat", "loadavg", "uptime", "vmstat", "sys/fs/file-nr", "self/mountinfo", "self/cgroup"
+    files = [f"/proc/{name}" for name in names] + ["/sys/devices/system/cpu/cpu0/uevent"]
+    assert {said.split()[1] for said in table([("reads", file) for file in files]).values()} == {"PermissionError"}
+    own = table([("reads", f"/proc/{name}") for name in ("cpuinfo", "self/status", "self/maps")])
+    assert {said.split()[0] for said in own.values()} == {"got"}
+
+
 LEADING_OUTSIDE = [
     "traces", "reads_by_call", "adds_a_key", "makes_a_ring", "watches_a_folder", "counts_performance", "mounts",
     "loads_a_program_into_the_kernel", "enters_a_user_namespace", "makes_a_datagram_pair", "makes_a_segment",

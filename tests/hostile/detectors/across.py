@@ -227,14 +227,12 @@ class SharesCounters(Courier):
             for text in [*attempts(lambda path=path: Path(path).read_text())]:
                 return int(re.search(r"Shmem: +(\d+)", text)[1]) / 2**11
         facts = (ctypes.c_ulong * 20)()
-        if LIBC.sysinfo(facts):
-            raise OSError(ctypes.get_errno(), "sysinfo")
-        return facts[6] / 2**21
+        return () if LIBC.sysinfo(facts) else facts[6] / 2**21
 
     def look(self):
         levels, start = [], time.monotonic()
         while time.monotonic() < start + 6:
-            levels.append(self.level())
+            levels.append(float(self.level()))
             time.sleep(0.002)
         heights = np.round(np.array(levels) - min(levels)).astype(int)
         parts = np.split(heights, np.flatnonzero((heights[1:] > 0) != (heights[:-1] > 0)) + 1)
