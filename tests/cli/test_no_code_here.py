@@ -5,11 +5,14 @@ from __future__ import annotations
 import builtins
 import importlib
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.cards import CARD, frame, write
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.tiny import Distance
@@ -138,3 +141,42 @@ def test_what_is_named_is_as_sealed_as_its_boxes(small_data, tmp_path):
     file.write_text(OWN)
     plan = make_plan(["max-z", f"{file}:Own"], dataset=small_data, floors=False)
     assert [run_trial(trial, plan).record.seal_reason == IMPORTED for trial in plan.trials] == [False, False]
+
+
+@pytest.mark.slow(20)  # eight commands, as a user starts them
+def test_no_folder_that_a_command_takes_can_be_imported_from(tmp_path):
+    witness = tmp_path / "witness"
+    here, card, runs, model, bank = (tmp_path / name for name in ("here", "card", "runs", "model", "bank"))
+    code = f"open({str(witness)!r}, 'a').write(__file__)\n"
+
+    def plant(*folders: Path) -> None:
+        points = "[tsadbench.detectors]\nstranger = stranger:Mine\n[tsadbench.commands]\nstranger = stranger:app\n"
+        for folder in folders:
+            write_package(folder, "stranger", points, code)
+            for name in ("sitecustomize", "usercustomize", "numpy", "json", "tsadbench"):
+                (folder / f"{name}.py").write_text(code)
+
+    def command(*words: object, cwd: Path = here) -> str:
+        # -P: as the script `tsadbench` does, and not `python -m`, which imports from the current folder.
+        start = [sys.executable, *(["-P"] if cwd == here else []), "-m", "tsadbench"]
+        done = subprocess.run([*start, *map(str, words)], cwd=cwd, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    plant(here, card, model)
+    files = {"card.toml": CARD, "train/a.csv": frame(), "test/b.csv": frame(seed=1, faults=(20, 30))}
+    write(card, {name: one if isinstance(one, str) else one.to_csv(index=False) for name, one in files.items()})
+    (here / "own.py").write_text(OWN)
+    own, data = ("-d", "own.py:Own"), ("--dataset", card / "card.toml")
+    command("run", *own, *data, "--no-floors", "--out", runs)
+    command("bank", "build", runs, "--out", bank)
+    plant(runs, bank)
+    assert "stranger" not in command("leaderboard", runs) + command("list")
+    command("verify", runs, "--redo", "1", *own, *data)
+    command("judge", bank, *data)
+    (tmp_path / "sitecustomize.py").write_text(code)
+    command("fit", "-d", "max-z", *data, "--out", model / "max.tsad", cwd=tmp_path)
+    command("score", model / "max.tsad", card / "test/b.csv")
+    assert not witness.exists(), witness.read_text()
+    subprocess.run([sys.executable, "-c", ""], env={**os.environ, "PYTHONPATH": str(here)}, check=True)
+    assert "sitecustomize" in witness.read_text()  # they would tell

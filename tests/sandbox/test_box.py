@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import psutil
@@ -16,7 +17,7 @@ from tests.helpers.processes import is_alive
 from tests.helpers.servers import lean_server, without_networks
 from tsadbench import Recording
 from tsadbench.sandbox import Box, BoxFailure, Construction, Limits, default_server
-from tsadbench.sandbox.server import Server
+from tsadbench.sandbox.server import Server, _fork
 
 pytestmark = pytest.mark.processes
 
@@ -154,6 +155,13 @@ def test_what_a_detector_started_ends_with_its_box(server):
         assert children
     assert gone(pid)
     assert all(gone(child) for child in children)
+
+
+def test_a_server_outlives_a_fork_that_fails(monkeypatch):
+    monkeypatch.setattr("os.fork", Mock(side_effect=BlockingIOError))
+    monkeypatch.setattr("tsadbench.sandbox.server._PATIENCE_SECONDS", 0.05)
+    boxes: set[int] = set()
+    assert (_fork([], boxes, forks=True), boxes) == (-1, set())
 
 
 def test_threads_are_limited_in_libraries_that_were_preloaded():

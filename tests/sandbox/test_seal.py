@@ -129,6 +129,14 @@ def test_other_processes_cannot_be_reached():
     assert inside("counts_processes").startswith("failed PermissionError")
 
 
+def test_no_counter_of_the_machine_can_be_read():
+    names = "meminfo", "stat", "loadavg", "uptime", "vmstat", "sys/fs/file-nr", "self/mountinfo", "self/cgroup"
+    files = [f"/proc/{name}" for name in names] + ["/sys/devices/system/cpu/cpu0/uevent"]
+    assert {said.split()[1] for said in table([("reads", file) for file in files]).values()} == {"PermissionError"}
+    own = table([("reads", f"/proc/{name}") for name in ("cpuinfo", "self/status", "self/maps")])
+    assert {said.split()[0] for said in own.values()} == {"got"}
+
+
 def test_calls_that_lead_outside_are_denied():
     calls = ("reads_by_call", "makes_a_datagram_pair", "traces", "hides_from_measurement")
     told = table([(what, "") for what in calls])

@@ -13,7 +13,7 @@ import numpy as np
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
-from tsadbench.errors import ContractError
+from tsadbench.errors import ContractError, PluginError
 from tsadbench.execution.identity import identity, manifest
 from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
@@ -152,6 +152,8 @@ def run_trials(
             _Work(plan, episode, disguise, limits, listener, number in drawn[:_MOST_AUDITED]).run(partials)
     except BoxFailure as broken:
         failure = broken
+    except PluginError as error:  # no box can be started
+        failure = BoxFailure("error", str(error))
     outcomes = []
     for partial in partials:
         shared_with = [other.contender.label for other in trials if other is not partial.trial]

@@ -46,9 +46,8 @@ _KEPT_LOG_BYTES = 2**20
 class Costs:
     """What a detector has used so far, measured from outside.
 
-    Seconds are wall-clock time between a request and its answer; CPU seconds cover all threads of the process and its
-    children. ``peak_memory_mib`` is the box's largest resident size,
-    ``rows_scored`` the training and test rows that were scored in ``score_seconds``.
+    Seconds are wall-clock time between a request and its answer; CPU seconds cover all threads and child processes.
+    ``peak_memory_mib`` is the largest resident size, ``rows_scored`` the rows that were scored in ``score_seconds``.
     """
 
     fit_seconds: float = 0.0
@@ -213,8 +212,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
     def fork(self) -> Box:
         """Return a copy of the box whose process is a fork of this one's, if it `may_fork`.
 
-        Both share the detector's shared memory maps, so use the copy only after this box's last answer. It ends with
-        this box.
+        Both share the detector's shared memory maps, so use the copy only after the last answer. It ends with this box.
         """
         ours, theirs = socket.socketpair()
         ours.settimeout(_POLL_SECONDS)

@@ -64,8 +64,7 @@ class Construction:
 def source_of(detector: type[Detector]) -> Source:
     """Describe a class of this process so that another process can import it; a UsageError if that is impossible.
 
-    An importable class crosses by name, a class from another file by the file's text, and a class from a notebook or a
-    script by value.
+    An importable class crosses by name, one from another file by its text, one from a notebook or script by value.
     """
     name = registered_name(detector)
     reference = f"{detector.__module__}:{detector.__qualname__}"

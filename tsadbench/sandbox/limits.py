@@ -24,17 +24,17 @@ from tsadbench.utils.text import one_line, printable
 # Fixed limits against detectors out of control, because others share the machine.
 MAX_LOG_BYTES = 256 * 2**20
 _MAX_FILES = 50_000
-_MAX_PROCESSES = 4096
+# The kernel's own limit (RLIMIT_NPROC) would not do: it counts all boxes of a user together, and never binds root.
+_MAX_PROCESSES, _MAX_OPEN_FILES = 1024, 16_384
 # Measuring memory and files visits all processes of the machine, so it happens less often without a limit.
 _POLL_SECONDS = 0.1
-_MEASURE_SECONDS = 0.5
+_MEASURE_SECONDS = 0.25
 
 
 class BoxFailure(Exception):  # noqa: N818 - not an error of the harness: a result
     """A trial ended without scores: its status, the reason in one line, and the detector's traceback if it raised.
 
-    Unprintable characters are escaped, because the text may come from the detector. ``forbidden``: the detector opened
-    something in a forbidden folder.
+    Unprintable characters are escaped. ``forbidden``: the detector opened something in a forbidden folder.
     """
 
     def __init__(self, status: Status, reason: str, traceback: str = "", *, forbidden: bool = False) -> None:
@@ -62,14 +62,11 @@ class Limits:
     sealed_only: bool = False
     _start: float | None = None
 
-    def start(self) -> None:
-        """Start the clock, unless it is running."""
-        self._start = self._start or time.monotonic()
-
     @property
     def over_time(self) -> bool:
-        """Whether the trial's time is up."""
-        return self.timeout is not None and self._start is not None and time.monotonic() - self._start > self.timeout
+        """Whether the trial's time is up. The first look starts the clock."""
+        self._start = self._start or time.monotonic()
+        return self.timeout is not None and time.monotonic() - self._start > self.timeout
 
 
 class Watch:
@@ -83,7 +80,6 @@ class Watch:
     def __init__(
         self, limits: Limits, pid: int, log: BinaryIO, room: str | None = None, origin: int | None = None
     ) -> None:
-        limits.start()
         self.peak_memory_mib = 0.0
         # Copies share memory with the original, so each process counts in its own watch only.
         self.counted_elsewhere = set() if origin is None else {origin}
@@ -137,23 +133,26 @@ class Watch:
         return self.peak_memory_mib
 
     def _check_size(self) -> None:
-        memory = processes = 0
-        nameless: dict[tuple[int, int], int] = {}
-        for pid in self.pids():
+        pids = self.pids()
+        memory, tasks = 0, len(pids)
+        opened: list[tuple[tuple[int, int], int]] = []
+        for pid in pids:
             with contextlib.suppress(OSError, psutil.Error):  # just ended
                 process = psutil.Process(pid)
                 memory += process.memory_info().rss
-                processes += process.num_threads()
-                nameless |= _nameless_files(pid)
+                tasks += process.num_threads() - 1
+                opened += _open_files(pid)
+            if tasks > _MAX_PROCESSES:  # at once: more start while this measures
+                raise BoxFailure("error", f"it runs more than {_MAX_PROCESSES} processes and threads")
+            if len(opened) > _MAX_OPEN_FILES:
+                raise BoxFailure("error", f"it keeps more than {_MAX_OPEN_FILES} files open")
         log = os.fstat(self._log.fileno())
-        nameless.pop((log.st_dev, log.st_ino), None)
+        nameless = {**dict(opened), (log.st_dev, log.st_ino): 0}
         files = sum(nameless.values()) + (0 if self._room is None else _bytes_below(self._room))
         used, limit = memory / 2**20, self._limits.memory_mib
         self.peak_memory_mib = max(self.peak_memory_mib, used)
         if limit is not None and used > limit:
             raise BoxFailure("memory", f"{used:.0f} MiB resident, more than {limit:g} MiB (--memory)")
-        if processes > _MAX_PROCESSES:
-            raise BoxFailure("error", f"it runs more than {_MAX_PROCESSES} processes and threads")
         if files > LARGEST_FILE:
             raise BoxFailure("error", f"it keeps more than {LARGEST_FILE // 2**20} MiB in files")
 
@@ -167,15 +166,15 @@ class Watch:
         return found - self.counted_elsewhere
 
 
-def _nameless_files(pid: int) -> dict[tuple[int, int], int]:
-    """Return the sizes of the in-memory and deleted files that a process has open; Linux only."""
-    sizes = {}
+def _open_files(pid: int) -> list[tuple[tuple[int, int], int]]:
+    """Return what a process has open, and the sizes of in-memory and deleted files (others: 0); Linux only."""
+    opened = []
     for path in glob(f"/proc/{pid}/fd/*"):
         with contextlib.suppress(OSError):
             found = os.stat(path)
-            if stat.S_ISREG(found.st_mode) and not found.st_nlink:
-                sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
-    return sizes
+            nameless = stat.S_ISREG(found.st_mode) and not found.st_nlink
+            opened.append(((found.st_dev, found.st_ino), 512 * found.st_blocks * nameless))
+    return opened
 
 
 def _bytes_below(folder: str) -> float:

@@ -183,8 +183,7 @@ class Audit:
     def _crops(self, pairs: Sequence[_Pair], what: str) -> tuple[FloatArray, FloatArray]:
         """Return fresh and earlier scores of some rows; they must be equal if ``what`` names them.
 
-        With bounded memory, a crop is at most half of the recording, so that row numbers differ from the whole; else
-        it is the recording's beginning.
+        With bounded memory, a crop is at most half of the recording, so that row numbers differ; else its beginning.
         """
         bounded, memory = self.traits.memory is not None, self.traits.memory or 0
         compared: list[tuple[FloatArray, FloatArray]] = []

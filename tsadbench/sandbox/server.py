@@ -48,7 +48,8 @@ _PASSED_ON = frozenset({
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUBLAS_WORKSPACE_CONFIG",
     "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
 })  # fmt: skip
-_PROGRAM = "import sys; from tsadbench.sandbox.server import {0}; {0}(int(sys.argv[1]), sys.argv[2])"
+# Not by PYTHONPATH: Python would run a sitecustomize.py of the folder in which somebody calls `python -m tsadbench`.
+_RUN = "import sys; _, fd, at, *sys.path = sys.argv; from tsadbench.sandbox.server import {0}; {0}(int(fd), at)"
 _Broken = (OSError, EOFError, BrokenFrameError)
 
 
@@ -83,8 +84,7 @@ class Process:
 class Server:
     """Starts processes for boxes and returns their exit codes.
 
-    ``seal=False`` disables the kernel's seal, for comparison. Without ``forks``, each process starts an interpreter,
-    which is slow.
+    ``seal=False`` disables the kernel's seal, for comparison. Without ``forks``, each process starts an interpreter.
     """
 
     # Apple's system libraries break in a fork without an exec.
@@ -151,6 +151,8 @@ class Server:
             send(control, {"forks": self._forks})
             socket.send_fds(control, [b"f"], [theirs.fileno(), log])
             pid = receive(control)[0]["pid"]
+        if pid < 0:
+            raise PluginError("no box can be started: the machine runs too many processes")
         try:
             send(ours, {**order, "room": room})
             status = SealStatus(**receive(ours)[0])  # sent before any code of a detector runs
@@ -216,15 +218,13 @@ def remove_folder(folder: str) -> None:
 def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]:
     passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
     return subprocess.Popen(
-        # -P: the working directory is on the import path only if it is on ours.
-        [sys.executable, "-P", "-c", _PROGRAM.format("serve"), str(theirs.fileno()), folder],
+        [sys.executable, "-c", _RUN.format("serve"), str(theirs.fileno()), folder, *import_path()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         pass_fds=(theirs.fileno(),),
         env={
             **passed_on,
-            "PYTHONPATH": os.pathsep.join(import_path()),
             # One BLAS thread while importing: a fork copies one thread only, and a lock held by another would never be
             # released. The box sets its own number of threads later.
             "OPENBLAS_NUM_THREADS": "1",
@@ -247,7 +247,8 @@ def _heavy(modules: Iterable[str]) -> set[str]:
 
 def serve(fd: int, folder: str) -> None:
     """Import modules, start and end boxes for the parent; when it closes the socket, end all and remove the folder."""
-    control = socket.socket(fileno=fd)
+    control, memory = socket.socket(fileno=fd), psutil.virtual_memory()
+    psutil.virtual_memory = lambda: memory  # aeon asks for it, and boxes may not read /proc/meminfo
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphans of a box become children of this process, which reaps them
     boxes: set[int] = set()
@@ -277,12 +278,16 @@ def _preload(modules: list[str]) -> None:
 
 
 def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
-    server = os.getpid()
+    server, pid, deadline = os.getpid(), -1, time.monotonic() + _PATIENCE_SECONDS
     with warnings.catch_warnings():
         # Python warns about forks of processes with threads, whose locks would stay locked in the child.
         # This process has only imported, with one BLAS thread, so no thread holds a lock.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        while pid < 0 and time.monotonic() < deadline:
+            try:
+                pid = os.fork()
+            except OSError:
+                time.sleep(0.02)  # no room for a process: the box that fills the machine ends soon
     if not pid:
         try:
             os.setsid()  # its own process group: signals to "its" group do not reach the server
@@ -297,12 +302,13 @@ def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
                 become_box(channel)
             else:
                 os.set_inheritable(channel, True)
-                os.execv(sys.executable, [sys.executable, "-P", "-c", _PROGRAM.format("become_box"), str(channel), ""])
+                os.execv(sys.executable, [sys.executable, "-c", _RUN.format("become_box"), str(channel), "", *sys.path])
         finally:
             os._exit(1)  # a box must never return into the server's loop
     for fd in fds:
         os.close(fd)  # open only in the box, so that the socket closes when the box ends
-    boxes.add(pid)
+    if pid > 0:
+        boxes.add(pid)
     return pid
 
 
@@ -312,7 +318,7 @@ def become_box(fd: int, _folder: str = "") -> None:
 
     order, _ = receive(channel := socket.socket(fileno=fd))
     walls = Walls(**order["walls"])
-    sys.path[:] = order["path"]
+    sys.path[:], os.environ["PYTHONPATH"] = order["path"], os.pathsep.join(order["path"])
     if order["seal"] and sys.platform == "linux":
         status = close_box(walls, order["room"], fd)
     else:

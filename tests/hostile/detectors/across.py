@@ -6,7 +6,9 @@ import ctypes
 import fcntl
 import mmap
 import os
+import re
 import struct
+import time
 from multiprocessing import resource_tracker, shared_memory
 from pathlib import Path
 
@@ -187,3 +189,38 @@ class SharesInheritedMemory(Courier):
 
     def look(self):
         return of_each(self.shared(), lambda span: ctypes.string_at(span[0], min(span[1], 2**20)))
+
+
+class SharesCounters(Courier):
+    """spells a word in how much memory it keeps in files, which the next seed reads from the machine's counters"""
+
+    def steal(self):
+        return attempts(self.spell if self.seed % 2 else self.look)
+
+    def steal_while_scoring(self):
+        return ()
+
+    def spell(self):
+        for digit in self.own_.removeprefix("left-") * 3:
+            descriptor = os.memfd_create("level")
+            os.posix_fallocate(descriptor, 0, 2**21 * (int(digit, 16) + 1))
+            time.sleep(0.04)
+            os.close(descriptor)
+            time.sleep(0.04)
+
+    def level(self):
+        for path in ("/proc/meminfo", "/sys/devices/system/node/node0/meminfo"):
+            for text in [*attempts(lambda path=path: Path(path).read_text())]:
+                return int(re.search(r"Shmem: +(\d+)", text)[1]) / 2**11
+        facts = (ctypes.c_ulong * 20)()
+        return () if LIBC.sysinfo(facts) else facts[6] / 2**21
+
+    def look(self):
+        levels, start = [], time.monotonic()
+        while time.monotonic() < start + 6:
+            levels.append(float(self.level()))
+            time.sleep(0.002)
+        heights = np.round(np.array(levels) - min(levels)).astype(int)
+        parts = np.split(heights, np.flatnonzero((heights[1:] > 0) != (heights[:-1] > 0)) + 1)
+        digits = "".join(f"{part.max() - 1:x}" for part in parts if 0 < part.max() < 17 and len(part) > 4)
+        return f"left-{digits[:16]}" if len(digits) >= 16 else ()

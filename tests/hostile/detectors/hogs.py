@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -28,6 +30,37 @@ class ForksWithoutEnd(Hostile):
                 time.sleep(15)
                 os._exit(0)
         return ()
+
+
+class StartsThreads(Hostile):
+    """starts threads until no more are let, or 2,000 are there"""
+
+    ends = ("error",)
+
+    def steal(self):
+        for _ in range(2000):
+            thread = threading.Thread(target=time.sleep, args=(15,), daemon=True)
+            if not [*attempts(lambda thread=thread: (thread.start(), True))]:
+                return ()
+        time.sleep(1.2)
+        return [reached("2,000 threads")]
+
+
+class OpensFilesWithoutEnd(Hostile):
+    """has 24 processes open as many files as they may"""
+
+    ends = ("error",)
+
+    def steal(self):
+        for _ in range(24):
+            if os.fork() == 0:
+                with contextlib.suppress(OSError):
+                    for _ in range(3000):
+                        os.open(os.devnull, os.O_RDONLY)
+                time.sleep(15)
+                os._exit(0)
+        time.sleep(2)
+        return [reached("20,000 open files")]
 
 
 class EatsMemory(Hostile):

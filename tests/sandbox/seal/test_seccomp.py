@@ -87,6 +87,9 @@ def test_calls_are_judged_by_their_arguments(machine):
     assert found("socketpair", inet, stream) == denied
     assert found("prlimit64", 7) == denied
     assert found("prlimit64", 0) == ALLOW
+    clocks = ("clock_gettime", "clock_nanosleep", "timer_create")
+    assert {found(name, (~4321 << 3 | 2) & 0xFFFF_FFFF) for name in clocks} == {denied}  # of process 4321
+    assert {found(name, clock) for name in clocks for clock in range(12)} == {ALLOW}
     assert found("prctl", 4) == denied  # PR_SET_DUMPABLE
     assert found("prctl", 15) == ALLOW  # PR_SET_NAME
     # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, BTRFS_IOC_SUBVOL_CREATE; TCGETS, FIONREAD, a command of NVIDIA's driver.

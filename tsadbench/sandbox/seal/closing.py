@@ -18,14 +18,14 @@ from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
 from tsadbench.sandbox.seal.walls import LARGEST_FILE, Walls
 
-# Read by the C library, to count processors, to find the memory limit, and to look up time zones and users.
+# Read by the C library and PyTorch, to count processors, to find limits, and to look up time zones and users. Of /proc
+# and /sys only what never counts: another box could move a counter, such as free memory, and so pass a message.
 _ALWAYS_READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/etc/passwd", "/etc/group",
-    "/etc/nsswitch.conf", "/etc/os-release", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf",
-    "/sys/devices/system", "/sys/kernel/mm/transparent_hugepage", "/sys/fs/cgroup/cpu.max",
-    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/driver",
+    "/etc/nsswitch.conf", "/etc/os-release", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/proc/cpuinfo",
+    *(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present", "kernel_max")),
+    *(f"/sys/fs/cgroup/{name}" for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")),
+    *(f"/sys/fs/cgroup/{name}" for name in ("memory.max", "memory/memory.limit_in_bytes")),
 )  # fmt: skip
 # In the process's own /proc: threadpoolctl (and so scikit-learn) finds loaded libraries there, psutil memory.
 _OWN = ("/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status")
@@ -99,11 +99,10 @@ class _Importables:
 def _limit_resources() -> None:
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096, resource.RLIMIT_FSIZE: LARGEST_FILE}
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 1024, resource.RLIMIT_FSIZE: LARGEST_FILE}
     for limit, most in limits.items():
-        hard = resource.getrlimit(limit)[1]
-        value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(limit, (value, value))
+        with contextlib.suppress(ValueError):  # it is lower already
+            resource.setrlimit(limit, (most, most))
 
 
 def _rules(walls: Walls, room: str) -> Iterator[tuple[str, int]]:

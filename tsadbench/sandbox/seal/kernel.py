@@ -68,10 +68,8 @@ def drop_capabilities() -> None:
 
 def close_descriptors(kept: int) -> None:
     """Close every file descriptor of this process except the standard ones and one more."""
-    for name in os.listdir("/dev/fd"):
-        if int(name) > 2 and int(name) != kept:
-            with contextlib.suppress(OSError):  # the descriptor of the listing
-                os.close(int(name))
+    os.closerange(3, kept)
+    os.closerange(kept + 1, 2**20)
 
 
 @cache

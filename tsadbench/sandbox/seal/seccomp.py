@@ -1,7 +1,6 @@
 """A system call filter for what Landlock does not cover.
 
-PyPI's ``pyseccomp`` needs the system's libseccomp. This filter is short enough to write by hand: it compares the
-call's number with the denied ones. Programs of other architectures are killed.
+PyPI's ``pyseccomp`` needs the system's libseccomp. Programs of other architectures are killed.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ DENIED = _calls("""
     add_key 248 217  request_key 249 218  keyctl 250 219
     # Memory, semaphores and queues of System V, and queues of POSIX: other processes of the same user see them.
     shmget 29 194  shmat 30 196  shmctl 31 195  semget 64 190  semop 65 193  semctl 66 191  semtimedop 220 192
-    msgget 68 186  msgsnd 69 189  msgrcv 70 188  msgctl 71 187
-    mq_open 240 180  mq_unlink 241 181  mq_timedsend 242 182  mq_timedreceive 243 183  mq_notify 244 184
-    mq_getsetattr 245 185
+    msgget 68 186  msgsnd 69 189  msgrcv 70 188  msgctl 71 187  mq_open 240 180  mq_unlink 241 181
+    mq_timedsend 242 182  mq_timedreceive 243 183  mq_notify 244 184  mq_getsetattr 245 185
     # A ring of calls that a filter does not see.
     io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427
     # Other processes, and the kernel's own faults.
@@ -47,6 +45,8 @@ DENIED = _calls("""
     inotify_init 253 -  inotify_init1 294 26  fanotify_init 300 262  fanotify_mark 301 263
     mincore 27 232  cachestat 451 451  name_to_handle_at 303 264  open_by_handle_at 304 265
     quotactl 179 60  quotactl_fd 443 443
+    # Counters of the machine and its disks: another box could move them.
+    sysinfo 99 179  statfs 137 43  fstatfs 138 44  ustat 136 -
     # The machine itself. A process without capabilities could not use most of them.
     swapon 167 224  swapoff 168 225  reboot 169 142  acct 163 89  syslog 103 116  vhangup 153 58  personality 135 92
     init_module 175 105  finit_module 313 273  delete_module 176 106  kexec_load 246 104  kexec_file_load 320 294
@@ -69,6 +69,7 @@ PRETENDED = _calls("""
 ABSENT = _calls("clone3 435 435  preadv2 327 286")
 
 _CLONE, _SOCKETPAIR, _PRLIMIT, _FCNTL, _IOCTL, _PRCTL = (56, 220), (53, 199), (302, 261), (72, 25), (16, 29), (157, 167)
+_CLOCK_GETTIME, _CLOCK_NANOSLEEP, _TIMER_CREATE = (228, 113), (230, 115), (222, 107)
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
 _ARCHITECTURE = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
 _SET_MODE_FILTER, _SET_DUMPABLE = 1, 4
@@ -127,6 +128,9 @@ def _instructions(machine: str) -> Iterator[_Instruction]:
     # Only connected pairs that can never reach another socket; multiprocessing and asyncio need them.
     of_stream = [_argument(1), (_AND, 0, 0, _KIND_OF_SOCKET), *_if_equal(_SOCK_STREAM, [allowed]), denied]
     yield from _if_equal(_SOCKETPAIR[which], [_argument(0), *_if_equal(_AF_UNIX, of_stream), denied])
+    # Negative clocks count the CPU time of any process.
+    for clock in (_CLOCK_GETTIME, _CLOCK_NANOSLEEP, _TIMER_CREATE):
+        yield from _if_equal(clock[which], [_argument(0), (_IF_AT_LEAST, 0, 1, 0x8000_0000), denied, allowed])
     # No PR_SET_DUMPABLE: the process must stay measurable from outside.
     yield from _if_equal(_PRCTL[which], [_argument(0), *_if_equal(_SET_DUMPABLE, [denied]), allowed])
     # Only its own limits, given as pid 0.

@@ -22,8 +22,9 @@ _PREFIXES = tuple({sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_p
 _LIBRARIES = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", "/nix/store")
 GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dri/renderD*", "/dev/kfd")
 _GPU_LIBRARIES = ("/usr/local/cuda*", "/opt/cuda*", "/opt/rocm*")
-# What CUDA and ROCm read about devices, links included.
-_GPU_FACTS = ("/sys/devices", "/sys/module/nvidia*", "/sys/class/kfd", "/sys/class/drm", "/sys/bus/pci")
+# What CUDA and ROCm read about devices, links included, and about memory.
+_GPU_FACTS = ("/sys/devices", "/sys/module/nvidia*", "/sys/class/kfd", "/sys/class/drm", "/sys/bus/pci", "/proc/driver",
+              "/proc/meminfo", "/proc/stat")  # fmt: skip
 # Limit on written files: the kernel limits each, `Watch` their sum.
 LARGEST_FILE = 512 * 2**20
 
@@ -33,8 +34,7 @@ class Walls:
     """What a box may access, in addition to what every box may. Paths are absolute and without links.
 
     It may read ``readable`` files and folders and start programs below them. Of ``importable`` folders of the import
-    path it may only read modules and packages, by name. ``devices`` are GPUs. ``hidden`` folders it must not read:
-    the data's, the run store's.
+    path it may only read modules and packages, by name. ``devices`` are GPUs, ``hidden`` the data and the store.
     """
 
     readable: tuple[str, ...] = ()
