@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import tee
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +63,7 @@ def verify(
         else:
             chosen = api.drawn(store, _number(redo), names)
             again = api.repeat(chosen, store, load, named, tolerance=tolerance, timeout=timeout, memory=memory)
-            whole = _show_redone(chosen, again, tolerance)
+            whole = _show_redone(store, chosen, again, tolerance)
     if not whole:
         raise typer.Exit(1)
 
@@ -87,23 +88,33 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
         typer.echo(f"planned, but missing: {words}")
     typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are here")
     typer.echo(
-        f"{counts.total()} trials: {counts['same']} as recorded, {counts['differs']} differ, "
+        f"{counts.total() - counts['edited']} trials: {counts['same']} as recorded, {counts['differs']} differ, "
         f"{counts['cannot be checked']} cannot be checked"
     )
-    typer.echo(
-        "verified: records against their identities, thresholds and metrics against scores and labels; "
-        "not verifiable at all: seconds, memory and seal; not verifiable without running: that the detectors made "
-        f"these scores (tsadbench verify {store.path} --redo N)"
-    )
+    typer.echo("recomputed: identities, hashes, thresholds, metrics")
+    typer.echo(f"its maker's word: scores, seconds, memory, seal, replay (tsadbench verify {store.path} --redo N)")
     return counts["same"] == counts.total() and not absent
 
 
-def _show_redone(chosen: Sequence[api.Record], findings: Iterable[api.Finding], tolerance: float) -> bool:
+def _row(record: api.Record) -> str:
+    return f"{record.label} ({record.dataset}, {record.protocol})"
+
+
+def _show_redone(
+    store: api.Store, chosen: Sequence[api.Record], findings: Iterable[api.Finding], tolerance: float
+) -> bool:
     """Print the results of repetition; return whether all trials repeat."""
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     seals: Counter[str] = Counter()
     with api.progress_bar("Running again"):
-        counts = output.show_findings(findings, seals=seals)
+        shown, found = tee(findings)
+        counts = output.show_findings(shown, seals=seals)
+    repeated = Counter(_row(one.record) for one in found if one.record and not one.faults)
+    for row, n in Counter(map(_row, store.records())).items():
+        if repeated[row]:
+            typer.echo(
+                f"{row}: {repeated[row]} of {api.counted(n, 'seed')} repeated; their costs are those of this run"
+            )
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
     typer.echo(
         f"{api.counted(len(chosen), 'trial')} run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from fnmatch import translate
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from tsadbench.base.file_format import FileFormat, HeaderLine
 from tsadbench.errors import UsageError
@@ -34,7 +35,19 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
     return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
 
 
+def name_pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern of `fnmatch` with one placeholder in braces, such as ``*_{run}.csv``; its text is the group.
+
+    Cards have no regular expressions: one from a stranger may never end.
+    """
+    found = re.compile(translate(re.sub(r"\{[a-z]+\}", "\0", text)).replace("\0", "(.+?)"))
+    if found.groups != 1:
+        raise ValueError('expected a pattern with one placeholder, such as "*_{run}.csv"')
+    return found
+
+
 Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
+NamePattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(name_pattern)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rows: TypeAlias = Annotated[int, Field(ge=1)]
 Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1)]
@@ -64,14 +77,14 @@ class Part(WrittenAs):
     files: Texts  # names or patterns, relative to the card's folder
     ids: str = "{path}"  # recording ids: "{path}" is the file's path, "{name}" its name
     variables: Texts | None = None  # arrays that are recordings, with the array's name as id
-    join: re.Pattern[str] | None = None  # files with the same text in this group form one recording with that id
+    join: NamePattern | None = None  # files with the same text for the placeholder form one recording with that id
 
 
 class Train(Part):
     """The training files. If only their first rows train, ``[test]`` may use the remaining rows of the same files."""
 
-    # A number of first rows, or a regular expression whose group is this number in the file's name.
-    rows: Literal["all", "before first event"] | Rows | re.Pattern[str] = "all"
+    # A number of first rows, or a pattern of the file's path with this number as its placeholder.
+    rows: Literal["all", "before first event"] | Rows | NamePattern = "all"
 
 
 class Columns(CardTable):

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS
 from tsadbench.datasets.card import NAME, canonical
-from tsadbench.datasets.formats import PARQUET, read_files
+from tsadbench.datasets.formats import read_files
 from tsadbench.datasets.look import Look, fitting_format, sniffed
 from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import iso_time, time_in_seconds
@@ -27,7 +27,7 @@ from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
 _TEXTS = (".csv", ".txt", ".tsv")
-_ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
+_ENDINGS = (*_TEXTS, *ARRAYS)
 _TRAINING = re.compile(r"(?i)train|normal|healthy|baseline|nominal|good")
 _TEST = re.compile(
     r"(?i)test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"

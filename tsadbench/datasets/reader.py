@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from glob import has_magic
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -177,16 +179,20 @@ class CardReader:
                 run.roles[role], run.id, run.part = place, id_, part
         return list(runs.values())
 
+    @cached_property
+    def _names(self) -> list[str]:
+        """The paths of all files below the card's folder."""
+        folders = [(Path(path).relative_to(self._folder), files) for path, _, files in os.walk(self._folder)]
+        return [(folder / name).as_posix() for folder, files in folders for name in files]
+
     def _find(self, patterns: Sequence[str]) -> dict[str, None]:
         """Return the paths of the files that match any pattern, relative to the card's folder."""
         files: dict[str, None] = {}
-        for pattern in patterns:
-            try:
-                found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
-                found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
-            except (ValueError, IndexError, NotImplementedError, OSError) as error:
-                self._report(f"files {pattern!r}: {error}")
-                continue
+        for parts in map(PurePosixPath, patterns):
+            pattern, found = str(parts), [str(parts)]
+            if has_magic(pattern):
+                found = [name for name in self._names if formats.globbed(PurePosixPath(name).parts, parts.parts)]
+            found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
             safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
             if not found or len(safe) < len(found):
                 text = f"expected files below {self._folder} with printable names, found {found or 'none'}"
@@ -200,14 +206,14 @@ class CardReader:
         """Yield the tables of a file that a part uses, with the key and the id of their recordings."""
         columns, path = self._card.columns, PurePosixPath(name)
         picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
-        group = part.join.search(name) if part.join else None
-        joined = group[1] if group and group.groups() else None
+        group = part.join.match(name) if part.join else None
+        joined = group[1] if group else None
         if arrays and (not picked or (len(picked) > 1 and part.variables is None)):
             text = f"{role}.variables = {part.variables or []}: expected names of its arrays, {[*arrays][:10]}"
             self._report(text, name)
             return
         if part.join and not joined:
-            self._report(f"{role}.join: its first group is not found in {name!r}; correct the pattern or the name")
+            self._report(f"{role}.join: the path {name!r} does not match; correct the pattern")
             return
         for array in picked:
             frame, given = arrays[array], columns.names or []
@@ -406,9 +412,10 @@ class CardReader:
                 return int(np.argmax(run.labels))
             self._notes.append(f"no event in {run.id!r}: all of its rows train")
             return n_rows
-        found = rows.search(name) if isinstance(rows, re.Pattern) else None
-        number = "".join(found.groups("")) if found else str(rows)
-        border = int(number) if number.isdecimal() else 0
+        number = str(rows)
+        if isinstance(rows, re.Pattern):
+            number = found[1] if (found := rows.match(name)) else ""
+        border = int(number) if number.isdecimal() and len(number) < 16 else 0
         if not 0 < border < n_rows:
             self._report(f"train.rows: {number!r} makes {border} training rows, but the file has {n_rows}", name)
         return min(border, n_rows)

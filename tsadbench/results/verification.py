@@ -32,6 +32,9 @@ from tsadbench.utils.progress import progress
 
 # Identities that a record keeps.
 _TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
+# What a run measures: in a store, it is its maker's word.
+_CLAIMED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib", "training")
+_CLAIMED += ("seal", "seal_reason", "replay")
 # Manifest entries that may explain a difference, besides code and versions.
 _CIRCUMSTANCES = ("platform", "processor", "blas")
 
@@ -81,6 +84,8 @@ def verify(
             except TsadbenchError as error:
                 faults.append(str(error))
             yield Finding(trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
+    for name in store.odd_files():
+        yield Finding(name, None, "edited", ("expected a file, found a link, a pipe or a device",))
 
 
 def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
@@ -145,7 +150,8 @@ def repeat(
     """Run trials again, one after the other, and yield the comparison of each with the store.
 
     The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name possible causes
-    of a difference. Trials run as under `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are
+    of a difference. In the record of a trial that repeats, what was measured here replaces what it claims. Trials run
+    as under `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are
     labels of unregistered detectors that boxes may load. Scores may differ by ``tolerance``, a share of the range of
     the recorded test scores: another processor changes the last digits, and training amplifies such changes.
     """
@@ -209,6 +215,8 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
     then, here = ({key: one.manifest.get(key) for key in _CIRCUMSTANCES} for one in (record, again))
     remarks = (*changes(record, trial, plan), *differences(then, here))
     verdict = "differs" if faults else "within tolerance" if difference else "to the bit"
+    if not faults:
+        store.put(replace(record, **{name: getattr(again, name) for name in _CLAIMED}))
     return Finding(record.trial, record, verdict, tuple(faults), remarks, difference, again.seal)
 
 
