@@ -36,7 +36,7 @@ def verify(
     """Check every record against itself, and its thresholds and metrics against the stored scores and the labels.
 
     This checks stored files only. --redo N runs N trials again, detectors before floors, with the code that is
-    installed here. --table FILE compares a table written by `tsadbench leaderboard` with the store's trials, at the
+    installed here; costs and seal of those that repeat are then those of this run. --table FILE compares a table written by `tsadbench leaderboard` with the store's trials, at the
     printed precision.
 
     Exit code 1 if something differs or was edited, if data or labels differ from the trial's, if a trial cannot be
@@ -91,8 +91,10 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
         f"{counts.total() - counts['edited']} trials: {counts['same']} as recorded, {counts['differs']} differ, "
         f"{counts['cannot be checked']} cannot be checked"
     )
-    typer.echo("recomputed: identities, hashes, thresholds, metrics")
-    typer.echo(f"its maker's word: scores, seconds, memory, seal, replay (tsadbench verify {store.path} --redo N)")
+    typer.echo(
+        "recomputed: identities, hashes, thresholds, metrics; "
+        f"its maker's word: scores, seconds, memory, seal, replay (tsadbench verify {store.path} --redo N)"
+    )
     return counts["same"] == counts.total() and not absent
 
 
@@ -112,9 +114,7 @@ def _show_redone(
     repeated = Counter(_row(one.record) for one in found if one.record and not one.faults)
     for row, n in Counter(map(_row, store.records())).items():
         if repeated[row]:
-            typer.echo(
-                f"{row}: {repeated[row]} of {api.counted(n, 'seed')} repeated; their costs are those of this run"
-            )
+            typer.echo(f"{row}: {repeated[row]} of {api.counted(n, 'seed')} repeated")
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
     typer.echo(
         f"{api.counted(len(chosen), 'trial')} run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "

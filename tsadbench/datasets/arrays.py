@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import codecs
-import importlib.util
 import io
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tsadbench.errors import MissingExtraError
 from tsadbench.registry import Source
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.utils.text import one_line
+from tsadbench.utils.extras import extra
 
-# By suffix: the optional package that reads the files, what they are called, and the extra.
-_PACKAGES = dict.fromkeys((".rda", ".rdata"), ("rdata", "R", "r"))
-_PACKAGES |= dict.fromkeys((".parquet", ".pq"), ("pyarrow", "Parquet", "parquet"))
-ARRAYS = (".mat", ".pkl", ".pickle", ".npy", ".dat", *_PACKAGES)
+PARQUET, R = (".parquet", ".pq"), (".rda", ".rdata")
+ARRAYS = (".mat", ".pkl", ".pickle", ".npy", ".dat", *PARQUET, *R)
 _MOST_BYTES = 2**31
 # Per file, and per MiB of it: a file's own statement of its size is not believed.
 _SECONDS, _MEMORY_MIB = (30, 0.5), (1024.0, 64.0)
@@ -32,29 +28,18 @@ _SECONDS, _MEMORY_MIB = (30, 0.5), (1024.0, 64.0)
 _OF = "\n"
 
 
-def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | str]:
-    """Return the arrays of files as tables by the arrays' names, or why a file cannot be read.
+def read_arrays(path: Path) -> dict[str, pd.DataFrame]:
+    """Return the arrays of a file as tables by the arrays' names; an OSError or a ValueError if it cannot be read.
 
-    Columns of arrays have no names (`RangeIndex`); columns of Parquet files and R data frames have names. Raises a
-    MissingExtraError if the package that reads a file is not installed.
+    Columns of arrays have no names (`RangeIndex`); columns of Parquet files and R data frames have names.
     """
-    found: dict[Path, dict[str, pd.DataFrame] | str] = {}
-    for path in paths:
-        package, files, needed = _PACKAGES.get(path.suffix.lower(), ("numpy", "", ""))
-        if not importlib.util.find_spec(package):
-            raise MissingExtraError(f"reading {files} files", needed)
-        try:
-            if (size := path.stat().st_size) > _MOST_BYTES:
-                raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
-            parts = in_box(arrays_of, np.fromfile(path, np.uint8), path.suffix.lower())
-            tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
-            for name, content in parts.items():  # no pickles
-                array, _, column = name.partition(_OF)
-                tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
-            found[path] = {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
-        except (OSError, ValueError) as error:
-            found[path] = one_line(str(error), 200)
-    return found
+    if (size := path.stat().st_size) > _MOST_BYTES:
+        raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
+    tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
+    for name, content in in_box(arrays_of, np.fromfile(path, np.uint8), path.suffix.lower()).items():  # no pickles
+        array, _, column = name.partition(_OF)
+        tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
+    return {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
 
 
 def in_box(
@@ -100,16 +85,18 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
 
         arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs only know paths
         yield from ((name + _OF, array) for name, array in arrays.items() if not name.startswith("__"))
-    elif suffix in (".rda", ".rdata"):
-        import rdata
+    elif suffix in R:
+        with extra("reading R files", "r"):
+            import rdata
 
         for name, table in rdata.conversion.convert(rdata.parser.parse_file(file)).items():
             if isinstance(table, pd.DataFrame):
                 yield from _columns(name, table)
             else:
                 yield name + _OF, np.asarray(table)
-    elif suffix in (".parquet", ".pq"):
-        import pyarrow.parquet
+    elif suffix in PARQUET:
+        with extra("reading Parquet files", "parquet"):
+            import pyarrow.parquet
 
         yield from _columns("", pyarrow.parquet.read_table(file, use_threads=False).to_pandas())
     elif suffix == ".dat":  # numbers between spaces
@@ -124,16 +111,15 @@ def _columns(name: str, table: pd.DataFrame) -> Iterator[tuple[str, npt.NDArray[
     if not table.columns.is_unique:
         raise ValueError(f"two columns have the same name; the columns are {[*map(str, table.columns)][:20]}")
     for column, cells in table.items():
-        if cells.dtype == object:
-            cells = cells.convert_dtypes(convert_string=False)  # truth values with gaps
+        cells = cells.convert_dtypes(convert_string=False) if cells.dtype == object else cells
+        how: dict[str, Any] = {"dtype": np.str_, "na_value": ""}
         if cells.dtype.kind == "M":
-            array = cells.to_numpy("datetime64[ns]")
-        elif not pd.api.types.is_numeric_dtype(cells.dtype):
-            array = cells.astype(object).to_numpy(np.str_, na_value="")
+            how = {"dtype": "datetime64[ns]"}
+        elif pd.api.types.is_numeric_dtype(cells.dtype):
+            how = {} if isinstance(cells.dtype, np.dtype) else {"dtype": np.float64, "na_value": np.nan}
         else:
-            known = isinstance(cells.dtype, np.dtype)
-            array = cells.to_numpy() if known else cells.to_numpy(np.float64, na_value=np.nan)
-        yield f"{name}{_OF}{column}", array
+            cells = cells.astype(object)
+        yield f"{name}{_OF}{column}", cells.to_numpy(**how)
 
 
 class _Unpickler(pickle.Unpickler):

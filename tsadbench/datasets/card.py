@@ -137,24 +137,12 @@ class LabelIntervals(WrittenAs):
     time_format: str | Texts | None = None  # by default the data's
 
 
-class GapsAreErrors(CardTable):
-    """Missing values are errors."""
+class Gaps(CardTable):
+    """Missing values: errors, filled with the sensor's last value, or rows to drop, where the recording is cut."""
 
-    policy: Literal["error"]
-
-
-class FillGaps(CardTable):
-    """Missing values are replaced by the sensor's last value in the recording; tables report it."""
-
-    policy: Literal["forward-fill"]
+    policy: Literal["error", "forward-fill", "cut"] = "error"
     at_most: Rows | None = None  # the longest run of missing values that may be filled
-
-
-class CutGaps(CardTable):
-    """Rows with missing values are dropped, and the recording is cut there."""
-
-    policy: Literal["cut"]
-    at_least: Rows = 2  # shorter pieces are dropped
+    at_least: Rows | None = None  # rows of a piece between cuts, 2 by default; shorter ones are dropped
 
 
 class Long(CardTable):
@@ -181,7 +169,7 @@ class Card(CardTable):
     train: Train
     test: Part | None = None  # without [test], detectors can be fitted but not compared
     columns: Columns = Columns()
-    gaps: Annotated[GapsAreErrors | FillGaps | CutGaps, Field(discriminator="policy")] = GapsAreErrors(policy="error")
+    gaps: Gaps = Gaps()
     labels: Annotated[LabelColumn | LabelFile | LabelIntervals | None, Field(discriminator="kind")] = None
     long: Long | None = None
     resample: Resample | None = None
@@ -199,7 +187,7 @@ class Card(CardTable):
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
-        columns, grid, labels = self.columns, self.resample, self.labels
+        columns, grid, labels, gaps = self.columns, self.resample, self.labels, self.gaps
         timed = bool(columns.time) or columns.period is not None
         unit = labels.unit if isinstance(labels, LabelIntervals) else ""
         values = [*labels.anomalous, *labels.normal] if isinstance(labels, LabelValues) else []
@@ -207,6 +195,8 @@ class Card(CardTable):
             (columns.time is None or columns.period is None, "columns: give time or period, not both"),
             (not isinstance(columns.names, str) or NUMBER in columns.names, f"columns.names: expected {NUMBER} in it"),
             (len(set(map(canonical, values))) == len(values), f"labels: a value occurs twice among {values}"),
+            (not gaps.at_most or gaps.policy == "forward-fill", 'gaps.at_most needs policy = "forward-fill"'),
+            (not gaps.at_least or gaps.policy == "cut", 'gaps.at_least needs policy = "cut"'),
             ("overall" not in self.splits, "splits: overall always holds all test recordings; leave it out"),
             (labels or self.train.rows != BEFORE_FIRST_EVENT, f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
             (self.long is None or (grid and columns.time), "[long] needs columns.time and [resample]"),
@@ -239,8 +229,8 @@ class Card(CardTable):
             time_formats=listed(getattr(part, "time_format", None) or columns.time_format),
             period=columns.period,
             unused=(*label, *columns.ignore),
-            fill="forward-fill" if isinstance(gaps, FillGaps) else "error",
-            fill_at_most=gaps.at_most if isinstance(gaps, FillGaps) else None,
+            fill="forward-fill" if gaps.policy == "forward-fill" else "error",
+            fill_at_most=gaps.at_most,
             missing=tuple(written.pop("missing", ())),
             long=None if self.long is None else (self.long.name, self.long.value),
             resample_every=None if self.resample is None else self.resample.every,

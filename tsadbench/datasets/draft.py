@@ -19,7 +19,7 @@ from tsadbench.datasets.card import NAME, canonical
 from tsadbench.datasets.formats import read_files
 from tsadbench.datasets.look import Look, fitting_format, sniffed
 from tsadbench.datasets.reader import LABEL, as_counted, load_card
-from tsadbench.datasets.times import iso_time, time_in_seconds
+from tsadbench.datasets.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.issues import Issue
@@ -39,7 +39,6 @@ _USUAL_LABELS = ("anomaly", "label", "is_anomaly", "attack", "fault")
 _START = re.compile(r"(?i)(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?")
 _END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?")
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
-_SHOWN_ROWS, _SHOWN_SENSORS = 3, 8
 _UNSURE = "no sign of faults"
 _LOADER = FileSystemLoader(Path(__file__).parent)
 _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, loader=_LOADER)
@@ -52,7 +51,6 @@ class Draft:
 
     text: str  # its comments explain the role of files and list decisions for the user
     problems: str  # issues of the card's files
-    rows: list[str]  # the first rows, as the card's reader reads them
     judged: bool  # whether it has labelled test recordings, so that detectors can be compared
 
 
@@ -70,11 +68,8 @@ def draft_card(folder: Path) -> Draft:
         try:
             loaded = load_card(card, folder)
         except DataError as error:
-            return Draft(text, str(error), [], judged=False)
-    first = loaded.dataset.train[0]
-    time = None if first.time is None else [iso_time(float(seconds)) for seconds in first.time[:_SHOWN_ROWS]]
-    shown = pd.DataFrame(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS], time, first.sensors[:_SHOWN_SENSORS])
-    return Draft(text, "", [first.id, *shown.to_string().splitlines()], judged=not loaded.missing)
+            return Draft(text, str(error), judged=False)
+    return Draft(text, "", judged=not loaded.missing)
 
 
 class _Drafter:

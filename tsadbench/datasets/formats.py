@@ -86,23 +86,19 @@ def read_files(
     arguments of `_read_csv`.
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
-    arrays = read_arrays([path for path in files.values() if path.suffix.lower() in ARRAYS])
     for name, path in files.items():
-        found = arrays.get(path, {})
         try:
-            if isinstance(found, str):
-                raise ValueError(found)
-            if path not in arrays and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:
+            found = read_arrays(path) if path.suffix.lower() in ARRAYS else {}
+            if not found and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:
                 tables[name] = {"": lines}
         except (OSError, ValueError) as error:
             issues.append(Issue(name, f"cannot be read: {one_line(str(error), 200)}"))
             continue
-        if found:
-            called = {array: f"{name}, variable {array}" if len(found) > 1 else name for array in found}
-            tables[name] = {array: placed(frame, called[array]) for array, frame in found.items()}
-            for frame in found.values():
-                if not isinstance(frame.columns, pd.RangeIndex):
-                    frame.columns = names_of(frame.columns, form(name))
+        for array, frame in found.items():
+            if not isinstance(frame.columns, pd.RangeIndex):
+                frame.columns = names_of(frame.columns, form(name))
+            called = f"{name}, variable {array}" if len(found) > 1 else name
+            tables.setdefault(name, {})[array] = placed(frame, called)
     return tables
 
 

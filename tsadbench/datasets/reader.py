@@ -6,8 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from glob import has_magic
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -179,20 +177,13 @@ class CardReader:
                 run.roles[role], run.id, run.part = place, id_, part
         return list(runs.values())
 
-    @cached_property
-    def _names(self) -> list[str]:
-        """The paths of all files below the card's folder."""
-        folders = [(Path(path).relative_to(self._folder), files) for path, _, files in os.walk(self._folder)]
-        return [(folder / name).as_posix() for folder, files in folders for name in files]
-
     def _find(self, patterns: Sequence[str]) -> dict[str, None]:
         """Return the paths of the files that match any pattern, relative to the card's folder."""
         files: dict[str, None] = {}
-        for parts in map(PurePosixPath, patterns):
-            pattern, found = str(parts), [str(parts)]
-            if has_magic(pattern):
-                found = [name for name in self._names if formats.globbed(PurePosixPath(name).parts, parts.parts)]
-            found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
+        names = [path.relative_to(self._folder).as_posix() for path in self._folder.rglob("*") if path.is_file()]
+        for pattern in patterns:
+            parts = PurePosixPath(pattern).parts
+            found = sorted((one for one in names if formats.globbed(PurePosixPath(one).parts, parts)), key=as_counted)
             safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
             if not found or len(safe) < len(found):
                 text = f"expected files below {self._folder} with printable names, found {found or 'none'}"
@@ -337,9 +328,9 @@ class CardReader:
                 laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
                 numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
             absent = np.isnan(numbers)
-            if absent.any() and not isinstance(gaps, cards.CutGaps):
+            if absent.any() and gaps.policy != "cut":
                 advice = "set gaps.policy"
-                if isinstance(gaps, cards.FillGaps):
+                if gaps.policy == "forward-fill":
                     numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
                     advice = f"the last value is too far back (gaps.at_most: {gaps.at_most or 'any'})"
                     self._n_filled += int(absent.sum())
@@ -375,7 +366,11 @@ class CardReader:
 
     def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
-        whole, parts, at_least = list[Run](), list[Run](), getattr(self._card.gaps, "at_least", 1)
+        whole, parts, at_least = (
+            list[Run](),
+            list[Run](),
+            (self._card.gaps.at_least or 2) if self._card.gaps.policy == "cut" else 1,
+        )
         for run in runs:
             border, both = self._border(run), len(run.roles) > 1
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):

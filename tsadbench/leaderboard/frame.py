@@ -126,14 +126,14 @@ def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport
         "threads": tuple(sorted({record.threads for record in records})),
         "pretrained_on": _each(corpus for record in records for corpus in record.pretrained_on),
         **{"failed_checks": failed, "checked": "fail" if failed else "pass" if all(reports) else "no"},
-        "carries": _each(one.reasons.get("files") for found in reports for one in found if "files" not in one.failed),
+        "carries": _each(one.carries for found in reports for one in found),
         "replay": replay,
         "forgets": replay is None or replay.forgets,
         "calibrated": replay is None or replay.calibrated,
     }
 
 
-def _each(values: Iterable[str | None]) -> tuple[str, ...]:
+def _each(values: Iterable[str]) -> tuple[str, ...]:
     """Return each value that is not empty once."""
     return tuple(dict.fromkeys(filter(None, values)))
 
@@ -199,9 +199,9 @@ def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
             "uncalibrated": not row.calibrated,
             "guarded": ok and differs["seal"] and row.seal == "guarded",
             f"fails checks: {', '.join(row.failed_checks)}": ok and row.checked == "fail",
-            ", ".join(row.carries): ok and bool(row.carries),
             "not checked": ok and some_checked and row.checked == "no",
             "pretrained": bool(row.pretrained_on),
+            **dict.fromkeys(row.carries, ok),
             f"look-ahead {row.look_ahead}": ok and differs["look_ahead"] and row.look_ahead > 0,
             f"{'/'.join(map(str, row.threads))} threads": ok and differs["threads"] and row.threads != (1,),
             "stored": some_own and row.stored,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import pooch
-import requests
+import numpy.typing as npt
 from pydantic import StringConstraints, TypeAdapter
 
 from tsadbench.datasets.arrays import in_box
@@ -22,7 +21,6 @@ from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.results.bank_file import RECORD, unpacked
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.files import digest, open_regular, require_own_folder, write_file
@@ -35,6 +33,7 @@ with extra("the score bank", "parquet"):
 
 REGISTRY = "registry.txt"
 MOST_BYTES = 2**24  # several times the largest trial of the committed tables
+_RECORD = b"tsadbench.record"
 _SERIES = ("train/", "calibration/", "test/")
 _SECONDS = 30.0  # seconds without data from a server
 _NAME = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}\.parquet$")]
@@ -129,6 +128,8 @@ def fetch_bank(source: str, out: Path) -> int:
     Raises a UsageError if ``out`` holds other files, a StoreError if the registry is invalid, a DataError if a file
     cannot be fetched or has another checksum; files fetched before it are kept.
     """
+    import pooch
+
     require_own_folder(out, REGISTRY, "that of a bank")
     out.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("ERROR")
@@ -154,6 +155,8 @@ def _save(address: str, file: str, _bank: object = None) -> None:
         with open_regular(address, MOST_BYTES) as stream:
             Path(file).write_bytes(stream.read())
         return
+    import requests  # not needed in a box
+
     with requests.get(address, stream=True, timeout=_SECONDS) as response, Path(file).open("wb") as out:
         response.raise_for_status()
         for chunk in response.iter_content(65_536):
@@ -174,7 +177,7 @@ def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
         raise StoreError("it has no scores, or scores beyond float32")
     series = np.repeat([*scores], [len(one) for one in scores.values()])
     table = pyarrow.table({"series": series, "score": kept})
-    table = table.replace_schema_metadata({RECORD: record.to_json(indent=None).encode()})
+    table = table.replace_schema_metadata({_RECORD: record.to_json(indent=None).encode()})
     stream = io.BytesIO()
     parquet.write_table(
         table, stream, compression="zstd", use_dictionary=["series"], column_encoding={"score": "BYTE_STREAM_SPLIT"}
@@ -185,7 +188,7 @@ def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
 def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray]]:
     """Return a trial's record and scores from its file; a BrokenTrialError if the file is invalid."""
     try:
-        parts = in_box(unpacked, np.frombuffer(content, np.uint8))
+        parts = in_box(_unpacked, np.frombuffer(content, np.uint8))
         text = parts.pop("", b"")
         scores = {name: np.frombuffer(part, np.float32).astype(np.float64) for name, part in parts.items()}
         if not all(name.startswith(_SERIES) and not np.isinf(one).any() for name, one in scores.items()):
@@ -196,3 +199,12 @@ def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray
     if record.status != "ok":
         raise BrokenTrialError(f"{origin}: its record has the status {record.status}")
     return record, scores
+
+
+def _unpacked(content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
+    """Return a file's record by the name "", and its scores, float32, by series. Runs in a box."""
+    with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
+        text = (file.schema_arrow.metadata or {}).get(_RECORD, b"")
+        frame = file.read(["series", "score"], use_threads=False).to_pandas()
+    parts = frame.groupby("series", sort=False, observed=True)["score"]
+    return {"": text} | {str(name): part.to_numpy(np.float32).tobytes() for name, part in parts}

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import tokenize
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from io import BytesIO
@@ -106,18 +105,11 @@ def carried(source: Source) -> int:
     spec = None if source.text else find_package(place.partition(".")[0])
     folders = spec.submodule_search_locations or [] if spec else []
     roots = folders or [str(Path(place).parent) if spec is None else spec.origin or ""]
-    own = (Path(file) for file in describe(source).sources.files if any(is_below(file, root) for root in roots))
-    literals = "\n".join(text for file in own for text in _literals(file.read_bytes()))
+    own = [file for file in describe(source).sources.files if any(is_below(file, root) for root in roots)]
+    words = (one for file in own for one in tokenize.tokenize(BytesIO(Path(file).read_bytes()).readline))
+    literals = "\n".join(one.string for one in words if one.type in _LITERALS)
     data = {file for folder in folders for file in Path(folder).rglob("*") if file.suffix not in (".py", ".pyc")}
     return len(zlib.compress(literals.encode())) + sum(file.stat().st_size for file in data if file.is_file())
-
-
-def _literals(code: bytes) -> Iterator[str]:
-    """Yield the texts, numbers and comments of a module; all of it if it is no Python."""
-    try:
-        yield from (one.string for one in tokenize.tokenize(BytesIO(code).readline) if one.type in _LITERALS)
-    except (SyntaxError, tokenize.TokenError):
-        yield code.decode("latin-1")
 
 
 @check("replay", "scores", of_trials=True)
