@@ -36,8 +36,8 @@ def verify(
     """Check every record against itself, and its thresholds and metrics against the stored scores and the labels.
 
     This checks stored files only. --redo N runs N trials again, detectors before floors, with the code that is
-    installed here; costs and seal of those that repeat are then those of this run. --table FILE compares a table written by `tsadbench leaderboard` with the store's trials, at the
-    printed precision.
+    installed here, and replaces costs and seal of those that repeat. --table FILE compares a table written by
+    `tsadbench leaderboard` with the store's trials, at the printed precision.
 
     Exit code 1 if something differs or was edited, if data or labels differ from the trial's, if a trial cannot be
     checked, or if a planned trial is missing. Changed code of a detector is reported, but is not a failure. Outdated

@@ -33,8 +33,10 @@ from tsadbench.utils.progress import progress
 # Identities that a record keeps.
 _TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
 # What a run measures: in a store, it is its maker's word.
-_CLAIMED = ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib", "training")
-_CLAIMED += ("seal", "seal_reason", "replay")
+_CLAIMED = (
+    *("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib", "training"),
+    *("seal", "seal_reason", "replay"),
+)
 # Manifest entries that may explain a difference, besides code and versions.
 _CIRCUMSTANCES = ("platform", "processor", "blas")
 

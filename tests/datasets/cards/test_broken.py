@@ -139,7 +139,7 @@ FILE = {
         OF_FILES, {}, "r_y.csv"
     ),
     "a joined file before another": (
-        CARD.replace('["r.csv"]', '["r*.csv"]\njoin = "{id}[0-9].csv"'), {"r.csv": "", "r1.csv": RUN, "r2.csv": RUN}, "r"
+        CARD.replace('["r.csv"]', '["r*.csv"]\njoin = "{id}?.csv"'), {"r.csv": "", "r1.csv": RUN, "r2.csv": RUN}, "r"
     ),
     "more training rows than rows": (
         HEAD + '[train]\nfiles = ["r.csv"]\nrows = 9\n[test]\nfiles = ["r.csv"]\n' + COLUMNS, {}, "r.csv", "9"
