@@ -6,7 +6,6 @@ import glob
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -45,17 +44,8 @@ _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_n
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A drafted card."""
-
-    text: str  # its comments explain the role of files and list decisions for the user
-    problems: str  # issues of the card's files
-    judged: bool  # whether it has labelled test recordings, so that detectors can be compared
-
-
-def draft_card(folder: Path) -> Draft:
-    """Return a commented card for the tables and arrays in a folder and its subfolders.
+def draft_card(folder: Path) -> tuple[str, str, bool]:
+    """Return a commented card for the tables and arrays below a folder, its issues, and whether tests are labelled.
 
     Raises a UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
     """
@@ -68,8 +58,8 @@ def draft_card(folder: Path) -> Draft:
         try:
             loaded = load_card(card, folder)
         except DataError as error:
-            return Draft(text, str(error), judged=False)
-    return Draft(text, "", judged=not loaded.missing)
+            return text, str(error), False
+    return text, "", not loaded.missing
 
 
 class _Drafter:

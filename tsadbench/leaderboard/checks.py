@@ -59,11 +59,6 @@ class CheckReport(BaseModel):
         """Ids of the checks that failed; those that did not run failed with the first, `works`."""
         return tuple(check for check, status in self.results.items() if status == "fail")
 
-    @property
-    def carries(self) -> str:
-        """What the check `files` says of data in its source, if that is much."""
-        return self.reasons.get("files", "") if self.results.get("files") == "warn" else ""
-
 
 def report_of(detector: str, results: Sequence[CheckResult] = (), *, full: bool = False) -> CheckReport:
     """Return the report of checks of a detector, by default without results; errors as for `describe`."""

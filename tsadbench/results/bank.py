@@ -112,14 +112,9 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
             write_file(out / f"{record.trial}.parquet", file_bytes(record, store.scores(record)))
         except StoreError as error:
             left_out[record.trial] = str(error)
-    write_registry(out)
+    files = sorted(out.glob("*.parquet"))
+    write_file(out / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
     return left_out
-
-
-def write_registry(folder: Path) -> None:
-    """Write the checksums of a folder's Parquet files."""
-    files = sorted(folder.glob("*.parquet"))
-    write_file(folder / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
 
 
 def fetch_bank(source: str, out: Path) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -25,7 +25,7 @@ from tsadbench.execution.trial import run_trials
 from tsadbench.results.admission import refusal
 from tsadbench.results.judging import TOLERANCE, Finding, Judge, differences, judged_faults
 from tsadbench.results.trial_result import data_faults, fixed_threshold_of
-from tsadbench.sandbox import asking
+from tsadbench.sandbox import Costs, asking
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
@@ -33,10 +33,7 @@ from tsadbench.utils.progress import progress
 # Identities that a record keeps.
 _TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
 # What a run measures: in a store, it is its maker's word.
-_CLAIMED = (
-    *("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib", "training"),
-    *("seal", "seal_reason", "replay"),
-)
+_CLAIMED = (*(one.name for one in fields(Costs)), "seal", "seal_reason", "replay", "training")
 # Manifest entries that may explain a difference, besides code and versions.
 _CIRCUMSTANCES = ("platform", "processor", "blas")
 

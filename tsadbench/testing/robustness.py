@@ -33,12 +33,9 @@ def large_numbers(subject: Subject) -> None:
 @check("robustness")
 def constant_sensor(subject: Subject) -> None:
     """A sensor that is constant in training, but not in the test, does no harm."""
-
-    def still(one: Recording) -> Recording:
-        return synthetic.recording(np.where([False, True, False, False], 7.0, one.values))
-
-    _require_scored(subject, still, test=False)
-    _require_scored(subject, still)
+    still = [False, True, False, False]
+    for test in (False, True):
+        _require_scored(subject, lambda one: synthetic.recording(np.where(still, 7.0, one.values)), test=test)
 
 
 @check("robustness")

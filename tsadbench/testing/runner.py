@@ -233,10 +233,8 @@ class DetectorContract:
         result = results[check_id] if results["works"].good else results["works"]
         if result.status == "fail":
             raise CheckFailedError(_failure(result))
-        if result.status == "skip":
-            pytest.skip(result.reason)
-        if result.status == "expected-failure":
-            pytest.xfail(result.reason)
+        if outcome := {"skip": pytest.skip, "expected-failure": pytest.xfail}.get(result.status):
+            outcome(result.reason)
         if result.status == "warn":
             warnings.warn(f"{check_id}: {result.reason}", stacklevel=2)
 

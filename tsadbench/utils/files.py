@@ -104,8 +104,7 @@ def open_regular(file: str | os.PathLike[str], most: int, *, links: bool = False
     if stat.S_ISREG(found.st_mode) and found.st_size <= most:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    large = f"it has {found.st_size:,} bytes, expected at most {most:,}"
-    raise OSError(0, large if stat.S_ISREG(found.st_mode) else "it is not a file")
+    raise OSError(0, f"it is not a file of at most {most:,} bytes")
 
 
 def read_bytes(file: Path, most: int) -> bytes:

@@ -40,10 +40,7 @@ def condensed(issues: Iterable[Issue]) -> list[Issue]:
 def listed(what: str, issues: Iterable[Issue]) -> str:
     """Return a message that lists issues, one a line."""
     shown = condensed(issues)
-    lines = [
-        f"{what}: {counted(sum(issue.count for issue in shown), 'problem')}",
-        *(f"  {one}" for one in shown[:_LISTED]),
-    ]
+    lines = [f"{what}: {counted(sum(one.count for one in shown), 'problem')}", *(f"  {one}" for one in shown[:_LISTED])]
     if more := sum(issue.count for issue in shown[_LISTED:]):
         lines.append(f"  and {more:,} more")
     return "\n".join(lines)
