@@ -98,10 +98,6 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     return counts["same"] == counts.total() and not absent
 
 
-def _row(record: api.Record) -> str:
-    return f"{record.label} ({record.dataset}, {record.protocol})"
-
-
 def _show_redone(
     store: api.Store, chosen: Sequence[api.Record], findings: Iterable[api.Finding], tolerance: float
 ) -> bool:
@@ -111,8 +107,9 @@ def _show_redone(
     with api.progress_bar("Running again"):
         shown, found = tee(findings)
         counts = output.show_findings(shown, seals=seals)
-    repeated = Counter(_row(one.record) for one in found if one.record and not one.faults)
-    for row, n in Counter(map(_row, store.records())).items():
+    row_of = "{0.label} ({0.dataset}, {0.protocol})".format
+    repeated = Counter(row_of(one.record) for one in found if one.record and not one.faults)
+    for row, n in Counter(map(row_of, store.records())).items():
         if repeated[row]:
             typer.echo(f"{row}: {repeated[row]} of {api.counted(n, 'seed')} repeated")
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"

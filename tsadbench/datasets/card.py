@@ -36,10 +36,7 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
 
 
 def name_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern of `fnmatch` with one placeholder in braces, such as ``*_{run}.csv``; its text is the group.
-
-    Cards have no regular expressions: one from a stranger may never end.
-    """
+    """Return a pattern of `fnmatch` with one placeholder in braces, such as ``*_{run}.csv``; its text is the group."""
     found = re.compile(translate(re.sub(r"\{[a-z]+\}", "\0", text)).replace("\0", "(.+?)"))
     if found.groups != 1:
         raise ValueError('expected a pattern with one placeholder, such as "*_{run}.csv"')
@@ -47,7 +44,7 @@ def name_pattern(text: str) -> re.Pattern[str]:
 
 
 Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
-NamePattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(name_pattern)]
+NamePattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(name_pattern)]  # a regular expression may never end
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rows: TypeAlias = Annotated[int, Field(ge=1)]
 Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1)]

@@ -14,6 +14,8 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+import pooch
+import requests
 from pydantic import StringConstraints, TypeAdapter
 
 from tsadbench.datasets.arrays import in_box
@@ -123,8 +125,6 @@ def fetch_bank(source: str, out: Path) -> int:
     Raises a UsageError if ``out`` holds other files, a StoreError if the registry is invalid, a DataError if a file
     cannot be fetched or has another checksum; files fetched before it are kept.
     """
-    import pooch
-
     require_own_folder(out, REGISTRY, "that of a bank")
     out.mkdir(parents=True, exist_ok=True)
     pooch.get_logger().setLevel("ERROR")
@@ -150,8 +150,6 @@ def _save(address: str, file: str, _bank: object = None) -> None:
         with open_regular(address, MOST_BYTES) as stream:
             Path(file).write_bytes(stream.read())
         return
-    import requests  # not needed in a box
-
     with requests.get(address, stream=True, timeout=_SECONDS) as response, Path(file).open("wb") as out:
         response.raise_for_status()
         for chunk in response.iter_content(65_536):

@@ -83,8 +83,7 @@ def verify(
             except TsadbenchError as error:
                 faults.append(str(error))
             yield Finding(trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
-    for name in store.odd_files():
-        yield Finding(name, None, "edited", ("expected a file, found a link, a pipe or a device",))
+    yield from (Finding(name, None, "edited", ("it is a link, a pipe or a device",)) for name in store.odd_files())
 
 
 def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
@@ -127,8 +126,8 @@ def drawn(store: Store, n: int | None, datasets: Collection[str] = ()) -> tuple[
 
     Raises a UsageError if no trial has scores.
     """
-    records = [record for record in store.records() if not datasets or record.dataset in datasets]
-    with_scores = [record for record in records if record.status == "ok"]
+    records = (record for record in store.records() if record.status == "ok")
+    with_scores = [record for record in records if not datasets or record.dataset in datasets]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
     # Use the system's randomness, so that the sender of a store cannot predict the trials.
@@ -149,10 +148,10 @@ def repeat(
     """Run trials again, one after the other, and yield the comparison of each with the store.
 
     The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name possible causes
-    of a difference. In the record of a trial that repeats, what was measured here replaces what it claims. Trials run
-    as under `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are
-    labels of unregistered detectors that boxes may load. Scores may differ by ``tolerance``, a share of the range of
-    the recorded test scores: another processor changes the last digits, and training amplifies such changes.
+    of a difference. What was measured of a trial that repeats replaces its record's claims. Trials run as under
+    `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are labels of unregistered detectors
+    that boxes may load. Scores may differ by ``tolerance``, a share of the range of the recorded test scores: another
+    processor changes the last digits, and training amplifies such changes.
     """
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
@@ -160,9 +159,8 @@ def repeat(
             data = load(record.dataset)
             if faults := data_faults(record, data):
                 raise UsageError("; ".join(faults))
-            contributions = store.has_contributions(record)
-            planned = _planned(record, data, named, timeout=timeout, memory=memory, contributions=contributions)
-            yield _repeated(record, store, *planned, tolerance)
+            asked = {"timeout": timeout, "memory": memory, "contributions": store.has_contributions(record)}
+            yield _repeated(record, store, *_planned(record, data, named, **asked), tolerance)
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
                 store.pass_over(record.trial, error)

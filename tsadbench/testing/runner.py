@@ -151,6 +151,8 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
         if check.compares == "fits" and subject.repeats == "scores":
             raise Skipped("two fits with one seed differ: the check `repeat` says so")
+        if check.varies and isinstance(subject, Subject) and subject.constant:
+            raise Skipped("its scores are constant: the check `not-constant` reports it")
         check.run(subject)
     except Skipped as skipped:
         return check.result("skip", str(skipped))

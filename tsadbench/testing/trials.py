@@ -30,8 +30,7 @@ from tsadbench.utils.files import cache_folder
 
 # A fixed secret, so that results repeat.
 _SECRET = "0123456789abcdef" * 2
-# Texts and comments of the largest detector that ships: 10 KiB. SKAB's test rows and labels need three times the limit.
-_MOST_CARRIED = 16 * 1024
+_MOST_CARRIED = 16 * 1024  # the largest detector that ships has 10 KiB of texts and comments
 _LITERALS = {getattr(tokenize, name, None) for name in ("STRING", "NUMBER", "COMMENT", "FSTRING_MIDDLE")}
 
 

@@ -16,12 +16,10 @@ import platformdirs
 
 from tsadbench.errors import UsageError
 
-# Prefix of the names of files that are being written.
-UNFINISHED = ".unfinished-"
-_PACKAGE = Path(__file__).parents[1]
+UNFINISHED = ".unfinished-"  # the names of files that are being written begin with it
 # A wheel has the leaderboards inside the package (see setup.py), a checkout next to it.
-_INSTALLED = _PACKAGE / "shipped"
-LEADERBOARDS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "leaderboards"
+LEADERBOARDS = Path(__file__).parents[1] / "shipped"
+LEADERBOARDS = LEADERBOARDS if LEADERBOARDS.is_dir() else LEADERBOARDS.parents[1] / "leaderboards"
 
 
 def cache_folder() -> Path:
