@@ -279,7 +279,9 @@ class TestSeed:
             }
 
     def test_a_run_on_it_is_verified_from_the_command_line(self, tsadbench, tmp_path):
-        ran = tsadbench("run", "-d", "max-z", "--dataset", "pumploop[seed=7]", "--no-floors", "--out", tmp_path)
+        ran = tsadbench(
+            "run", "-d", "max-z", "--dataset", f"pumploop[seed={2**64 - 1}]", "--no-floors", "--out", tmp_path
+        )
         assert ran.code == 0, ran.err
         assert tsadbench("verify", tmp_path, "--redo", "all").code == 0
 

@@ -67,14 +67,49 @@ def faults(out: str) -> list[str]:
 
 
 def test_an_honest_store_is_as_recorded_and_repeats_to_the_bit(runs, tsadbench):
-    before = {file: file.read_bytes() for file in runs.rglob("*") if file.is_file()}
+    kept, before = Store.open(runs).records(), {file: file.read_bytes() for file in runs.rglob("*.npz")}
     found = tsadbench("verify", runs)
     assert (found.code, faults(found.out)) == (0, [])
     assert re.search(r"^4 \D*4 \D*0 \D*0 ", found.out, re.M)
     redone = tsadbench("verify", runs, "--redo", "all", "--tolerance", "0")
     assert redone.code == 0, redone.out
     assert redone.out.count("repeats to the bit") == len(LABELS)
-    assert {file: file.read_bytes() for file in runs.rglob("*") if file.is_file()} == before
+    assert {file: file.read_bytes() for file in runs.rglob("*.npz")} == before
+    measured = dict.fromkeys(
+        ("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds", "peak_memory_mib")
+    )
+    now = [replace(record, **measured) for record in Store.open(runs).records()]
+    assert now == [replace(record, **measured) for record in kept]
+
+
+def test_what_nobody_measured_here_is_the_makers_word_until_a_redo_replaces_it(runs, tsadbench):
+    record = one(runs, "max-z")
+    claims = {"fit_seconds": 1e-9, "peak_memory_mib": 1.0, "seal": "sealed", "seal_reason": "", "replay": None}
+    write(runs, record, replace(record, **claims))
+    scoring = (twin := renamed(replace(record, seed=1, manifest={**record.manifest, "seed": 1}))).scoring
+    shutil.copy(stored(runs, record.trial).scores, runs / "scores" / f"{scoring}.npz")
+    Store.open(runs).put(twin)
+    found = tsadbench("verify", runs)
+    assert re.search("recomputed: .*metrics; its maker's word: .*seconds.*seal", found.out)
+    redone = tsadbench("verify", runs, "--redo", "all")
+    assert "max-z (pumploop, strict): 1 of 2 seeds repeated\n" in redone.out  # it is deterministic: seed 1 is refused
+    again = one(runs, "max-z")
+    assert again.fit_seconds > 1e-6
+    assert again.peak_memory_mib > 10
+    assert again.replay == record.replay
+
+
+@pytest.mark.parametrize("kind", ["record", "scores", "a log"])
+def test_a_pipe_in_the_place_of_a_file_is_an_edit_and_blocks_nothing(runs, tsadbench, kind):
+    files = stored(runs, one(runs).trial)
+    place = {"record": files.record, "scores": files.scores}.get(kind, runs / f"logs/{kind}.txt")
+    place.unlink(missing_ok=True)
+    place.parent.mkdir(exist_ok=True)
+    os.mkfifo(place)
+    found = tsadbench("verify", runs)
+    assert found.code == 1
+    assert f"edited: {place.relative_to(runs)}" in found.out
+    assert re.search(r"^[34] trials: ", found.out, re.M)
 
 
 def test_an_identity_that_is_forged_with_the_label_is_not_that_of_the_parameters(runs, tsadbench):

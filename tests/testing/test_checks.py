@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import cheats
+from tsadbench.leaderboard.checks import keep, report_of
 from tsadbench.testing import CheckFailedError, DetectorContract, all_checks, check_detector
 
 
@@ -95,6 +96,23 @@ def test_rows_without_a_score_are_warned_of_and_no_failure(detector, first, last
     assert "tsadbench.base.trailing_windows(rows, length)" in result.reason
     (expected,) = check_detector(detector, only=["every-row"], expected_failures={"every-row": "they are silent"})
     assert (expected.status, expected.reason) == ("expected-failure", "they are silent")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", ["KEPT = '{}'", "# {}", "", 'def f():\n    """{}"""', "KEPT = [{}]"])
+def test_code_that_could_remember_a_test_set_is_marked_in_tables(tmp_path, tsadbench, place):
+    digits = "".join(map(str, np.random.default_rng(0).integers(10, size=60_000)))  # 25 KiB
+    kept = digits if "[" not in place else ", ".join(str(int(digits[at : at + 9])) for at in range(0, 60_000, 9))
+    file = tmp_path / "mine.py"
+    file.write_text(f"{place.format(kept)}\nfrom tsadbench_detectors.t2 import T2\nclass Mine(T2):\n    pass\n")
+    (result,) = check_detector(f"{file}:Mine", only=["files"], on_fail=None)
+    said = re.fullmatch(r"carries (\d+) KiB of data", result.reason)
+    assert 24 <= int(said[1]) <= 36 if place else result.status == "pass"
+    if place.startswith("KEPT = '"):
+        ran = tsadbench("run", "-d", f"{file}:Mine", "--dataset", "pumploop", "--no-floors", "--out", tmp_path / "runs")
+        assert ran.code == 0, ran.err
+        keep(report_of(f"{file}:Mine", [result]), tmp_path / "runs")
+        assert f"| {result.reason} |" in tsadbench("leaderboard", tmp_path / "runs", "--format", "markdown").out
 
 
 def test_a_warning_of_the_command_line_is_exit_code_0(tsadbench):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import tee
 from pathlib import Path
 from typing import Annotated
 
@@ -35,8 +36,8 @@ def verify(
     """Check every record against itself, and its thresholds and metrics against the stored scores and the labels.
 
     This checks stored files only. --redo N runs N trials again, detectors before floors, with the code that is
-    installed here. --table FILE compares a table written by `tsadbench leaderboard` with the store's trials, at the
-    printed precision.
+    installed here, and replaces costs and seal of those that repeat. --table FILE compares a table written by
+    `tsadbench leaderboard` with the store's trials, at the printed precision.
 
     Exit code 1 if something differs or was edited, if data or labels differ from the trial's, if a trial cannot be
     checked, or if a planned trial is missing. Changed code of a detector is reported, but is not a failure. Outdated
@@ -62,7 +63,7 @@ def verify(
         else:
             chosen = api.drawn(store, _number(redo), names)
             again = api.repeat(chosen, store, load, named, tolerance=tolerance, timeout=timeout, memory=memory)
-            whole = _show_redone(chosen, again, tolerance)
+            whole = _show_redone(store, chosen, again, tolerance)
     if not whole:
         raise typer.Exit(1)
 
@@ -87,23 +88,30 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
         typer.echo(f"planned, but missing: {words}")
     typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are here")
     typer.echo(
-        f"{counts.total()} trials: {counts['same']} as recorded, {counts['differs']} differ, "
+        f"{counts.total() - counts['edited']} trials: {counts['same']} as recorded, {counts['differs']} differ, "
         f"{counts['cannot be checked']} cannot be checked"
     )
     typer.echo(
-        "verified: records against their identities, thresholds and metrics against scores and labels; "
-        "not verifiable at all: seconds, memory and seal; not verifiable without running: that the detectors made "
-        f"these scores (tsadbench verify {store.path} --redo N)"
+        "recomputed: identities, hashes, thresholds, metrics; "
+        f"its maker's word: scores, seconds, memory, seal, replay (tsadbench verify {store.path} --redo N)"
     )
     return counts["same"] == counts.total() and not absent
 
 
-def _show_redone(chosen: Sequence[api.Record], findings: Iterable[api.Finding], tolerance: float) -> bool:
+def _show_redone(
+    store: api.Store, chosen: Sequence[api.Record], findings: Iterable[api.Finding], tolerance: float
+) -> bool:
     """Print the results of repetition; return whether all trials repeat."""
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
     seals: Counter[str] = Counter()
     with api.progress_bar("Running again"):
-        counts = output.show_findings(findings, seals=seals)
+        shown, found = tee(findings)
+        counts = output.show_findings(shown, seals=seals)
+    row_of = "{0.label} ({0.dataset}, {0.protocol})".format
+    repeated = Counter(row_of(one.record) for one in found if one.record and not one.faults)
+    for row, n in Counter(map(row_of, store.records())).items():
+        if repeated[row]:
+            typer.echo(f"{row}: {repeated[row]} of {api.counted(n, 'seed')} repeated")
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
     typer.echo(
         f"{api.counted(len(chosen), 'trial')} run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "

@@ -1,74 +1,73 @@
-"""Reads files of arrays (MATLAB, R, NumPy) in a box, so that a forged file can do no harm."""
+"""Reads Parquet and files of arrays (MATLAB, R, NumPy) in a box, so that a forged file can do no harm."""
 
 from __future__ import annotations
 
 import codecs
-import importlib.util
 import io
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tsadbench.errors import MissingExtraError
 from tsadbench.registry import Source
 from tsadbench.sandbox.box import Box
 from tsadbench.sandbox.construction import Construction
 from tsadbench.sandbox.limits import BoxFailure, Limits
-from tsadbench.utils.text import one_line
+from tsadbench.utils.extras import extra
 
-ARRAYS = (".mat", ".rda", ".rdata", ".pkl", ".pickle", ".npy", ".dat")
-_MOST_BYTES, _MOST_MEMORY_MIB = 2**31, 8192.0
-_SECONDS = 30, 0.5  # seconds per file, and per MiB
+PARQUET, R = (".parquet", ".pq"), (".rda", ".rdata")
+ARRAYS = (".mat", ".pkl", ".pickle", ".npy", ".dat", *PARQUET, *R)
+_MOST_BYTES = 2**31
+# Per file, and per MiB of it: a file's own statement of its size is not believed.
+_SECONDS, _MEMORY_MIB = (30, 0.5), (1024.0, 64.0)
 # Separates the names of an array and its column.
 _OF = "\n"
 
 
-def read_arrays(paths: Sequence[Path]) -> dict[Path, dict[str, pd.DataFrame] | str]:
-    """Return the arrays of files as tables by the arrays' names, or why a file cannot be read.
+def read_arrays(path: Path) -> dict[str, pd.DataFrame]:
+    """Return the arrays of a file as tables by the arrays' names; an OSError or a ValueError if it cannot be read.
 
-    Columns of arrays have no names (`RangeIndex`); columns of R data frames have names. Raises a MissingExtraError if
-    the package that reads R files is not installed.
+    Columns of arrays have no names (`RangeIndex`); columns of Parquet files and R data frames have names.
     """
-    if any(path.suffix.lower() in (".rda", ".rdata") for path in paths) and not importlib.util.find_spec("rdata"):
-        raise MissingExtraError("reading R files", "r")
-    source = Source("a file of arrays", f"{__name__}:arrays_of", "tsadbench")
-    found: dict[Path, dict[str, pd.DataFrame] | str] = {}
-    for path in paths:
-        try:
-            if (size := path.stat().st_size) > _MOST_BYTES:
-                raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
-            limits = Limits(_SECONDS[0] + size / 2**20 * _SECONDS[1], _MOST_MEMORY_MIB)
-            with Box(Construction(source), limits=limits, construct=False) as box:
-                parts = box.parts(arrays_of, path.suffix.lower(), np.fromfile(path, np.uint8))
-            tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
-            for name, content in parts.items():  # no pickles
-                array, _, column = name.partition(_OF)
-                tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
-            found[path] = {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
-        except BoxFailure as failure:
-            ended = "the process that read it ended; the file is damaged or too large"
-            found[path] = failure.reason if failure.status == "error" else ended
-        except (OSError, ValueError) as error:
-            found[path] = one_line(str(error), 200)
-    return found
+    if (size := path.stat().st_size) > _MOST_BYTES:
+        raise ValueError(f"it has {size / 2**30:.0f} GiB; split it into several files")
+    tables: dict[str, dict[str, npt.NDArray[np.generic]]] = {}
+    for name, content in in_box(arrays_of, np.fromfile(path, np.uint8), path.suffix.lower()).items():  # no pickles
+        array, _, column = name.partition(_OF)
+        tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
+    return {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
+
+
+def in_box(
+    question: Callable[..., dict[str, bytes]], content: npt.NDArray[np.uint8], *arguments: object
+) -> dict[str, bytes]:
+    """Read a file's content by a function of tsadbench in a box with limits; a ValueError if that fails."""
+    per_mib = content.size / 2**20
+    limits = Limits(_SECONDS[0] + per_mib * _SECONDS[1], _MEMORY_MIB[0] + per_mib * _MEMORY_MIB[1])
+    source = Source("a stranger's file", f"{question.__module__}:{question.__name__}", "tsadbench")
+    try:
+        with Box(Construction(source), limits=limits, construct=False) as box:
+            return box.parts(question, content, *arguments)
+    except BoxFailure as failure:
+        ended = "the process that read it ended; the file is damaged or too large"
+        raise ValueError(failure.reason if failure.status == "error" else ended) from failure
 
 
 # The rest runs in the box.
 
 
-def arrays_of(suffix: str, content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
+def arrays_of(content: npt.NDArray[np.uint8], suffix: str) -> dict[str, bytes]:
     """Return the arrays in a file's content in NumPy's format, by array and column name.
 
     Raises a ValueError if an array is not a table of numbers.
     """
     found = {}
     for name, array in _arrays(suffix, io.BytesIO(content.data)):
-        if array.dtype.kind in "biufU" and array.ndim in (1, 2) and array.shape[1:] != (0,):
+        if array.dtype.kind in "biufUM" and array.ndim in (1, 2) and array.shape[1:] != (0,):
             stored = io.BytesIO()
             np.save(stored, array.astype(array.dtype.newbyteorder("="), copy=False), allow_pickle=False)
             found[name] = stored.getvalue()
@@ -86,21 +85,41 @@ def _arrays(suffix: str, file: BinaryIO) -> Iterator[tuple[str, npt.NDArray[np.g
 
         arrays = scipy.io.loadmat(file)  # type: ignore[arg-type]  # the stubs only know paths
         yield from ((name + _OF, array) for name, array in arrays.items() if not name.startswith("__"))
-    elif suffix in (".rda", ".rdata"):
-        import rdata
+    elif suffix in R:
+        with extra("reading R files", "r"):
+            import rdata
 
         for name, table in rdata.conversion.convert(rdata.parser.parse_file(file)).items():
-            for column in table if isinstance(table, pd.DataFrame) else ():
-                is_number = pd.api.types.is_numeric_dtype(table[column].dtype)
-                kind = {"dtype": np.float64, "na_value": np.nan} if is_number else {"dtype": np.str_, "na_value": ""}
-                yield f"{name}{_OF}{column}", table[column].astype(object).to_numpy(**kind)
-            if not isinstance(table, pd.DataFrame):
+            if isinstance(table, pd.DataFrame):
+                yield from _columns(name, table)
+            else:
                 yield name + _OF, np.asarray(table)
+    elif suffix in PARQUET:
+        with extra("reading Parquet files", "parquet"):
+            import pyarrow.parquet
+
+        yield from _columns("", pyarrow.parquet.read_table(file, use_threads=False).to_pandas())
     elif suffix == ".dat":  # numbers between spaces
         yield _OF, np.loadtxt(file)
     else:
         content = np.load(file, allow_pickle=False) if suffix == ".npy" else _Unpickler(file, encoding="latin1").load()
         yield _OF, np.asarray(content)
+
+
+def _columns(name: str, table: pd.DataFrame) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:
+    """Yield the columns of a data frame with their names: numbers, times, and everything else as text."""
+    if not table.columns.is_unique:
+        raise ValueError(f"two columns have the same name; the columns are {[*map(str, table.columns)][:20]}")
+    for column, cells in table.items():
+        cells = cells.convert_dtypes(convert_string=False) if cells.dtype == object else cells
+        how: dict[str, Any] = {"dtype": np.str_, "na_value": ""}
+        if cells.dtype.kind == "M":
+            how = {"dtype": "datetime64[ns]"}
+        elif pd.api.types.is_numeric_dtype(cells.dtype):
+            how = {} if isinstance(cells.dtype, np.dtype) else {"dtype": np.float64, "na_value": np.nan}
+        else:
+            cells = cells.astype(object)
+        yield f"{name}{_OF}{column}", cells.to_numpy(**how)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from fnmatch import translate
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from tsadbench.base.file_format import FileFormat, HeaderLine
 from tsadbench.errors import UsageError
@@ -34,7 +35,16 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
     return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
 
 
+def name_pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern of `fnmatch` with one placeholder in braces, such as ``*_{run}.csv``; its text is the group."""
+    found = re.compile(translate(re.sub(r"\{[a-z]+\}", "\0", text)).replace("\0", "(.+?)"))
+    if found.groups != 1:
+        raise ValueError('expected a pattern with one placeholder, such as "*_{run}.csv"')
+    return found
+
+
 Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
+NamePattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(name_pattern)]  # a regular expression may never end
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rows: TypeAlias = Annotated[int, Field(ge=1)]
 Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1)]
@@ -64,14 +74,14 @@ class Part(WrittenAs):
     files: Texts  # names or patterns, relative to the card's folder
     ids: str = "{path}"  # recording ids: "{path}" is the file's path, "{name}" its name
     variables: Texts | None = None  # arrays that are recordings, with the array's name as id
-    join: re.Pattern[str] | None = None  # files with the same text in this group form one recording with that id
+    join: NamePattern | None = None  # files with the same text for the placeholder form one recording with that id
 
 
 class Train(Part):
     """The training files. If only their first rows train, ``[test]`` may use the remaining rows of the same files."""
 
-    # A number of first rows, or a regular expression whose group is this number in the file's name.
-    rows: Literal["all", "before first event"] | Rows | re.Pattern[str] = "all"
+    # A number of first rows, or a pattern of the file's path with this number as its placeholder.
+    rows: Literal["all", "before first event"] | Rows | NamePattern = "all"
 
 
 class Columns(CardTable):
@@ -124,24 +134,12 @@ class LabelIntervals(WrittenAs):
     time_format: str | Texts | None = None  # by default the data's
 
 
-class GapsAreErrors(CardTable):
-    """Missing values are errors."""
+class Gaps(CardTable):
+    """Missing values: errors, filled with the sensor's last value, or rows to drop, where the recording is cut."""
 
-    policy: Literal["error"]
-
-
-class FillGaps(CardTable):
-    """Missing values are replaced by the sensor's last value in the recording; tables report it."""
-
-    policy: Literal["forward-fill"]
+    policy: Literal["error", "forward-fill", "cut"] = "error"
     at_most: Rows | None = None  # the longest run of missing values that may be filled
-
-
-class CutGaps(CardTable):
-    """Rows with missing values are dropped, and the recording is cut there."""
-
-    policy: Literal["cut"]
-    at_least: Rows = 2  # shorter pieces are dropped
+    at_least: Rows | None = None  # rows of a piece between cuts, 2 by default; shorter ones are dropped
 
 
 class Long(CardTable):
@@ -168,7 +166,7 @@ class Card(CardTable):
     train: Train
     test: Part | None = None  # without [test], detectors can be fitted but not compared
     columns: Columns = Columns()
-    gaps: Annotated[GapsAreErrors | FillGaps | CutGaps, Field(discriminator="policy")] = GapsAreErrors(policy="error")
+    gaps: Gaps = Gaps()
     labels: Annotated[LabelColumn | LabelFile | LabelIntervals | None, Field(discriminator="kind")] = None
     long: Long | None = None
     resample: Resample | None = None
@@ -186,7 +184,7 @@ class Card(CardTable):
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
-        columns, grid, labels = self.columns, self.resample, self.labels
+        columns, grid, labels, gaps = self.columns, self.resample, self.labels, self.gaps
         timed = bool(columns.time) or columns.period is not None
         unit = labels.unit if isinstance(labels, LabelIntervals) else ""
         values = [*labels.anomalous, *labels.normal] if isinstance(labels, LabelValues) else []
@@ -194,6 +192,8 @@ class Card(CardTable):
             (columns.time is None or columns.period is None, "columns: give time or period, not both"),
             (not isinstance(columns.names, str) or NUMBER in columns.names, f"columns.names: expected {NUMBER} in it"),
             (len(set(map(canonical, values))) == len(values), f"labels: a value occurs twice among {values}"),
+            (not gaps.at_most or gaps.policy == "forward-fill", 'gaps.at_most needs policy = "forward-fill"'),
+            (not gaps.at_least or gaps.policy == "cut", 'gaps.at_least needs policy = "cut"'),
             ("overall" not in self.splits, "splits: overall always holds all test recordings; leave it out"),
             (labels or self.train.rows != BEFORE_FIRST_EVENT, f'"{BEFORE_FIRST_EVENT}" needs [labels]'),
             (self.long is None or (grid and columns.time), "[long] needs columns.time and [resample]"),
@@ -226,8 +226,8 @@ class Card(CardTable):
             time_formats=listed(getattr(part, "time_format", None) or columns.time_format),
             period=columns.period,
             unused=(*label, *columns.ignore),
-            fill="forward-fill" if isinstance(gaps, FillGaps) else "error",
-            fill_at_most=gaps.at_most if isinstance(gaps, FillGaps) else None,
+            fill="forward-fill" if gaps.policy == "forward-fill" else "error",
+            fill_at_most=gaps.at_most,
             missing=tuple(written.pop("missing", ())),
             long=None if self.long is None else (self.long.name, self.long.value),
             resample_every=None if self.resample is None else self.resample.every,

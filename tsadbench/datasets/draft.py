@@ -6,7 +6,6 @@ import glob
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -16,10 +15,10 @@ from jinja2 import Environment, FileSystemLoader
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS
 from tsadbench.datasets.card import NAME, canonical
-from tsadbench.datasets.formats import PARQUET, read_files
+from tsadbench.datasets.formats import read_files
 from tsadbench.datasets.look import Look, fitting_format, sniffed
 from tsadbench.datasets.reader import LABEL, as_counted, load_card
-from tsadbench.datasets.times import iso_time, time_in_seconds
+from tsadbench.datasets.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
 from tsadbench.utils.issues import Issue
@@ -27,7 +26,7 @@ from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
 
 _TEXTS = (".csv", ".txt", ".tsv")
-_ENDINGS = (*_TEXTS, *PARQUET, *ARRAYS)
+_ENDINGS = (*_TEXTS, *ARRAYS)
 _TRAINING = re.compile(r"(?i)train|normal|healthy|baseline|nominal|good")
 _TEST = re.compile(
     r"(?i)test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"
@@ -39,25 +38,14 @@ _USUAL_LABELS = ("anomaly", "label", "is_anomaly", "attack", "fault")
 _START = re.compile(r"(?i)(start|begin|beginn|from|von)([ _-]?(time|date|zeit|row))?")
 _END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?")
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
-_SHOWN_ROWS, _SHOWN_SENSORS = 3, 8
 _UNSURE = "no sign of faults"
 _LOADER = FileSystemLoader(Path(__file__).parent)
 _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, loader=_LOADER)
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A drafted card."""
-
-    text: str  # its comments explain the role of files and list decisions for the user
-    problems: str  # issues of the card's files
-    rows: list[str]  # the first rows, as the card's reader reads them
-    judged: bool  # whether it has labelled test recordings, so that detectors can be compared
-
-
-def draft_card(folder: Path) -> Draft:
-    """Return a commented card for the tables and arrays in a folder and its subfolders.
+def draft_card(folder: Path) -> tuple[str, str, bool]:
+    """Return a commented card for the tables and arrays below a folder, its issues, and whether tests are labelled.
 
     Raises a UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
     """
@@ -70,11 +58,8 @@ def draft_card(folder: Path) -> Draft:
         try:
             loaded = load_card(card, folder)
         except DataError as error:
-            return Draft(text, str(error), [], judged=False)
-    first = loaded.dataset.train[0]
-    time = None if first.time is None else [iso_time(float(seconds)) for seconds in first.time[:_SHOWN_ROWS]]
-    shown = pd.DataFrame(first.values[:_SHOWN_ROWS, :_SHOWN_SENSORS], time, first.sensors[:_SHOWN_SENSORS])
-    return Draft(text, "", [first.id, *shown.to_string().splitlines()], judged=not loaded.missing)
+            return text, str(error), False
+    return text, "", not loaded.missing
 
 
 class _Drafter:

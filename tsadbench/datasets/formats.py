@@ -1,4 +1,4 @@
-"""Files as tables: CSV, Parquet, and arrays of MATLAB, R and NumPy; cells as numbers."""
+"""Files as tables: CSV, and what `tsadbench.datasets.arrays` reads; cells as numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -17,11 +18,9 @@ from packaging.version import Version
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS, read_arrays
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
-from tsadbench.utils.extras import extra
 from tsadbench.utils.issues import SHOWN, Issue
 from tsadbench.utils.text import first_of, one_line
 
-PARQUET = (".parquet", ".pq")
 # pandas' default texts for missing values.
 MISSING = frozenset(
     (
@@ -61,6 +60,16 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
 
 
+@lru_cache(maxsize=2**16)
+def globbed(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    """Whether a path's parts match a pattern's; ``**`` matches any number of folders."""
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return globbed(path, pattern[1:]) or (len(path) > 0 and globbed(path[1:], pattern))
+    return len(path) > 0 and fnmatchcase(path[0], pattern[0]) and globbed(path[1:], pattern[1:])
+
+
 def states_of(form: FileFormat, sensor: str) -> dict[str, float]:
     """Return the numbers for texts in a sensor's cells; the first matching pattern decides."""
     fitting = [dict(codes) for pattern, codes in form.states if matches(sensor, [pattern])]
@@ -77,26 +86,19 @@ def read_files(
     arguments of `_read_csv`.
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
-    arrays = read_arrays([path for path in files.values() if path.suffix.lower() in ARRAYS])
     for name, path in files.items():
-        found = arrays.get(path, {})
         try:
-            if isinstance(found, str):
-                raise ValueError(found)
-            if path.suffix.lower() in PARQUET:
-                with extra("reading Parquet files", "parquet"):
-                    import pyarrow.parquet
-                table = pyarrow.parquet.read_table(path, use_threads=False).to_pandas()
-                table.columns = names_of(map(str, table.columns), form(name))
-                found = {"": table}
-            elif path not in arrays and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:
+            found = read_arrays(path) if path.suffix.lower() in ARRAYS else {}
+            if not found and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:
                 tables[name] = {"": lines}
         except (OSError, ValueError) as error:
             issues.append(Issue(name, f"cannot be read: {one_line(str(error), 200)}"))
             continue
-        if found:
-            called = {array: f"{name}, variable {array}" if len(found) > 1 else name for array in found}
-            tables[name] = {array: placed(frame, called[array]) for array, frame in found.items()}
+        for array, frame in found.items():
+            if not isinstance(frame.columns, pd.RangeIndex):
+                frame.columns = names_of(frame.columns, form(name))
+            called = f"{name}, variable {array}" if len(found) > 1 else name
+            tables.setdefault(name, {})[array] = placed(frame, called)
     return tables
 
 

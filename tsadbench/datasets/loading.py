@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from tsadbench.errors import DataError, PluginError, UsageError, about
 from tsadbench.registry import entries, locate_entry
@@ -30,7 +30,9 @@ def load_dataset(name: str) -> Loader:
     if "/" in name or "\\" in name:
         raise UsageError(f"data set {name!r}: expected a name or a card ({CARD_ENDING}); tsadbench data new FOLDER")
     label = parse_label(name)
-    loader = checked_loader(label.target, locate_entry("datasets", label.target).load("datasets"))
+    loader: Loader = locate_entry("datasets", label.target).load("datasets")
+    if not callable(loader):
+        raise PluginError(f"data set {label.target!r}: expected a function that loads it, found {loader!r}")
     if not label.arguments:
         return loader
     signature, values = inspect.signature(loader, eval_str=True), {}
@@ -59,13 +61,6 @@ def loader(
         return known[name] if name in known else load_dataset(name)(DataOptions(directory, allow_changed=True))
 
     return names, load
-
-
-def checked_loader(name: str, loader: object) -> Loader:
-    """Return an entry point's object as a loader; a PluginError if it is not callable."""
-    if not callable(loader):
-        raise PluginError(f"data set {name!r}: expected a function that loads it, found {loader!r}")
-    return cast("Loader", loader)
 
 
 def card_loader(path: Path) -> Loader:

@@ -180,13 +180,10 @@ class CardReader:
     def _find(self, patterns: Sequence[str]) -> dict[str, None]:
         """Return the paths of the files that match any pattern, relative to the card's folder."""
         files: dict[str, None] = {}
+        names = [path.relative_to(self._folder).as_posix() for path in self._folder.rglob("*") if path.is_file()]
         for pattern in patterns:
-            try:
-                found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
-                found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
-            except (ValueError, IndexError, NotImplementedError, OSError) as error:
-                self._report(f"files {pattern!r}: {error}")
-                continue
+            parts = PurePosixPath(pattern).parts
+            found = sorted((one for one in names if formats.globbed(PurePosixPath(one).parts, parts)), key=as_counted)
             safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
             if not found or len(safe) < len(found):
                 text = f"expected files below {self._folder} with printable names, found {found or 'none'}"
@@ -200,14 +197,14 @@ class CardReader:
         """Yield the tables of a file that a part uses, with the key and the id of their recordings."""
         columns, path = self._card.columns, PurePosixPath(name)
         picked = [array for array in arrays if part.variables is None or matches(array, part.variables)]
-        group = part.join.search(name) if part.join else None
-        joined = group[1] if group and group.groups() else None
+        group = part.join.match(name) if part.join else None
+        joined = group[1] if group else None
         if arrays and (not picked or (len(picked) > 1 and part.variables is None)):
             text = f"{role}.variables = {part.variables or []}: expected names of its arrays, {[*arrays][:10]}"
             self._report(text, name)
             return
         if part.join and not joined:
-            self._report(f"{role}.join: its first group is not found in {name!r}; correct the pattern or the name")
+            self._report(f"{role}.join: the path {name!r} does not match; correct the pattern")
             return
         for array in picked:
             frame, given = arrays[array], columns.names or []
@@ -331,9 +328,9 @@ class CardReader:
                 laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
                 numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
             absent = np.isnan(numbers)
-            if absent.any() and not isinstance(gaps, cards.CutGaps):
+            if absent.any() and gaps.policy != "cut":
                 advice = "set gaps.policy"
-                if isinstance(gaps, cards.FillGaps):
+                if gaps.policy == "forward-fill":
                     numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
                     advice = f"the last value is too far back (gaps.at_most: {gaps.at_most or 'any'})"
                     self._n_filled += int(absent.sum())
@@ -369,7 +366,11 @@ class CardReader:
 
     def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
-        whole, parts, at_least = list[Run](), list[Run](), getattr(self._card.gaps, "at_least", 1)
+        whole, parts, at_least = (
+            list[Run](),
+            list[Run](),
+            (self._card.gaps.at_least or 2) if self._card.gaps.policy == "cut" else 1,
+        )
         for run in runs:
             border, both = self._border(run), len(run.roles) > 1
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):
@@ -406,9 +407,10 @@ class CardReader:
                 return int(np.argmax(run.labels))
             self._notes.append(f"no event in {run.id!r}: all of its rows train")
             return n_rows
-        found = rows.search(name) if isinstance(rows, re.Pattern) else None
-        number = "".join(found.groups("")) if found else str(rows)
-        border = int(number) if number.isdecimal() else 0
+        number = str(rows)
+        if isinstance(rows, re.Pattern):
+            number = found[1] if (found := rows.match(name)) else ""
+        border = int(number) if number.isdecimal() and len(number) < 16 else 0
         if not 0 < border < n_rows:
             self._report(f"train.rows: {number!r} makes {border} training rows, but the file has {n_rows}", name)
         return min(border, n_rows)

@@ -54,11 +54,6 @@ def time_fault(cell: object, forms: Sequence[str]) -> str:
     return f"expected a time written as {' or '.join(forms)}, found {str(cell)[:40]!r}; correct it, or set time_format"
 
 
-def iso_time(seconds: float) -> str:
-    """Format a time in ISO 8601 (UTC); "NaT" beyond the years 1677 to 2262."""
-    return str(pd.to_datetime([seconds], unit="s", errors="coerce").round("us")[0]).replace(" ", "T")
-
-
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
     """Return each row's grid row, given ascending times in seconds.
 

@@ -42,7 +42,7 @@ from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.files import UNFINISHED, require_own_folder
+from tsadbench.utils.files import UNFINISHED, open_regular, require_own_folder
 from tsadbench.utils.text import label_fault, name_fault, one_line, printable
 
 CHECKS = "checks"
@@ -156,6 +156,12 @@ class Store:
     def trials(self) -> list[str]:
         """Return the names of all trials, sorted. Reads no record."""
         return sorted(file.stem for file in (self.path / _RECORDS).glob("[!.]*.json"))
+
+    def odd_files(self) -> list[str]:
+        """Return the paths of what no run writes into a store: links, pipes and devices."""
+        modes = {file: file.lstat().st_mode for file in self.path.rglob("*")}
+        odd = (file for file, mode in modes.items() if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode))
+        return sorted(file.relative_to(self.path).as_posix() for file in odd)
 
     def record(self, trial: str) -> Record:
         """Return a trial's record; a BrokenTrialError if there is none, or it cannot be read."""
@@ -314,20 +320,6 @@ def require_outside_stores(folder: Path) -> None:
     found = next((one for one in (folder, *folder.resolve().parents) if is_store(one)), None)
     if found is not None:
         raise UsageError(f"{folder}: {found} is a run store; choose another folder for tables", field="write")
-
-
-def open_regular(file: str | os.PathLike[str], most_bytes: int) -> IO[bytes]:
-    """Open a file that is neither a link nor a pipe or device, and not larger than ``most_bytes``; else an OSError."""
-    if os.path.islink(file):
-        raise OSError(0, "it is a link, and could lead anywhere")
-    # Without O_NONBLOCK opening a pipe would wait for its writer.
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes:
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    large = f"it has {found.st_size} bytes, expected at most {most_bytes}"
-    raise OSError(0, large if stat.S_ISREG(found.st_mode) else "it is not a file")
 
 
 def read_arrays(stream: IO[bytes], shapes: Shapes | None = None) -> dict[str, Any]:

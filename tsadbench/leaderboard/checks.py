@@ -15,11 +15,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from tsadbench.base.status import CheckStatus
 from tsadbench.errors import PluginError
-from tsadbench.execution.store import CHECKS, open_regular
+from tsadbench.execution.store import CHECKS
 from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.sandbox.description import with_files_read
-from tsadbench.utils.files import LEADERBOARDS, write_file
+from tsadbench.utils.files import LEADERBOARDS, open_regular, write_file
 from tsadbench.utils.parameters import Label, parse_label
 from tsadbench.utils.text import LabelText, one_line, without_folders
 

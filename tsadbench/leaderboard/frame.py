@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import pandas as pd
@@ -116,19 +116,18 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
 def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
     """Return the columns of a row that its trials have together."""
     bad = [record.status for record in records if record.status != "ok"]
-    failed = _each(check for found in reports for one in found for check in one.failed)
+    every = [*chain(*reports)]
+    failed = _each(check for one in every for check in one.failed)
     replay = weakest(record.replay for record in records)
     return {
         **{"status": bad[0] if bad else "ok", "n_failed": len(bad), "ok": not bad},
         "seal": "sealed" if all(record.seal == "sealed" for record in records) else "guarded",
         "seal_reasons": _each(record.seal_reason for record in records),
-        "seeds": tuple(record.seed for record in records),
-        "threads": tuple(sorted({record.threads for record in records})),
+        **{"seeds": tuple(one.seed for one in records), "threads": tuple(sorted({one.threads for one in records}))},
         "pretrained_on": _each(corpus for record in records for corpus in record.pretrained_on),
         **{"failed_checks": failed, "checked": "fail" if failed else "pass" if all(reports) else "no"},
-        "replay": replay,
-        "forgets": replay is None or replay.forgets,
-        "calibrated": replay is None or replay.calibrated,
+        "carries": _each(one.reasons.get("files", "") for one in every if one.results.get("files") == "warn"),
+        **{"replay": replay, "forgets": not replay or replay.forgets, "calibrated": not replay or replay.calibrated},
     }
 
 
@@ -200,6 +199,7 @@ def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
             f"fails checks: {', '.join(row.failed_checks)}": ok and row.checked == "fail",
             "not checked": ok and some_checked and row.checked == "no",
             "pretrained": bool(row.pretrained_on),
+            **dict.fromkeys(row.carries, ok),
             f"look-ahead {row.look_ahead}": ok and differs["look_ahead"] and row.look_ahead > 0,
             f"{'/'.join(map(str, row.threads))} threads": ok and differs["threads"] and row.threads != (1,),
             "stored": some_own and row.stored,

@@ -1,28 +1,31 @@
 """The score bank: one Parquet file per trial with its scores, so that a new metric needs no fit. Needs pyarrow.
 
 A bank is a folder with these files and `REGISTRY`, lines of ``NAME SHA-256`` in pooch's format. It may come from a
-stranger, so file sizes are limited, checksums compared, and records validated.
+stranger, so files are read in boxes, checksums compared, and records validated.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 import pooch
 import requests
 from pydantic import StringConstraints, TypeAdapter
 
+from tsadbench.datasets.arrays import in_box
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import Record
-from tsadbench.execution.store import Store, open_regular
+from tsadbench.execution.store import Store
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.extras import extra
-from tsadbench.utils.files import digest, require_own_folder, write_file
+from tsadbench.utils.files import digest, open_regular, require_own_folder, write_file
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import one_line
 
@@ -31,8 +34,7 @@ with extra("the score bank", "parquet"):
     from pyarrow import parquet
 
 REGISTRY = "registry.txt"
-# Limits: several times the largest trial of the committed tables. Unpacked, a row takes at least eight bytes.
-MOST_BYTES, MOST_UNPACKED = 2**24, 2**28
+MOST_BYTES = 2**24  # several times the largest trial of the committed tables
 _RECORD = b"tsadbench.record"
 _SERIES = ("train/", "calibration/", "test/")
 _SECONDS = 30.0  # seconds without data from a server
@@ -49,6 +51,7 @@ class BankFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read = lru_cache(maxsize=1)(self._read_file)  # who asks for a record asks for its scores next
         registry = _registry(path)
         self._sha256 = {Path(name).stem: sha256 for name, sha256 in registry.items() if (path / name).exists()}
         if not self._sha256:
@@ -70,7 +73,7 @@ class BankFolder:
         """Return nothing: the bank has no contributions."""
         return {}
 
-    def _read(self, trial: str) -> tuple[Record, dict[str, FloatArray]]:
+    def _read_file(self, trial: str) -> tuple[Record, dict[str, FloatArray]]:
         file = self.path / f"{trial}.parquet"
         try:
             with open_regular(file, MOST_BYTES) as stream:
@@ -111,14 +114,9 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
             write_file(out / f"{record.trial}.parquet", file_bytes(record, store.scores(record)))
         except StoreError as error:
             left_out[record.trial] = str(error)
-    write_registry(out)
+    files = sorted(out.glob("*.parquet"))
+    write_file(out / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
     return left_out
-
-
-def write_registry(folder: Path) -> None:
-    """Write the checksums of a folder's Parquet files."""
-    files = sorted(folder.glob("*.parquet"))
-    write_file(folder / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
 
 
 def fetch_bank(source: str, out: Path) -> int:
@@ -183,19 +181,23 @@ def file_bytes(record: Record, scores: Mapping[str, FloatArray]) -> bytes:
 def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray]]:
     """Return a trial's record and scores from its file; a BrokenTrialError if the file is invalid."""
     try:
-        with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
-            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-            if 8 * file.metadata.num_rows + sum(group.total_byte_size for group in groups) > MOST_UNPACKED:
-                raise ValueError(f"expected at most {MOST_UNPACKED} bytes unpacked")
-            text = (file.schema_arrow.metadata or {}).get(_RECORD, b"")
-            frame = file.read(["series", "score"]).to_pandas()
-        parts = frame.groupby("series", sort=False, observed=True)["score"]
-        scores = {str(name): part.to_numpy(np.float64) for name, part in parts}
+        parts = in_box(_unpacked, np.frombuffer(content, np.uint8))
+        text = parts.pop("", b"")
+        scores = {name: np.frombuffer(part, np.float32).astype(np.float64) for name, part in parts.items()}
         if not all(name.startswith(_SERIES) and not np.isinf(one).any() for name, one in scores.items()):
             raise ValueError("expected finite scores of series like test/EPISODE/RECORDING")
-    except (pyarrow.ArrowException, KeyError, TypeError, ValueError, OSError) as error:
+    except ValueError as error:
         raise BrokenTrialError(f"{origin}: not a file of the score bank ({one_line(str(error), 200)})") from error
     record = Record.from_json(text, origin)
     if record.status != "ok":
         raise BrokenTrialError(f"{origin}: its record has the status {record.status}")
     return record, scores
+
+
+def _unpacked(content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
+    """Return a file's record by the name "", and its scores, float32, by series. Runs in a box."""
+    with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
+        text = (file.schema_arrow.metadata or {}).get(_RECORD, b"")
+        frame = file.read(["series", "score"], use_threads=False).to_pandas()
+    parts = frame.groupby("series", sort=False, observed=True)["score"]
+    return {"": text} | {str(name): part.to_numpy(np.float32).tobytes() for name, part in parts}

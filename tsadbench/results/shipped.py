@@ -16,10 +16,8 @@ def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
     records = committed_records(LEADERBOARDS, name, protocol)
     if not records:
         shipped = tuple(sorted(file.parent.name for file in LEADERBOARDS.glob(f"{name}/*/{RECORDS}")))
-        raise UsageError(
-            f"no leaderboard of data set {name!r} under protocol {protocol!r} ships with tsadbench"
-            f"{nearest(protocol, shipped)}"
-        )
+        found = f"no leaderboard of data set {name!r} under protocol {protocol!r} ships with tsadbench"
+        raise UsageError(found + nearest(protocol, shipped))
     if any(data_faults(record, data) for record in records):
         raise UsageError(
             f"the rows of {name!r} that ship were made on other data than these files hold; get the published files "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -25,13 +25,15 @@ from tsadbench.execution.trial import run_trials
 from tsadbench.results.admission import refusal
 from tsadbench.results.judging import TOLERANCE, Finding, Judge, differences, judged_faults
 from tsadbench.results.trial_result import data_faults, fixed_threshold_of
-from tsadbench.sandbox import asking
+from tsadbench.sandbox import Costs, asking
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
 
 # Identities that a record keeps.
 _TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
+# What a run measures: in a store, it is its maker's word.
+_CLAIMED = (*(one.name for one in fields(Costs)), "seal", "seal_reason", "replay", "training")
 # Manifest entries that may explain a difference, besides code and versions.
 _CIRCUMSTANCES = ("platform", "processor", "blas")
 
@@ -81,6 +83,7 @@ def verify(
             except TsadbenchError as error:
                 faults.append(str(error))
             yield Finding(trial, record, "differs" if faults else "same", tuple(faults), tuple(remarks))
+    yield from (Finding(name, None, "edited", ("it is a link, a pipe or a device",)) for name in store.odd_files())
 
 
 def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
@@ -123,8 +126,8 @@ def drawn(store: Store, n: int | None, datasets: Collection[str] = ()) -> tuple[
 
     Raises a UsageError if no trial has scores.
     """
-    records = [record for record in store.records() if not datasets or record.dataset in datasets]
-    with_scores = [record for record in records if record.status == "ok"]
+    records = (record for record in store.records() if record.status == "ok")
+    with_scores = [record for record in records if not datasets or record.dataset in datasets]
     if not with_scores:
         raise UsageError(f"{store.path} has no trial with scores to run again")
     # Use the system's randomness, so that the sender of a store cannot predict the trials.
@@ -145,9 +148,10 @@ def repeat(
     """Run trials again, one after the other, and yield the comparison of each with the store.
 
     The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name possible causes
-    of a difference. Trials run as under `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are
-    labels of unregistered detectors that boxes may load. Scores may differ by ``tolerance``, a share of the range of
-    the recorded test scores: another processor changes the last digits, and training amplifies such changes.
+    of a difference. What was measured of a trial that repeats replaces its record's claims. Trials run as under
+    `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are labels of unregistered detectors
+    that boxes may load. Scores may differ by ``tolerance``, a share of the range of the recorded test scores: another
+    processor changes the last digits, and training amplifies such changes.
     """
     for done, record in enumerate(records):
         progress(done, len(records), record.label)
@@ -155,9 +159,8 @@ def repeat(
             data = load(record.dataset)
             if faults := data_faults(record, data):
                 raise UsageError("; ".join(faults))
-            contributions = store.has_contributions(record)
-            planned = _planned(record, data, named, timeout=timeout, memory=memory, contributions=contributions)
-            yield _repeated(record, store, *planned, tolerance)
+            asked = {"timeout": timeout, "memory": memory, "contributions": store.has_contributions(record)}
+            yield _repeated(record, store, *_planned(record, data, named, **asked), tolerance)
         except TsadbenchError as error:
             if isinstance(error, BrokenTrialError):
                 store.pass_over(record.trial, error)
@@ -209,6 +212,8 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
     then, here = ({key: one.manifest.get(key) for key in _CIRCUMSTANCES} for one in (record, again))
     remarks = (*changes(record, trial, plan), *differences(then, here))
     verdict = "differs" if faults else "within tolerance" if difference else "to the bit"
+    if not faults:
+        store.put(replace(record, **{name: getattr(again, name) for name in _CLAIMED}))
     return Finding(record.trial, record, verdict, tuple(faults), remarks, difference, again.seal)
 
 

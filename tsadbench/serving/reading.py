@@ -74,7 +74,7 @@ class RowReader:
                 raise UsageError("the model was fitted on resampled rows, so it cannot score a stream: score files")
             yield _resampled(source, self._form, self._card.sensors)
             return
-        if isinstance(source, Path) and source.suffix.lower() in (*formats.PARQUET, *ARRAYS):
+        if isinstance(source, Path) and source.suffix.lower() in ARRAYS:
             yield self._table(source)
             return
         for lines in _lines(source, self._form.encoding):

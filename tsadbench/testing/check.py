@@ -74,7 +74,7 @@ class Check:
     """One check: its id (for scripts and expected failures), its group, and the statement that a pass shows.
 
     ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. It is skipped if what it
-    ``compares`` does not even repeat. Checks ``of_trials`` inspect trials' boxes; all others run with the detector.
+    ``compares`` does not even repeat or, if it ``varies``, if scores are constant. Checks ``of_trials`` inspect boxes.
     """
 
     id: str
@@ -82,7 +82,8 @@ class Check:
     sentence: str
     run: Run
     compares: Compared
-    of_trials: bool
+    of_trials: bool = False
+    varies: bool = False
 
     def result(self, status: CheckStatus, reason: str = "", evidence: Evidence | None = None) -> CheckResult:
         """Return a result of this check."""
@@ -92,12 +93,12 @@ class Check:
 _checks: list[Check] = []
 
 
-def check(group: str, compares: Compared = "nothing", *, of_trials: bool = False) -> Callable[[Run], Run]:
+def check(group: str, compares: Compared = "nothing", **kinds: bool) -> Callable[[Run], Run]:
     """Make a function a check: its name becomes the id, its docstring the statement."""
 
     def register(run: Run) -> Run:
         id_, sentence = run.__name__.replace("_", "-"), inspect.getdoc(run) or ""
-        _checks.append(Check(id_, group, sentence, run, compares, of_trials))
+        _checks.append(Check(id_, group, sentence, run, compares, **kinds))
         return run
 
     return register

@@ -46,10 +46,9 @@ def no_trend(subject: Subject) -> None:
         raise Failed(reason, correlation=correlation, change=change)
 
 
-@check("leakage", "scores")
+@check("leakage", "scores", varies=True)
 def scaling(subject: Subject) -> None:
     """Scores change when all test rows are rescaled: they are measured against training rows."""
-    subject.skip_constant()
     if subject.traits.window_normalised:
         raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
     rescaled = subject.score(subject.test(lambda values: 3.0 * values + 5.0))
@@ -112,10 +111,9 @@ def pure(subject: Subject) -> None:
     require_equal(alone, other, "a recording gets other scores when scored alone")
 
 
-@check("leakage")
+@check("leakage", varies=True)
 def alignment(subject: Subject) -> None:
     """A row's score depends on the row itself, not only on rows before or after it."""
-    subject.skip_constant()
     expected = subject.usual
     for at in range(100, 180, 10):
         if abs(subject.score(subject.test(synthetic.raised(at, at + 1, 20.0)))[at] - expected[at]) > 0:

@@ -107,10 +107,8 @@ def _another_value(parameter: Parameter, value: object) -> object:
     """Return another valid value of the parameter; None if only its author can know one."""
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        return 0.5 * value if value else 0.5
+    if isinstance(value, int | float):
+        return value + 1 if isinstance(value, int) else 0.5 * value or 0.5
     choices = [choice for choice in get_args(parameter.annotation) if isinstance(choice, str) and choice != value]
     return choices[0] if isinstance(value, str) and choices else None
 

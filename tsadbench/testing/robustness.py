@@ -33,12 +33,9 @@ def large_numbers(subject: Subject) -> None:
 @check("robustness")
 def constant_sensor(subject: Subject) -> None:
     """A sensor that is constant in training, but not in the test, does no harm."""
-
-    def still(one: Recording) -> Recording:
-        return synthetic.recording(np.where([False, True, False, False], 7.0, one.values))
-
-    _require_scored(subject, still, test=False)
-    _require_scored(subject, still)
+    still = [False, True, False, False]
+    for test in (False, True):
+        _require_scored(subject, lambda one: synthetic.recording(np.where(still, 7.0, one.values)), test=test)
 
 
 @check("robustness")
@@ -55,19 +52,17 @@ def single_sensor(subject: Subject) -> None:
     _require_scored(subject, lambda one: synthetic.recording(one.values[:, :1], sensors=one.sensors[:1]))
 
 
-@check("robustness")
+@check("robustness", varies=True)
 def units(subject: Subject) -> None:
     """A fault is found equally well if all sensors are given in units a million times larger."""
-    subject.skip_constant()
     usual, small = _auroc(subject), _auroc(subject, 1e-6)
     if usual - small > 0.1:
         raise Failed("the fault is lost in other units", auroc=usual, auroc_in_other_units=small)
 
 
-@check("robustness", "scores")
+@check("robustness", "scores", varies=True)
 def rounding(subject: Subject) -> None:
     """Values rounded to seven digits get nearly the same scores."""
-    subject.skip_constant()
     expected = subject.usual
     rounded = subject.score(subject.test(lambda values: values.astype(np.float32).astype(np.float64)))
     moved = float(np.nanmedian(np.abs(rounded - expected)))
@@ -99,10 +94,9 @@ def not_constant(subject: Subject) -> None:
         raise Failed("every row gets the same score")
 
 
-@check("learning")
+@check("learning", varies=True)
 def fault(subject: Subject) -> None:
     """Scores rise when all sensors leave their normal range."""
-    subject.skip_constant()
     auroc = _auroc(subject)
     if auroc < 0.7:  # any model of normal rows is far better
         raise Failed(f"AUROC {auroc:.3f} at a fault of six standard deviations, expected 0.7", auroc=auroc)
@@ -116,10 +110,9 @@ def _auroc(subject: Subject, factor: float = 1.0) -> float:
     return float(roc_auc_score(labels, worst_case(scores, labels)))
 
 
-@check("learning")
+@check("learning", varies=True)
 def spike(subject: Subject) -> None:
     """A few extreme rows get, within their reach, a higher score than all rows before them."""
-    subject.skip_constant()
     look_ahead, first, reach = subject.traits.look_ahead, 140, subject.reach
     last = first + min(40, reach // 2 + 1)  # just enough rows for a median over the memory to change
     scores = subject.score(subject.test(synthetic.raised(first, last + 1, 1e3)))
@@ -130,10 +123,9 @@ def spike(subject: Subject) -> None:
         raise Failed(reason, at_spike=at_spike, before=before)
 
 
-@check("learning", "fits")
+@check("learning", "fits", varies=True)
 def other_data(subject: Subject) -> None:
     """Fitting on other data changes the scores."""
-    subject.skip_constant()
     elsewhere = subject.train(lambda values: 2.0 * values + 3.0 * synthetic.SCALE, seed=41)
     if difference(subject.refit(elsewhere), subject.usual)[0] is None:
         raise Failed("its scores do not depend on the training data: it has learned nothing")

@@ -151,6 +151,8 @@ def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str
             raise Skipped("scores of one recording differ from call to call: the check `pure` says so")
         if check.compares == "fits" and subject.repeats == "scores":
             raise Skipped("two fits with one seed differ: the check `repeat` says so")
+        if check.varies and isinstance(subject, Subject) and subject.constant:
+            raise Skipped("its scores are constant: the check `not-constant` reports it")
         check.run(subject)
     except Skipped as skipped:
         return check.result("skip", str(skipped))
@@ -233,10 +235,8 @@ class DetectorContract:
         result = results[check_id] if results["works"].good else results["works"]
         if result.status == "fail":
             raise CheckFailedError(_failure(result))
-        if result.status == "skip":
-            pytest.skip(result.reason)
-        if result.status == "expected-failure":
-            pytest.xfail(result.reason)
+        if result.status in ("skip", "expected-failure"):
+            _ = pytest.skip(result.reason) if result.status == "skip" else pytest.xfail(result.reason)
         if result.status == "warn":
             warnings.warn(f"{check_id}: {result.reason}", stacklevel=2)
 

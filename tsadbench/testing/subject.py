@@ -14,7 +14,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.scores import difference
 from tsadbench.sandbox import Construction
 from tsadbench.testing import synthetic
-from tsadbench.testing.check import Compared, Skipped
+from tsadbench.testing.check import Compared
 from tsadbench.testing.synthetic import Change
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.parameters import parameter_defaults
@@ -109,8 +109,3 @@ class Subject(Data):
         """Whether it gives every row the same score, even in a fault."""
         scores = self.score(self.faulty()[0])
         return len(np.unique(scores[np.isfinite(scores)])) < 2
-
-    def skip_constant(self) -> None:
-        """Raise `Skipped` if its scores are constant."""
-        if self.constant:
-            raise Skipped("its scores are constant: the check `not-constant` reports it")

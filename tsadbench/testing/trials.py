@@ -6,25 +6,32 @@ import json
 import os
 import sys
 import tempfile
+import tokenize
+import zlib
 from dataclasses import dataclass
 from functools import cached_property, partial
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.replay import MIN_CORRELATION
+from tsadbench.registry import Source
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Limits, describe
 from tsadbench.sandbox.replay import Audit, Copies
+from tsadbench.sandbox.seal.walls import is_below
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Compared, Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data
 from tsadbench.utils.arrays import FloatArray
-from tsadbench.utils.distributions import distributions_of, normalised, requirements
+from tsadbench.utils.distributions import distributions_of, find_package, normalised, requirements
 from tsadbench.utils.files import cache_folder
 
 # A fixed secret, so that results repeat.
 _SECRET = "0123456789abcdef" * 2
+_MOST_CARRIED = 16 * 1024  # the largest detector that ships has 10 KiB of texts and comments
+_LITERALS = {getattr(tokenize, name, None) for name in ("STRING", "NUMBER", "COMMENT", "FSTRING_MIDDLE")}
 
 
 @dataclass
@@ -83,10 +90,25 @@ def same_in_box(trials: Trials) -> None:
 
 @check("leakage", of_trials=True)
 def files(trials: Trials) -> None:
-    """It opens nothing in the folders of data sets, which contain labels."""
+    """It opens nothing in the folders of data sets, which contain labels, and carries at most 16 KiB of data itself."""
     if isinstance(failure := trials.boxed, BoxFailure):
         other = Skipped(f"it fails in the box for another reason ({failure.reason})")
         raise Failed(failure.reason) if failure.forbidden else other
+    if (size := carried(trials.own.source)) > _MOST_CARRIED:
+        raise Warned(f"carries {size / 1024:.0f} KiB of data")
+
+
+def carried(source: Source) -> int:
+    """Return the bytes of data in a detector's own code: compressed literals and comments, and its package's data."""
+    place = source.reference.rpartition(":")[0]
+    spec = None if source.text else find_package(place.partition(".")[0])
+    folders = spec.submodule_search_locations or [] if spec else []
+    roots = folders or [str(Path(place).parent) if spec is None else spec.origin or ""]
+    own = [file for file in describe(source).sources.files if any(is_below(file, root) for root in roots)]
+    words = (one for file in own for one in tokenize.tokenize(BytesIO(Path(file).read_bytes()).readline))
+    literals = "\n".join(one.string for one in words if one.type in _LITERALS)
+    data = {file for folder in folders for file in Path(folder).rglob("*") if file.suffix not in (".py", ".pyc")}
+    return len(zlib.compress(literals.encode())) + sum(file.stat().st_size for file in data if file.is_file())
 
 
 @check("replay", "scores", of_trials=True)

@@ -6,24 +6,20 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import TextIO, cast
+from typing import IO, TextIO, cast
 
 import platformdirs
 
 from tsadbench.errors import UsageError
 
-# Prefix of the names of files that are being written.
-UNFINISHED = ".unfinished-"
-_AT_ONCE = 2**20
-_PACKAGE = Path(__file__).parents[1]
+UNFINISHED = ".unfinished-"  # the names of files that are being written begin with it
 # A wheel has the leaderboards inside the package (see setup.py), a checkout next to it.
-_INSTALLED = _PACKAGE / "shipped"
-LEADERBOARDS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parent / "leaderboards"
+LEADERBOARDS = Path(__file__).parents[1] / "shipped"
+LEADERBOARDS = LEADERBOARDS if LEADERBOARDS.is_dir() else LEADERBOARDS.parents[1] / "leaderboards"
 
 
 def cache_folder() -> Path:
@@ -96,15 +92,23 @@ def _reported(file: Path) -> Iterator[None]:
         raise UsageError(f"{file}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
+def open_regular(file: str | os.PathLike[str], most: int, *, links: bool = False) -> IO[bytes]:
+    """Open a file of at most ``most`` bytes; an OSError if it is a pipe, a device or, without ``links``, a link."""
+    if not links and os.path.islink(file):
+        raise OSError(0, "it is a link, and could lead anywhere")
+    # Without O_NONBLOCK opening a pipe would wait for its writer.
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW))
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError(0, f"it is not a file of at most {most:,} bytes")
+
+
 def read_bytes(file: Path, most: int) -> bytes:
-    """Return the content of a file, a pipe or a device. Raises an OSError if it holds more than ``most`` bytes."""
-    with file.open("rb") as stream:
-        fits = os.fstat(stream.fileno()).st_size <= most  # 0 unless it is a regular file
-        parts = iter(partial(stream.read, _AT_ONCE), b"")
-        content = b"".join(islice(parts, most // _AT_ONCE + 1 if fits else 0))
-    if not fits or len(content) > most:
-        raise OSError(f"the file is too large: expected at most {most:,} bytes")
-    return content
+    """Return the content of a file or of what a link leads to; errors as for `open_regular`."""
+    with open_regular(file, most, links=True) as stream:
+        return stream.read()
 
 
 def read_text(file: Path, most: int, encoding: str = "utf-8") -> str:

@@ -40,13 +40,9 @@ def condensed(issues: Iterable[Issue]) -> list[Issue]:
 def listed(what: str, issues: Iterable[Issue]) -> str:
     """Return a message that lists issues, one a line."""
     shown = condensed(issues)
-    lines = [
-        f"{what}: {counted(sum(issue.count for issue in shown), 'problem')}",
-        *(f"  {one}" for one in shown[:_LISTED]),
-    ]
-    if more := sum(issue.count for issue in shown[_LISTED:]):
-        lines.append(f"  and {more:,} more")
-    return "\n".join(lines)
+    lines = [f"{what}: {counted(sum(one.count for one in shown), 'problem')}", *(f"  {one}" for one in shown[:_LISTED])]
+    more = sum(issue.count for issue in shown[_LISTED:])
+    return "\n".join([*lines, *([f"  and {more:,} more"] if more else [])])
 
 
 def raise_if_any(what: str, issues: Iterable[Issue]) -> None:

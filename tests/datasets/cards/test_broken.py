@@ -139,13 +139,13 @@ FILE = {
         OF_FILES, {}, "r_y.csv"
     ),
     "a joined file before another": (
-        CARD.replace('["r.csv"]', '["r*.csv"]\njoin = "(r)\\\\d"'), {"r.csv": "", "r1.csv": RUN, "r2.csv": RUN}, "r"
+        CARD.replace('["r.csv"]', '["r*.csv"]\njoin = "{id}?.csv"'), {"r.csv": "", "r1.csv": RUN, "r2.csv": RUN}, "r"
     ),
     "more training rows than rows": (
         HEAD + '[train]\nfiles = ["r.csv"]\nrows = 9\n[test]\nfiles = ["r.csv"]\n' + COLUMNS, {}, "r.csv", "9"
     ),
     "no number in the file's name": (
-        HEAD + '[train]\nfiles = ["r.csv"]\nrows = "tr_([0-9]+)"\n' + COLUMNS, {}, "r.csv"
+        HEAD + '[train]\nfiles = ["r.csv"]\nrows = "tr_{n}"\n' + COLUMNS, {}, "r.csv"
     ),
     "a prior of other sensors": (
         CARD.replace("[train]", 'prior = "p.json"\n[train]'), {"p.json": '[{"source": "a", "target": "x"}]'}, "x"

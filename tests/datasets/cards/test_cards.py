@@ -323,7 +323,7 @@ CASES = {
         times={"n": [0, 1], "runs/[1] Süd": [0, 1, 3]},
     ),
     "files that are one recording": Case(
-        '[train]\nfiles = ["n.csv"]\n[test]\nfiles = ["r-*.csv"]\njoin = "(\\\\w+)-\\\\d+"\n' + COLUMNS,
+        '[train]\nfiles = ["n.csv"]\n[test]\nfiles = ["r-*.csv"]\njoin = "{id}-*.csv"\n' + COLUMNS,
         {"n.csv": NORMAL, "r-9.csv": "\n".join(RUN.splitlines()[:3]), "r-10.csv": "t,a,b,y\n" + RUN.splitlines()[3]},
     ),
     "training files alone": Case(

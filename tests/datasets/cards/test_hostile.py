@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+import resource
 import struct
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -185,3 +187,34 @@ def test_a_name_that_breaks_a_terminal_is_not_printed_as_it_is(tmp_path, name):
     card = write(tmp_path, {"card.toml": CARD.replace("r.csv", "x*.csv"), **FILES})
     Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text(FILES["r.csv"])
     assert all(line.isprintable() for line in problems(card))
+
+
+@pytest.mark.long
+def test_a_parquet_file_that_unpacks_to_gigabytes_fills_no_memory_of_ours(tmp_path):
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    card = write(tmp_path, {"card.toml": HEAD + PARTS.replace("r.csv", "r.parquet") + COLUMNS, **FILES})
+    table = pyarrow.table({name: np.zeros(2**22) for name in "abcd"})  # 128 MiB
+    with parquet.ParquetWriter(tmp_path / "r.parquet", table.schema) as writer:
+        for _ in range(40):
+            writer.write_table(table)
+    del table
+    assert (tmp_path / "r.parquet").stat().st_size < 2**22
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert any(one.startswith("r.parquet") for one in problems(card))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18  # KiB
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        'files = ["r.csv"]\njoin = "(([a-z]*)*)*!"',
+        'files = ["r.csv"]\njoin = "*{a}*{b}*"',
+        'files = ["**/d/**/d/**/d/**/d/*.x"]',
+    ],
+)
+def test_a_pattern_that_never_ends_is_none(tmp_path, part):
+    (tmp_path / "/".join("d" * 60)).mkdir(parents=True)
+    card = write(tmp_path, {"card.toml": CARD.replace('files = ["r.csv"]', part), **FILES})
+    start = time.process_time()
+    assert problems(card)
+    assert time.process_time() - start < 5
