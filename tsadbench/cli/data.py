@@ -68,7 +68,7 @@ def new(
     """Draft a data set card from a folder of files.
 
     Files are sorted into training, test, labels and leftovers by their names and contents; the card says why. It is a
-    guess, tested on the files: read it, correct it, then validate it.
+    guess, tested on the files: read it and the first rows, correct it, then validate it.
     """
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml" or card.parent.resolve() != folder.resolve():
@@ -76,7 +76,7 @@ def new(
     if card.exists() and not force:
         raise UsageError(f"{card} exists already: read it, or overwrite it with --force")
     with api.progress_bar(f"Reading {folder}"):
-        text, problems, judged = api.draft_card(folder)
+        text, problems, judged, rows = api.draft_card(folder)
     api.write_file(card, text)
     typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
     for line in text.splitlines():
@@ -84,8 +84,8 @@ def new(
             typer.echo(line.removeprefix("#  ").removeprefix("# "))
     if problems:
         raise DataError(f"{card} was written, but does not fit its files yet; {problems}")
-    typer.echo(f"Read it, correct it, then:\n  tsadbench data validate {quote(str(card))}")
-    typer.echo(f"  tsadbench {_next(card, judged=judged)}")
+    typer.echo(f"The first rows, as they are read:\n{rows}\nRead the card, correct it, then:")
+    typer.echo(f"  tsadbench data validate {quote(str(card))}\n  tsadbench {_next(card, judged=judged)}")
 
 
 @app.command()

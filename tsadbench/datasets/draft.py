@@ -44,8 +44,8 @@ _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_n
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
-def draft_card(folder: Path) -> tuple[str, str, bool]:
-    """Return a commented card for the tables and arrays below a folder, its issues, and whether tests are labelled.
+def draft_card(folder: Path) -> tuple[str, str, bool, str]:
+    """Return a commented card for the files below a folder, its issues, whether tests are labelled, and its first rows.
 
     Raises a UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
     """
@@ -58,8 +58,11 @@ def draft_card(folder: Path) -> tuple[str, str, bool]:
         try:
             loaded = load_card(card, folder)
         except DataError as error:
-            return text, str(error), False
-    return text, "", not loaded.missing
+            return text, str(error), False, ""
+    first = loaded.dataset.train[0]
+    rows = pd.DataFrame(first.values[:3, :8], columns=first.sensors[:8])
+    rows.index = rows.index if first.time is None else pd.to_datetime(first.time[:3], unit="s", errors="coerce")
+    return text, "", not loaded.missing, f"{first.id}\n{rows}"
 
 
 class _Drafter:

@@ -366,11 +366,8 @@ class CardReader:
 
     def _divided(self, runs: Sequence[Run]) -> list[Run]:
         """Return the training recordings, then the test recordings in the order of their part."""
-        whole, parts, at_least = (
-            list[Run](),
-            list[Run](),
-            (self._card.gaps.at_least or 2) if self._card.gaps.policy == "cut" else 1,
-        )
+        whole, parts, gaps = list[Run](), list[Run](), self._card.gaps
+        at_least = (gaps.at_least or 2) if gaps.policy == "cut" else 1
         for run in runs:
             border, both = self._border(run), len(run.roles) > 1
             for role, start, stop in (("train", 0, border), ("test", border, len(run.values))):

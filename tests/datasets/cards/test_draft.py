@@ -258,6 +258,7 @@ def test_a_strangers_folder_needs_three_edits_at_most(tmp_path, tsadbench):
     (tmp_path / "Meldungen.csv").write_bytes(book.encode("cp1252"))
     made, card = tsadbench("data", "new", tmp_path), tmp_path / "card.toml"
     assert made.code == 0, made.err
+    assert "2024-05-01 09:00:00" in made.out
     text = card.read_text(encoding="utf-8")
     edits = (
         ('"Ventil"]', '"Ventil", "Betrieb"]'),
