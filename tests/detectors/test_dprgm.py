@@ -187,15 +187,6 @@ def test_edge_weights_by_hand() -> None:
     assert (adjacency <= 1.0).all()
 
 
-def test_node_weights_by_hand() -> None:
-    # Means 10, -4 and 0.5; standard deviations 1, 2 and 0: variation 10 %, 50 % and none.
-    rows = np.array([[9.0, -6.0, 0.5], [11.0, -2.0, 0.5]])
-    weights = sensor_graph.node_weights(standardiser_of(rows))
-    np.testing.assert_allclose(weights, [5 / 6, 1 / 6, 0.0], rtol=1e-6)
-    assert weights[2] == 0.0
-    assert weights.sum() == pytest.approx(1.0)
-
-
 TRAIN = plant(90)
 
 
