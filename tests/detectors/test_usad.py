@@ -67,6 +67,8 @@ def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
 
 def test_the_published_widths() -> None:
     network = USAD(window=12, size="paper", max_steps=1).fit(noise(60, 51)).network_
+    kinds = [type(layer) for layer in network.get_submodule("first")]
+    assert kinds == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear, nn.Sigmoid]
     widths = [layer.out_features for layer in network.modules() if isinstance(layer, nn.Linear)]
     assert widths == [306, 153, 40, 153, 306, 612, 153, 306, 612]
 

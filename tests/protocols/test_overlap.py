@@ -31,6 +31,9 @@ def test_shared_rows_are_cut_out_and_the_pieces_named_after_their_rows() -> None
     for piece, (start, stop) in zip(pieces, [(0, 40), (60, 75), (76, 100)], strict=True):
         np.testing.assert_array_equal(piece.values, train.values[start:stop])
         np.testing.assert_array_equal(piece.time, train.time[start:stop])
+    untimed = (recording("free", 20), recording("test", 20))
+    np.testing.assert_array_equal(untimed[0].values, untimed[1].values)
+    assert without_shared_rows(untimed[:1], untimed[1:]) == untimed[:1], "rows without time are never the same"
 
 
 def test_minus_zero_equals_zero() -> None:
