@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers.plans import make_plan, run_trial
 from tsadbench import Recording
-from tsadbench.analysis.explanation import explain
+from tsadbench.analysis.explanation import explain, narrative
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.protocol import Episode, EpisodeThreshold, Scored, Threshold
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
@@ -116,6 +116,12 @@ def test_sensors_are_ranked_and_their_neighbours_looked_up(record):
     assert edges == {"heat": [("flow", "heat"), ("heat", "speed")], "flow": [("flow", "heat"), ("speed", "flow")]}
     other = explain(result(record), "r", Prior((Edge("heat", "flow"),)))
     assert [edge.target for edge in other.neighbours["heat"]] == ["flow"]
+
+
+def test_the_narrative_has_the_same_numbers(record):
+    text = " ".join(narrative(explain(result(record, look_ahead=3), "r")).split())
+    for part in ("1 of 2 events", "2 false alarms", "rows 4 to 7", "5 rows (25 s)", "heat (75%), flow (25%)"):
+        assert part in text
 
 
 def test_a_prior_that_the_label_names_is_not_opened(record, tmp_path):

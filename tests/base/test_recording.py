@@ -64,6 +64,20 @@ def test_from_frame_takes_seconds_from_a_date_index_whatever_its_unit():
         assert recording.time[0] == 1577836800.0
 
 
+def test_from_frame_reads_time_zones_and_time_deltas():
+    zone = pd.date_range("2020-01-01", periods=2, freq="s", tz="Europe/Berlin")
+    assert Recording.from_frame(pd.DataFrame({"a": [1.0, 2.0]}, index=zone)).time[0] == 1577836800.0 - 3600
+    delta = pd.to_timedelta([0.5, 1.5], unit="s")
+    assert_array_equal(Recording.from_frame(pd.DataFrame({"a": [1.0, 2.0]}, index=delta)).time, [0.5, 1.5])
+
+
+def test_from_frame_names_text_columns_and_missing_values():
+    with pytest.raises(DataError, match=r"\['b'\]"):
+        Recording.from_frame(pd.DataFrame({"a": [1.0], "b": ["x"]}))
+    with pytest.raises(DataError, match="row 1, sensor 'a'"):
+        Recording.from_frame(pd.DataFrame({"a": [1.0, None]}))
+
+
 def test_as_recordings_takes_frames_arrays_and_sequences_of_them():
     assert as_recordings(np.ones((3, 2)))[0].sensors == ("x0", "x1")
     assert [one.n_rows for one in as_recordings([np.ones((3, 2)), np.ones((4, 2))])] == [3, 4]
