@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -100,36 +99,6 @@ class TestPhysics:
         vibration = nominal["Accelerometer1RMS"] / slow["Accelerometer1RMS"]
         assert vibration == pytest.approx(flows**2, rel=0.02)
 
-    def test_the_pumps_head_is_what_the_loop_uses_up(self, nominal):
-        flow = nominal["Volume Flow RateRMS"] / 60_000
-        losses = loop._PIPE + (loop._VALVE_IN + loop._VALVE_OUT) / OPENING**2
-        # Outlet pressure: the tank's, and what valve and pipe behind the outlet still have to use up.
-        behind = (losses - loop._VALVE_IN / OPENING**2) * flow**2
-        assert nominal["Pressure"] == pytest.approx((1.05e5 + 998.0 * 9.81 * behind) / 1e5, rel=1e-6)
-
-    def test_electrical_power_is_shaft_power_and_copper_loss(self, nominal):
-        hydraulic, shaft, copper, speed = powers(nominal)
-        assert hydraulic > 0
-        assert nominal["Voltage"] * nominal["Current"] * 0.8 == pytest.approx(shaft + copper, rel=1e-6)
-        assert speed == pytest.approx(nominal["Voltage"] / 230 - 0.03 * shaft / 140, rel=1e-6)
-
-    def test_heat_in_is_heat_out_once_it_has_settled(self, nominal):
-        hydraulic, shaft, copper, _ = powers(nominal)
-        brought = copper + 0.45 * shaft + hydraulic
-        taken = 1.5 * (nominal["Temperature"] - AIR) + 14.0 * (nominal["Thermocouple"] - AIR)
-        assert taken == pytest.approx(brought, rel=1e-4)
-
-    def test_many_loops_side_by_side_are_what_each_is_alone(self):
-        voltages, openings, airs = np.array([170.0, 230.0]), np.array([0.5, 0.9]), np.array([18.0, 25.0])
-        fault = Fault(*np.zeros((9, 2)))._replace(leak=np.array([0.0, 0.1]))
-        both = Loop(voltages, openings, airs)
-        alone = [Loop(*parts) for parts in zip(voltages, openings, airs, strict=True)]
-        for _ in range(50):
-            together = both.step(voltages + 5.0, openings, airs, fault)
-            for i, one in enumerate(alone):
-                single = one.step(voltages[i] + 5.0, openings[i], airs[i], Fault(leak=0.1 * i))
-                assert [column[i] for column in together] == list(single)
-
     @pytest.mark.parametrize(
         ("fault", "sensor", "direction"),
         [
@@ -169,16 +138,6 @@ class TestPhysics:
         assert answers(after(flow=1e-4), after()) >= driven_by["Volume Flow RateRMS"] - {"Accelerometer1RMS"}
 
 
-def powers(shown: dict[str, float]) -> tuple[float, float, float, float]:
-    """Return hydraulic, shaft and copper's power in W, and the speed, from what the sensors show."""
-    flow = shown["Volume Flow RateRMS"] / 60_000
-    speed = math.sqrt(shown["Accelerometer1RMS"] / 0.12)
-    hydraulic = 998.0 * 9.81 * (12.0 * speed**2 - 8e6 * flow**2) * flow
-    shaft = hydraulic / 0.55 + 25.0 * speed**2
-    copper = 20.0 * (1 + 0.0039 * (shown["Temperature"] - 20.0)) * shown["Current"] ** 2
-    return hydraulic, shaft, copper, speed
-
-
 class TestLabels:
     def test_before_the_fault_a_recording_is_its_twin_to_the_bit(self, courses, twins):
         begun = [course for course in courses if course.first > 0]
@@ -215,15 +174,6 @@ class TestLabels:
         left = np.concatenate([one.values - twins[one.id][0] for one in data.dataset.test])
         np.testing.assert_allclose(left.std(axis=0), NOISE, rtol=0.02)
         np.testing.assert_allclose(left.mean(axis=0), 0.0, atol=5e-3)
-
-    def test_the_warm_up_is_long_enough_for_the_start_to_be_forgotten(self, courses):
-        """The loop with other temperatures to begin with shows the same at a recording's first row."""
-        course = courses[0]._replace(amount=SOUND)
-        other = Loop(course.asked[0] * 230.0, course.opening[0], course.air[0] + 10.0)
-        for asked, opening, air in zip(course.asked[: pumploop.WARM_UP + 1], course.opening, course.air, strict=False):
-            values = other.step(asked * 230.0, opening, air, SOUND)
-        (expected,) = pumploop.simulate([course])
-        assert (np.abs(np.array(values) - expected[0]) < NOISE).all()
 
 
 class TestCauses:

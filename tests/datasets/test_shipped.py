@@ -172,24 +172,6 @@ class TestSkab:
         if name in labels.rows:
             assert labels.rows[name].tolist() == [row["anomaly"] == "1.0" for row in rows]
 
-    def test_splits_give_the_rows_of_the_published_protocol(self):
-        """Of the concatenated series, rows 30 to n-10 are evaluated: 18,130 + 4,312 + 14,920."""
-        dataset, _ = loaded("skab")
-        n_rows = {recording.id: recording.n_rows for recording in dataset.test}
-        sizes = [sum(n_rows[name] for name in dataset.splits[split]) for split in ("valve1", "valve2", "other")]
-        assert [sizes[0] - 30, sizes[1], sizes[2] - 9] == [18_130, 4_312, 14_920]
-
-    def test_sessions(self):
-        members: dict[str, list[str]] = {}
-        for name, session in loaded("skab").dataset.sessions.items():
-            members.setdefault(session, []).append(name)
-        assert members == {
-            "valve1": [f"valve1/{i}" for i in range(16)],
-            "valve2": [f"valve2/{i}" for i in range(4)],
-            "other/1-4": [f"other/{i}" for i in range(1, 5)],
-            "other/5-14": ["anomaly-free", *(f"other/{i}" for i in range(5, 15))],
-        }
-
 
 class TestTep:
     def test_recordings_and_labels(self):

@@ -32,9 +32,8 @@ TRAIN, TEST = [_sensors(300), _sensors(4, 10), _sensors(700, 20)], _sensors(150,
 ORDERS = [(1, 0), (0, 2), (2, 2)]
 
 
-def _state_space(w: FloatArray, model: Model, d: int = 0) -> SARIMAX:
-    order = (len(model.ar), d, len(model.ma))
-    return SARIMAX(w, order=order)
+def _state_space(w: FloatArray, model: Model) -> SARIMAX:
+    return SARIMAX(w, order=(len(model.ar), 0, len(model.ma)))
 
 
 @pytest.mark.parametrize("orders", ORDERS)

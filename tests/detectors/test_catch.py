@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from tests.helpers.planted import series
 from tsadbench.base import FloatArray
@@ -15,7 +16,7 @@ def network(n_sensors: int = 3, window: int = 16, patch: tuple[int, int] = (6, 5
     torch.manual_seed(0)
     layers = [lambda: Fusion(8, 2, 4, 12, 0.0)] * 2
     net = Network(n_sensors, window, patch, 8, layers, n_features=4, head_layers=head_layers)
-    torch.nn.init.normal_(net.masks.weight)
+    nn.init.normal_(net.masks.weight)
     return net.double().eval()
 
 
@@ -60,28 +61,12 @@ def test_in_training_masks_are_drawn_with_the_generators_probabilities() -> None
     assert net.masks.weight.grad.abs().min() > 0
 
 
-def attended(layer: Fusion, tokens: FloatArray, mask: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a sequence's tokens after the layer, and queries and keys [heads, n, head_dim], by loops over sensors."""
-    w = {name: weight.detach().numpy() for name, weight in layer.state_dict().items()}
-
-    def norm(x: FloatArray, name: str) -> FloatArray:
-        centred = x - x.mean(axis=1, keepdims=True)
-        scaled = centred / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
-        return np.asarray(scaled * w[f"{name}.weight"] + w[f"{name}.bias"])
-
-    parts = norm(tokens, "first_norm") @ w["query_key_value.weight"].T
-    query, key, value = parts.reshape(len(tokens), 3, layer.heads, -1).transpose(1, 2, 0, 3)
-    out = np.zeros((len(tokens), layer.heads * layer.head_dim))
-    for i in range(len(tokens)):
-        for head in range(layer.heads):
-            seen = [j for j in range(len(tokens)) if mask[i, j]]
-            e = np.array([np.exp(query[head, i] @ key[head, j] / np.sqrt(layer.head_dim)) for j in seen])
-            mixed = sum(weight * value[head, j] for weight, j in zip(e / e.sum(), seen, strict=True))
-            out[i, head * layer.head_dim : (head + 1) * layer.head_dim] = mixed
-    tokens = tokens + out @ w["output.weight"].T + w["output.bias"]
-    inside = norm(tokens, "second_norm") @ w["dense.0.weight"].T + w["dense.0.bias"]
-    gelu = torch.nn.functional.gelu(torch.from_numpy(inside)).numpy()
-    return tokens + gelu @ w["dense.2.weight"].T + w["dense.2.bias"], query, key
+def attended(layer: Fusion, tokens: Tensor, mask: Tensor) -> Tensor:
+    """Return sequences' tokens after the layer, by PyTorch's own attention."""
+    parts = layer.query_key_value(layer.first_norm(tokens)).unflatten(2, (3, layer.heads, -1)).permute(2, 0, 3, 1, 4)
+    seen = nn.functional.scaled_dot_product_attention(*parts, attn_mask=mask[:, None] > 0)
+    tokens = tokens + layer.output(seen.transpose(1, 2).flatten(2))
+    return torch.as_tensor(tokens + layer.dense(layer.second_norm(tokens)))
 
 
 def test_clustering_loss_by_hand() -> None:
@@ -101,33 +86,27 @@ def test_clustering_loss_by_hand() -> None:
 
 
 @pytest.mark.parametrize("head_layers", [0, 2])
+@torch.no_grad()
 def test_the_way_from_spectrum_to_rows(head_layers: int) -> None:
-    net, signals = network(head_layers=head_layers), rows()
-    w = {name: weight.detach().numpy() for name, weight in net.state_dict().items()}
-    found, spectrum, _ = net(torch.from_numpy(signals))
-    patches = net.patches(torch.from_numpy(signals)).numpy()
-    for window in range(2):
-        features = []
-        for patch in patches[window]:
-            mask = net.mask(torch.from_numpy(patch)[None])[0].numpy()
-            tokens = patch @ w["embedding.weight"].T + w["embedding.bias"]
-            for layer in net.layers:
-                assert isinstance(layer, Fusion)
-                tokens = attended(layer, tokens, mask)[0]
-            features.append(tokens @ w["features.weight"].T + w["features.bias"])
-        for sensor in range(3):
+    net, signals = network(head_layers=head_layers), torch.from_numpy(rows())
+    found, spectrum, _ = net(signals)
+    for window, patches in enumerate(net.patches(signals)):
+        tokens, mask = net.embedding(patches), net.mask(patches)
+        for layer in net.layers:
+            assert isinstance(layer, Fusion)
+            tokens = attended(layer, tokens, mask)
+        for sensor, flat in enumerate(net.features(tokens).transpose(0, 1).flatten(1)):
             parts = []
-            for head in ("real", "imaginary"):
-                flat = np.concatenate([one[sensor] for one in features])
-                for layer_number in range(head_layers):
-                    name = f"{head}.layers.{layer_number}"
-                    flat = flat + np.maximum(w[f"{name}.weight"] @ flat + w[f"{name}.bias"], 0)
-                parts.append(w[f"{head}.output.weight"] @ flat + w[f"{head}.output.bias"])
+            for head in (net.real, net.imaginary):
+                inputs = flat
+                for dense in head.layers:
+                    inputs = inputs + dense(inputs).relu()
+                parts.append(head.output(inputs).numpy())
             reconstructed = (parts[0] + 1j * parts[1]) * np.sqrt(16)
-            np.testing.assert_allclose(spectrum[window, sensor].detach().numpy(), reconstructed, atol=1e-9)
+            np.testing.assert_allclose(spectrum[window, sensor], reconstructed, atol=1e-9)
             wave = np.fft.ifft(reconstructed)
-            expected = w["merge.weight"] @ np.concatenate([wave.real, wave.imag]) + w["merge.bias"]
-            np.testing.assert_allclose(found[window, sensor].detach().numpy(), expected, atol=1e-9)
+            expected = net.merge(torch.from_numpy(np.concatenate([wave.real, wave.imag])))
+            np.testing.assert_allclose(found[window, sensor], expected, atol=1e-9)
 
 
 def normal_windows(windows: FloatArray, normalised: bool) -> tuple[FloatArray, FloatArray]:

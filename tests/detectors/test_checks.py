@@ -7,9 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from tsadbench.base.replay import MIN_CORRELATION
-from tsadbench.registry import entries, load_detector, locate_entry, package_of
+from tsadbench.registry import entries, load_detector, package_of
 from tsadbench.testing import check_detector, normal, with_fault
-from tsadbench_detectors.adapters.foreign import Known
 from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN
 
@@ -74,25 +73,3 @@ def test_each_foreign_class_is_honest(name: str) -> None:
     for check in fails:
         (result,) = check_detector(cls, only=[check], on_fail=None)
         assert result.status == "fail", check
-
-
-@foreign
-@pytest.mark.parametrize(
-    ("name", "window"), [("pyod:KNN", 4), *(pytest.param(name, 1, marks=pytest.mark.long) for name in
-                                            ("pyod:KNN", "pyod:LODA", "sklearn:LocalOutlierFactor"))]
-)  # fmt: skip
-def test_some_foreign_classes_pass_all_checks(name: str, window: int) -> None:
-    """Seconds, for some checks run boxes."""
-    check_detector(load_detector(name)(window=window))
-
-
-@foreign
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["ALAD", "CD", "COF", "ROD", "VAE"])
-def test_a_foreign_class_refused_for_a_leak_has_one(name: str) -> None:
-    """Made without its table's refusal, it gives a row other scores where other rows stand beside it."""
-    library = locate_entry("families", "pyod").load("families")
-    cls = library._detector_of(library._imported(name), Known(global_chance=True))
-    detector = cls(**cls.test_params()).fit(TRAIN)
-    together, beside_others = detector.score(FAULTY)[20:], detector.score(FAULTY.rows(20, 60))
-    assert not np.allclose(together, beside_others, rtol=1e-4)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tests.helpers.planted import in_deviations, padded, waves, windows
 from tsadbench.base import FloatArray
-from tsadbench_detectors.deep_svdd import DeepSVDD, Network, centre_of
+from tsadbench_detectors.deep_svdd import DeepSVDD, Network
 
 WINDOW = 4
 
@@ -28,11 +28,6 @@ def represented(network: Network, given: Tensor) -> FloatArray:
         if number < len(weights) - 1:
             outputs = np.where(outputs < 0.0, 0.1 * outputs, outputs)
     return outputs
-
-
-def test_the_centre_is_the_mean_and_keeps_away_from_zero() -> None:
-    found = centre_of(torch.tensor([[1.0, 0.2, -0.2, 0.0, 0.1, -3.0], [2.0, -0.1, 0.1, 0.0, 0.1, 1.0]]))
-    torch.testing.assert_close(found, torch.tensor([1.5, 0.1, -0.1, 0.1, 0.1, -1.0]))
 
 
 class Frozen(DeepSVDD):

@@ -162,21 +162,14 @@ def test_a_broken_coupling_is_found_by_the_graph_alone() -> None:
     assert auroc("none") < 0.6
 
 
-def standardiser_of(rows: FloatArray) -> Standardiser:
-    return Standardiser.of([Recording("a", rows, tuple(f"x{i}" for i in range(rows.shape[1])))])
-
-
-def correlations_of(rows: FloatArray) -> FloatArray:
-    return sensor_graph.correlations(standardiser_of(rows), rows)
-
-
 def test_edge_weights_by_hand() -> None:
     x = np.array([0.1, 0.3, -0.2, 0.4, -0.6])
     # In other units; mirrored; a sensor that never changes; one that rises with x, but not always.
     rows = np.stack([x, 7 * x + 3, 5 - 2 * x, np.full(5, 0.1), [1.0, 0.0, 0.0, 2.0, 0.0]], axis=1)
     graph = np.zeros((5, 5))
     graph[0, [1, 2, 3]] = graph[2, 0] = graph[4, 0] = 1.0
-    adjacency = sensor_graph.weighted(graph, correlations_of(rows))
+    standardiser = Standardiser.of([Recording("a", rows, tuple("abcde"))])
+    adjacency = sensor_graph.weighted(graph, sensor_graph.correlations(standardiser, rows))
 
     # Products with the deviations (0.4, -0.6, -0.6, 1.4, -0.6) from the mean 0.6; x has the mean 0.
     rho = (0.04 - 0.18 + 0.12 + 0.56 + 0.36) / np.sqrt(0.66 * 3.2)
@@ -187,24 +180,8 @@ def test_edge_weights_by_hand() -> None:
     assert (adjacency <= 1.0).all()
 
 
-def test_node_weights_by_hand() -> None:
-    # Means 10, -4 and 0.5; standard deviations 1, 2 and 0: variation 10 %, 50 % and none.
-    rows = np.array([[9.0, -6.0, 0.5], [11.0, -2.0, 0.5]])
-    weights = sensor_graph.node_weights(standardiser_of(rows))
-    np.testing.assert_allclose(weights, [5 / 6, 1 / 6, 0.0], rtol=1e-6)
-    assert weights[2] == 0.0
-    assert weights.sum() == pytest.approx(1.0)
-
-
-TRAIN = plant(90)
-
-
-def _untrained(seed: int = 3) -> Untrained:
-    return Untrained(prior=PRIOR, window=6, horizon=3, hidden_size=4, embedding_size=2, seed=seed)
-
-
 def test_the_network_has_the_weights_that_its_seed_draws() -> None:
-    detector = _untrained().fit(TRAIN)
+    detector = Untrained(prior=PRIOR, window=6, horizon=3, hidden_size=4, embedding_size=2, seed=3).fit(plant(90))
     torch.manual_seed(3)
     expected = Network(
         torch.from_numpy(detector.adjacency_).float(), backbone="sage", horizon=3, hidden_size=4, layers=2,

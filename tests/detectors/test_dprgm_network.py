@@ -30,28 +30,6 @@ ADJACENCY = torch.zeros(5, 5, dtype=torch.float64)
 ADJACENCY[0, 1], ADJACENCY[0, 2], ADJACENCY[1, 2], ADJACENCY[3, 2], ADJACENCY[2, 3] = 0.9, 0.4, 0.7, 0.2, 1.0
 
 
-def made(backbone: Backbone, adjacency: Tensor = ADJACENCY, n_in: int = 3, n_out: int = 4) -> GraphLayer:
-    torch.manual_seed(0)
-    return GraphLayer(backbone, n_in, n_out, adjacency).double()
-
-
-def nodes_of(n_windows: int = 6, n_sensors: int = 5, n_features: int = 3) -> Tensor:
-    return torch.randn(
-        n_windows, n_sensors, n_features, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
-    )
-
-
-def sage(layer: GraphLayer, nodes: Tensor) -> Tensor:
-    weight = layer.get_parameter
-    n_drivers = (ADJACENCY > 0).sum(dim=0).clamp(min=1)
-    message = ADJACENCY.T @ nodes / n_drivers[:, None]
-    return (
-        nodes @ weight("layer.lin_root.weight").T
-        + message @ weight("layer.lin_rel.weight").T
-        + weight("layer.lin_rel.bias")
-    )
-
-
 def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
     """Weighted edges, without loops; the last sensor stands alone."""
     draws = np.random.default_rng(n_sensors)
@@ -71,7 +49,9 @@ def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
     ],
 )
 def test_a_layer_and_its_gradient_are_those_along_torch_geometrics_edges(backbone: Backbone, adjacency: Tensor) -> None:
-    layer, nodes = made(backbone, adjacency), nodes_of(n_sensors=len(adjacency)).requires_grad_()
+    nodes = torch.randn(6, len(adjacency), 3, dtype=torch.float64).requires_grad_()
+    torch.manual_seed(0)
+    layer = GraphLayer(backbone, 3, 4, adjacency).double()
     torch.manual_seed(0)
     sparse = TORCH_GEOMETRIC[backbone](3, 4).double()  # initial values are drawn alike
     parameters = dict(sparse.named_parameters())
@@ -81,8 +61,8 @@ def test_a_layer_and_its_gradient_are_those_along_torch_geometrics_edges(backbon
         expected = sparse(nodes, edges, adjacency[edges[0], edges[1]])
     else:
         expected = torch.stack([sparse(window, edges) for window in nodes])
-    upstream = torch.randn(6, len(adjacency), 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     found = layer(nodes)
+    upstream = torch.randn_like(found)
     torch.testing.assert_close(found, expected)
     ours = [nodes, *(layer.layer.get_parameter(name) for name in parameters)]
     for one, other in zip(
@@ -93,17 +73,10 @@ def test_a_layer_and_its_gradient_are_those_along_torch_geometrics_edges(backbon
         torch.testing.assert_close(one.view_as(other), other)
 
 
-def network_of(backbone: Backbone, adjacency: Tensor = ADJACENCY) -> Network:
-    torch.manual_seed(0)
-    return Network(adjacency, backbone=backbone, horizon=2, hidden_size=4, layers=2, embedding_size=3).double()
-
-
-def past_of(n_windows: int = 6) -> Tensor:
-    return torch.randn(n_windows, 7, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-
-
 def test_a_forecast_written_out() -> None:
-    network, past = network_of("sage"), past_of(1)
+    torch.manual_seed(0)
+    network = Network(ADJACENCY, backbone="sage", horizon=2, hidden_size=4, layers=2, embedding_size=3).double()
+    past = torch.randn(1, 7, 5, dtype=torch.float64)
     nodes = []
     for sensor in range(5):
         states = network.encoder.gru(past[0, :, sensor, None])[0]
@@ -111,6 +84,6 @@ def test_a_forecast_written_out() -> None:
         nodes.append(torch.cat([network.summary(pooled), network.identity.weight[sensor]]))
     features = torch.stack(nodes)[None]
     for layer in network.graph_layers:
-        features = sage(layer, features).clamp(min=0)
+        features = layer(features).clamp(min=0)
     expected = torch.stack([network.head(features[0, sensor]) for sensor in range(5)], dim=1)
     torch.testing.assert_close(network(past)[0], expected)

@@ -55,12 +55,10 @@ def test_the_mixers_forecast_by_loops() -> None:
     rows = (window - level) / spread * mixer.gain + mixer.offset
 
     def normal(norm: nn.BatchNorm1d, values: Tensor) -> Tensor:
-        scaled = (values.flatten() - norm.running_mean) / (norm.running_var + norm.eps).sqrt()
-        return (scaled * norm.weight + norm.bias).view(values.shape)
+        return norm(values.flatten()[None]).view(values.shape)
 
-    seen = normal(block.row_norm, rows)
-    rows = rows + torch.stack([(block.rows.weight @ seen[:, i] + block.rows.bias).relu() for i in range(3)], dim=1)
-    hidden = [(block.sensors_in.weight @ row + block.sensors_in.bias).relu() for row in normal(block.sensor_norm, rows)]
-    rows = rows + torch.stack([block.sensors_out.weight @ units + block.sensors_out.bias for units in hidden])
+    rows = rows + block.rows(normal(block.row_norm, rows).T).relu().T
+    hidden = [block.sensors_in(row).relu() for row in normal(block.sensor_norm, rows)]
+    rows = rows + torch.stack([block.sensors_out(units) for units in hidden])
     output = mixer.head.weight[0] @ rows + mixer.head.bias
     torch.testing.assert_close(mixer(window[None])[0, 0], (output - mixer.offset) / mixer.gain * spread + level)

@@ -29,13 +29,8 @@ def reconstructed(of: nn.Module, windows: Tensor) -> Tensor:
 
 def signatures_one_by_one(scaled: FloatArray, row: int, scales: tuple[int, ...]) -> FloatArray:
     """The image that ends with a row, [scales, n_sensors, n_sensors]."""
-    n_sensors = scaled.shape[1]
-    image = np.zeros((len(scales), n_sensors, n_sensors))
-    for number, scale in enumerate(scales):
-        for i in range(n_sensors):
-            for j in range(n_sensors):
-                image[number, i, j] = sum(scaled[row - k, i] * scaled[row - k, j] for k in range(scale)) / scale
-    return image
+    tails = [scaled[row + 1 - scale : row + 1] for scale in scales]
+    return np.stack([tail.T @ tail / len(tail) for tail in tails])
 
 
 def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:

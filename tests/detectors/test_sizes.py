@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -54,19 +56,9 @@ def test_size_paper_is_the_published_network(name: str) -> None:
         assert torch.equal(found, expected)
 
 
-def linear_widths(detector: Detector) -> list[tuple[int, int]]:
+@pytest.mark.parametrize(("size", "inside"), [("default", (33, 26, 13)), ("paper", (5, 4, 2))])
+def test_the_dense_layers_widths(size: str, inside: tuple[int, int, int]) -> None:
+    detector = fitted("vanilla-ae", 52, size=size)
     assert isinstance(detector, NetworkDetector)
-    return [(one.in_features, one.out_features) for one in detector.network_.modules() if isinstance(one, nn.Linear)]
-
-
-@pytest.mark.parametrize(
-    ("n_sensors", "size", "inside"),
-    [
-        (52, "default", (33, 26, 13)),
-        (52, "paper", (5, 4, 2)),
-    ],
-)
-def test_the_dense_layers_widths(n_sensors: int, size: str, inside: tuple[int, int, int]) -> None:
-    wide, narrow, bottleneck = inside
-    down = [(n_sensors, wide), (wide, narrow), (narrow, bottleneck)]
-    assert linear_widths(fitted("vanilla-ae", n_sensors, size=size)) == [*down, *((b, a) for a, b in reversed(down))]
+    found = [(one.in_features, one.out_features) for one in detector.network_.modules() if isinstance(one, nn.Linear)]
+    assert found == list(pairwise((52, *inside, *inside[-2::-1], 52)))

@@ -1,14 +1,13 @@
-"""THOC: its dilated layers, hierarchy and losses against loops in NumPy; that it does not collapse."""
+"""THOC: its dilated layers, hierarchy and losses against loops; that it does not collapse."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from tests.helpers.planted import series
-from tsadbench.base import FloatArray
 from tsadbench_detectors.thoc import THOC, Network
 
 
@@ -23,79 +22,54 @@ def network(layers: int = 3, hidden: int = 6, temperature: float = 0.5) -> Netwo
     return net
 
 
-def weights(net: Network) -> dict[str, NDArray[np.float64]]:
-    return {name: weight.detach().numpy() for name, weight in net.state_dict().items()}
-
-
-def sigmoid(x: FloatArray) -> FloatArray:
-    return 1.0 / (1.0 + np.exp(-x))
-
-
-def dilated(window: FloatArray, w: dict[str, FloatArray], layers: int) -> list[FloatArray]:
+def dilated(net: Network, window: Tensor) -> list[Tensor]:
     """Return every layer's states at all rows [n_rows, hidden], each from that 2^layer rows before it."""
     found, below = [], window
-    for layer in range(layers):
-        name, skip = f"recurrent.{layer}", 2**layer
-        states = np.zeros((len(window), w[f"{name}.weight_hh_l0"].shape[1]))
+    for layer, gru in enumerate(net.recurrent):
+        assert isinstance(gru, nn.GRU)
+        states: list[Tensor] = []
         for t, row in enumerate(below):
-            past = states[t - skip] if t >= skip else np.zeros(states.shape[1])
-            by_input = np.split(w[f"{name}.weight_ih_l0"] @ row + w[f"{name}.bias_ih_l0"], 3)
-            by_state = np.split(w[f"{name}.weight_hh_l0"] @ past + w[f"{name}.bias_hh_l0"], 3)
-            reset, update = sigmoid(by_input[0] + by_state[0]), sigmoid(by_input[1] + by_state[1])
-            states[t] = (1 - update) * np.tanh(by_input[2] + reset * by_state[2]) + update * past
-        found.append(states)
-        below = states
+            past = states[t - 2**layer] if t >= 2**layer else row.new_zeros(gru.hidden_size)
+            states.append(torch.gru_cell(row[None], past[None], *gru._flat_weights)[0])
+        found.append(torch.stack(states))
+        below = found[-1]
     return found
 
 
-def cosine(a: FloatArray, b: FloatArray) -> float:
-    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-
-
-def description(features: list[FloatArray], w: dict[str, FloatArray], temperature: float) -> tuple[float, FloatArray]:
-    """Return a row's MVDD term and the relevances, by sums over all paths through the levels."""
-    merged, relevance, shares = [features[0] + w["offsets.0"]], np.ones(1), list[FloatArray]()
-    for level in range(len(features)):
-        centres = w[f"centres.{level}"]
+def description(net: Network, features: list[Tensor], temperature: float) -> tuple[Tensor, Tensor]:
+    """Return a row's MVDD term and the relevances, centre by centre."""
+    merged, relevance, shares = [features[0] + net.offsets[0]], torch.ones(1).to(features[0]), list[Tensor]()
+    for level, feature in enumerate(features):
+        centres = net.centres[level]
         if level:
-            both = [np.concatenate([share, features[level]]) for share in shares]
-            inner = [
-                np.maximum(w[f"merging.{level - 1}.0.weight"] @ x + w[f"merging.{level - 1}.0.bias"], 0) for x in both
-            ]
-            merged = [w[f"merging.{level - 1}.2.weight"] @ x + w[f"offsets.{level}"] for x in inner]
-        assigned = np.empty((len(merged), len(centres)))
-        for i, g in enumerate(merged):
-            exponentials = np.array([np.exp(cosine(g, c) / temperature) for c in centres])
-            assigned[i] = exponentials / exponentials.sum()
-        mixed = [np.maximum(w[f"mixing.{level}.weight"] @ g + w[f"mixing.{level}.bias"], 0) for g in merged]
-        shares = [sum(assigned[i, j] * mixed[i] for i in range(len(merged))) for j in range(len(centres))]
-        relevance = np.array(
-            [sum(relevance[i] * assigned[i, j] for i in range(len(merged))) for j in range(len(centres))]
-        )
-    distance = sum(r * (1 - cosine(share, c)) for r, share, c in zip(relevance, shares, centres, strict=True))
-    return float(distance), relevance
+            merged = [net.merging[level - 1](torch.cat([share, feature])) + net.offsets[level] for share in shares]
+        cosines = [nn.functional.cosine_similarity(g[None], centres) for g in merged]
+        assigned = torch.stack([(one / temperature).softmax(dim=0) for one in cosines])
+        mixed = torch.stack([net.mixing[level](g).relu() for g in merged])
+        shares = [(assigned[:, [j]] * mixed).sum(dim=0) for j in range(len(centres))]
+        relevance = relevance @ assigned
+    apart = 1 - nn.functional.cosine_similarity(torch.stack(shares), centres)
+    return relevance @ apart, relevance
 
 
 @pytest.mark.parametrize("n_rows", [8, 11])
+@torch.no_grad()
 def test_chains_are_the_states_of_dilated_layers_at_the_last_row_and_skips_before_it(n_rows: int) -> None:
-    net, windows = network(), np.random.default_rng(0).normal(size=(3, n_rows, 2))
-    chains = net.chains(torch.from_numpy(windows).permute(1, 2, 0))
+    net, windows = network(), torch.randn(3, n_rows, 2, dtype=torch.float64)
+    chains = net.chains(windows.permute(1, 2, 0))
     for number, window in enumerate(windows):
-        for layer, states in enumerate(dilated(window, weights(net), 3)):
+        for layer, states in enumerate(dilated(net, window)):
             skip = 2**layer
-            expected = states[(n_rows - 1) % skip :: skip]
-            np.testing.assert_allclose(chains[layer][:, :, number].detach().numpy(), expected, atol=1e-12)
+            torch.testing.assert_close(chains[layer][:, :, number], states[(n_rows - 1) % skip :: skip])
 
 
+@torch.no_grad()
 def test_the_hierarchy_by_loops() -> None:
-    net = network(temperature=0.2)
-    features = np.random.default_rng(1).normal(size=(3, 4, 6))
-    distance, relevance = net.distance(list(torch.from_numpy(features)))
+    net, features = network(temperature=0.2), torch.randn(3, 4, 6, dtype=torch.float64)
+    distance, relevance = net.distance(list(features))
     for row in range(4):
-        expected, paths = description(list(features[:, row]), weights(net), 0.2)
-        np.testing.assert_allclose(distance[row].item(), expected, rtol=1e-10)
-        np.testing.assert_allclose(relevance[row].detach().numpy(), paths, rtol=1e-10)
-    np.testing.assert_allclose(relevance.sum(dim=1).detach().numpy(), 1.0, rtol=1e-12)
+        torch.testing.assert_close((distance[row], relevance[row]), description(net, list(features[:, row]), 0.2))
+    torch.testing.assert_close(relevance.sum(dim=1), torch.ones(4, dtype=torch.float64))
 
 
 def small(**parameters: object) -> THOC:
@@ -106,30 +80,28 @@ def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
     rows = series(60)
     detector = small(orthogonality=0.7, self_supervision=0.3, weight_decay=0.01).fit(rows)
     windows = torch.from_numpy(detector.scaler_.scaled(rows))[:16].view(2, 8, 8)
-    w = weights(detector.network_.double())  # type: ignore[arg-type]
+    net = detector.network_.double().requires_grad_(False)
     distances, errors = [], [[], [], []]  # type: ignore[var-annotated]
-    for window in windows.numpy():
-        states = dilated(window, w, 3)
-        distances.append(description([of_layer[-1] for of_layer in states], w, 0.1)[0])
+    for window in windows:
+        states = dilated(net, window)
+        distances.append(description(net, [of_layer[-1] for of_layer in states], 0.1)[0])
         for layer, of_layer in enumerate(states):
             for t in range(7 - 2**layer, -1, -(2**layer)):
-                forecast = w[f"predictors.{layer}.weight"] @ of_layer[t] + w[f"predictors.{layer}.bias"]
-                errors[layer].append((forecast - window[t + 2**layer]) ** 2)
-    centres = [w[f"centres.{level}"] for level in range(3)]
-    overlap = np.mean([np.linalg.norm(c @ c.T - np.eye(len(c))) for c in centres])
-    decay = sum((weight**2).sum() for weight in w.values())
+                errors[layer].append((net.predictors[layer](of_layer[t]) - window[t + 2**layer]).square().mean())
+    overlap = np.mean([np.linalg.norm(c @ c.T - np.eye(len(c))) for c in (one.numpy() for one in net.centres)])
+    decay = sum(float(weight.square().sum()) for weight in net.parameters())
     expected = np.mean(distances) + 0.7 * overlap + 0.3 * np.mean([np.mean(e) for e in errors]) + 0.01 * decay
-    np.testing.assert_allclose(detector._loss(windows).item(), expected, rtol=1e-8)
+    np.testing.assert_allclose(detector._loss(windows), expected, rtol=1e-8)
 
 
 def test_a_score_is_the_description_of_the_window_that_ends_with_the_row() -> None:
     rows = series(60)
     detector = small().fit(rows)
-    scaled, w = detector.scaler_.scaled(rows), weights(detector.network_)  # type: ignore[arg-type]
-    scores = detector.score(rows)
+    scores, scaled = detector.score(rows), torch.from_numpy(detector.scaler_.scaled(rows)).float()
+    net = detector.network_.requires_grad_(False)
     for row in (7, 30, 59):
-        features = [states[-1] for states in dilated(scaled[row - 7 : row + 1], w, 3)]
-        np.testing.assert_allclose(scores[row], description(features, w, 0.1)[0], rtol=1e-3)
+        features = [states[-1] for states in dilated(net, scaled[row - 7 : row + 1])]
+        np.testing.assert_allclose(scores[row], description(net, features, 0.1)[0], rtol=1e-3)
 
 
 def test_warming_up_trains_forecasts_alone_and_then_places_the_centres() -> None:
@@ -142,7 +114,7 @@ def test_warming_up_trains_forecasts_alone_and_then_places_the_centres() -> None
         for level, chain in enumerate(net.chains(trained.permute(1, 2, 0).contiguous())):  # type: ignore[operator]
             inputs = net.inputs(chain[-1].t(), mixed, level)  # type: ignore[operator]
             np.testing.assert_allclose(inputs.mean(dim=(0, 1)).numpy(), 0.0, atol=1e-6)
-            directions = torch.nn.functional.normalize(inputs, dim=2).flatten(0, 1)
+            directions = nn.functional.normalize(inputs, dim=2).flatten(0, 1)
             nearest = (directions @ net.centres[level].t()).amax(dim=0)  # type: ignore[index]
             assert (nearest > 0.99).all()
             _, mixed = net.shared_out(inputs, level)  # type: ignore[operator]

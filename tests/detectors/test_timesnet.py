@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tests.helpers.planted import in_deviations, series, windows
 from tsadbench.base import FloatArray
-from tsadbench_detectors.timesnet import Inception, TimesBlock, TimesNet, strongest_periods
+from tsadbench_detectors.timesnet import Inception, TimesBlock, TimesNet
 
 TINY = {"window": 12, "d_model": 4, "d_ff": 6, "n_layers": 2, "stride": 1, "min_steps": 1, "max_steps": 5}
 
@@ -19,17 +19,6 @@ TINY = {"window": 12, "d_model": 4, "d_ff": 6, "n_layers": 2, "stride": 1, "min_
 def windows_of(n: int, window: int, width: int) -> Tensor:
     generator = torch.Generator().manual_seed(0)
     return torch.randn(n, window, width, generator=generator, dtype=torch.float64).cumsum(dim=1)
-
-
-@pytest.mark.parametrize(("window", "top_k"), [(50, 3), (13, 6)])
-def test_periods_are_those_of_each_windows_own_spectrum(window: int, top_k: int) -> None:
-    rows = windows_of(20, window, 5)
-    periods, amplitudes = strongest_periods(rows, top_k)
-    for n, one in enumerate(rows.numpy()):
-        spectrum = np.abs(np.fft.rfft(one, axis=0)).mean(axis=1)
-        frequencies = 1 + np.argsort(-spectrum[1:])[:top_k]
-        assert periods[n].tolist() == [math.ceil(window / frequency) for frequency in frequencies]
-        np.testing.assert_allclose(amplitudes[n], spectrum[frequencies], rtol=1e-9)
 
 
 def six_convolutions(inception: Inception, images: Tensor) -> Tensor:

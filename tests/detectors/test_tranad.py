@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy.special import expit, softmax
+from torch import Tensor, nn
 
-from tests.helpers.planted import in_range, noise
+from tests.helpers.planted import in_range, noise, windows
 from tsadbench.base import FloatArray
-from tsadbench_detectors.tranad import TranAD
+from tsadbench_detectors.tranad import Network, TokenAttention, TranAD
 
 N_SENSORS = 3
 TRAINING = noise(120, N_SENSORS)
@@ -20,78 +20,47 @@ def fitted(**parameters: object) -> TranAD:
     return TranAD(**{**TranAD.test_params(), **parameters}).fit(TRAINING)  # type: ignore[arg-type]
 
 
-class ByHand:
-    """The network in numpy, for one window at a time, from the equations."""
+def reconstructions(network: Network, window: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return O1, O2 and O2' of one window [window, n_sensors], from the equations with PyTorch's own attention."""
+    row, nothing, width = window[-1], torch.zeros(N_SENSORS), network.padding + 2 * N_SENSORS
 
-    def __init__(self, detector: TranAD, width: int, heads: int) -> None:
-        weights = detector.network_.state_dict().items()
-        self.weights = {name: tensor.double().numpy() for name, tensor in weights}
-        self.width, self.heads = width, heads
-
-    def dense(self, name: str, inputs: FloatArray) -> FloatArray:
-        return np.asarray(inputs @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"])
-
-    def feed_forward(self, name: str, inputs: FloatArray) -> FloatArray:
-        return self.dense(f"{name}.2", np.maximum(self.dense(f"{name}.0", inputs), 0))
-
-    def norm(self, name: str, tokens: FloatArray) -> FloatArray:
-        centred = tokens - tokens.mean(axis=-1, keepdims=True)
-        normed = centred / np.sqrt(tokens.var(axis=-1, keepdims=True) + 1e-5)
-        return np.asarray(normed * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"])
-
-    def attention(self, queries: FloatArray, keys: FloatArray, values: FloatArray) -> FloatArray:
-        """Attend with projected queries [n, width] to projected keys and values [m, width], head by head."""
-        size, attended = self.width // self.heads, []
-        for head in range(self.heads):
-            part = slice(head * size, (head + 1) * size)
-            shares = softmax(queries[:, part] @ keys[:, part].T / np.sqrt(size), axis=1)
-            attended.append(shares @ values[:, part])
-        return np.concatenate(attended, axis=1)
-
-    def attend_to(self, name: str, token: FloatArray, others: FloatArray) -> FloatArray:
-        keys, values = np.split(self.dense(f"{name}.keys_and_values", others), 2, axis=1)
-        attended = self.attention(self.dense(f"{name}.query", token[None]), keys, values)
-        return self.norm(f"{name}.norm", token + self.dense(f"{name}.output", attended)[0])
-
-    def token(self, row: FloatArray, focus: FloatArray, position: int) -> FloatArray:
-        rates = [10_000 ** (-2 * (element // 2) / self.width) for element in range(self.width)]
+    def token(values: Tensor, focus: Tensor, position: int) -> Tensor:
+        rates = [10_000 ** (-2 * (element // 2) / width) for element in range(width)]
         code = [(np.cos if element % 2 else np.sin)(position * rate) for element, rate in enumerate(rates)]
-        padding = np.zeros(self.width - 2 * N_SENSORS)
-        return np.asarray(np.sqrt(N_SENSORS) * np.concatenate([row, focus, padding]) + code)
+        values = torch.cat([values, focus, torch.zeros(network.padding)])
+        return N_SENSORS**0.5 * values + torch.tensor(code, dtype=torch.float32)
 
-    def reconstructions(self, window: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        row, nothing = window[-1], np.zeros(N_SENSORS)
-        past = np.stack([self.token(earlier, nothing, position) for position, earlier in enumerate(window[:-1])])
-        weight, bias = (self.weights[f"context.0.attention.in_proj_{kind}"] for kind in ("weight", "bias"))
-        attended = self.attention(*np.split(past @ weight.T + bias, 3, axis=1))
-        context = self.norm("context.0.norm", past + self.dense("context.0.attention.out_proj", attended))
-        context = self.norm("context.1.norm", context + self.feed_forward("context.1.layers", context))
+    def attended(part: TokenAttention, state: Tensor, others: Tensor) -> Tensor:
+        inputs = (part.query(state[None]), *part.keys_and_values(others).chunk(2, dim=1))
+        heads = (one.unflatten(1, (part.heads, -1)).transpose(0, 1) for one in inputs)
+        mixed = nn.functional.scaled_dot_product_attention(*heads).transpose(0, 1).flatten()
+        return torch.as_tensor(part.norm(state + part.output(mixed)))
 
-        def encoded(focus: FloatArray) -> FloatArray:
-            token = self.token(self.weights["query"], focus, len(window) - 1)
-            state = self.attend_to("to_window", token, np.vstack([past, token]))
-            return self.attend_to("to_context", state, context)
+    past = torch.stack([token(earlier, nothing, position) for position, earlier in enumerate(window[:-1])])
+    attention, dense = network.context
+    context = attention.norm(past + attention.attention(past, past, past)[0])
+    context = dense.norm(context + dense.layers(context))
 
-        first, second = (expit(self.feed_forward(decoder, encoded(nothing))) for decoder in ("first", "second"))
-        return first, second, expit(self.feed_forward("second", encoded((first - row) ** 2)))
+    def encoded(focus: Tensor) -> Tensor:
+        last = token(network.query, focus, len(window) - 1)
+        return attended(network.to_context, attended(network.to_window, last, torch.vstack([past, last])), context)
+
+    first, second = (decoder(encoded(nothing)) for decoder in (network.first, network.second))
+    return first, second, network.second(encoded((first - row).square()))
 
 
-def errors(detector: TranAD, width: int, heads: int) -> tuple[FloatArray, ...]:
+@torch.no_grad()
+def errors(detector: TranAD) -> tuple[FloatArray, ...]:
     """Return the squared errors of O1, O2 and O2' for the test rows that end a full window, [n, n_sensors] each."""
-    network, rows = ByHand(detector, width, heads), in_range(TEST, TRAINING)
-    windows = [rows[end - detector.window : end] for end in range(detector.window, len(rows) + 1)]
-    by_window = [[(made - window[-1]) ** 2 for made in network.reconstructions(window)] for window in windows]
-    return tuple(np.array(one) for one in zip(*by_window, strict=True))
+    given = windows(in_range(TEST, TRAINING), detector.window)
+    by_window = [[(made - one[-1]).square() for made in reconstructions(detector.network_, one)] for one in given]
+    return tuple(torch.stack(one).double().numpy() for one in zip(*by_window, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "width", "heads"), [({}, 16, 2), ({"size": "paper"}, 6, 3), ({"heads": 4, "window": 2}, 16, 4)]
-)
-def test_contributions_are_the_mean_of_two_squared_errors(
-    parameters: dict[str, object], width: int, heads: int
-) -> None:
+@pytest.mark.parametrize("parameters", [{}, {"size": "paper"}, {"heads": 4, "window": 2}])
+def test_contributions_are_the_mean_of_two_squared_errors(parameters: dict[str, object]) -> None:
     detector = fitted(**parameters)
-    first, _, again = errors(detector, width, heads)
+    first, _, again = errors(detector)
     found = detector.contributions(TEST)[detector.window - 1 :]
     np.testing.assert_allclose(found, (first + again) / 2, rtol=1e-3, atol=1e-7)
     np.testing.assert_allclose(detector.score(TEST)[detector.window - 1 :], found.sum(axis=1), rtol=1e-6)
@@ -103,9 +72,8 @@ def test_contributions_are_the_mean_of_two_squared_errors(
 def test_the_losses_are_the_papers(epoch: int, epsilon: float, least_weight: float, weight: float) -> None:
     detector = fitted(epsilon=epsilon, least_weight=least_weight)
     detector.losses_ = (epoch - 1) * [(0.0, 0.0)]
-    first, second, again = (float(error.mean()) for error in errors(detector, 16, 2))
-    rows = torch.from_numpy(in_range(TEST, TRAINING)).float()
-    found = [loss.item() for loss in detector._losses(rows.unfold(0, 6, 1).transpose(1, 2))]
+    first, second, again = (float(error.mean()) for error in errors(detector))
+    found = [loss.item() for loss in detector._losses(windows(in_range(TEST, TRAINING), 6))]
     one, other = weight * first + (1 - weight) * again, weight * second - (1 - weight) * again
     np.testing.assert_allclose(found, [one, other, one + other], rtol=1e-3)
     np.testing.assert_allclose(detector.held_out_loss(TEST), (first + again) / 2, rtol=1e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.helpers.planted import in_range, noise, windows
 from tsadbench.base import FloatArray
@@ -19,29 +19,20 @@ def fitted(**parameters: object) -> USAD:
     return USAD(**{**USAD.test_params(), **parameters}).fit(TRAINING)  # type: ignore[arg-type]
 
 
-def layers(detector: USAD, part: str, values: FloatArray) -> FloatArray:
-    """Run the three dense layers of one part in numpy: ReLU after each, a sigmoid after a decoder's last."""
-    weights = {name: tensor.double().numpy() for name, tensor in detector.network_.state_dict().items()}
-    for number in (0, 2, 4):
-        values = values @ weights[f"{part}.{number}.weight"].T + weights[f"{part}.{number}.bias"]
-        if part == "encoder" or number < 4:
-            values = np.maximum(values, 0)
-    return values if part == "encoder" else 1 / (1 + np.exp(-values))
-
-
-def cut(detector: USAD, rows: FloatArray) -> FloatArray:
+def cut(detector: USAD, rows: FloatArray) -> Tensor:
     """Return the rows' full windows, each as one vector."""
-    return windows(in_range(rows, TRAINING), detector.window).flatten(1).double().numpy()
+    return windows(in_range(rows, TRAINING), detector.window).flatten(1)
 
 
-def reconstructions(detector: USAD, given: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    latent = layers(detector, "encoder", given)
-    first, second = layers(detector, "first", latent), layers(detector, "second", latent)
-    return first, second, layers(detector, "second", layers(detector, "encoder", first))
+@torch.no_grad()
+def reconstructions(detector: USAD, given: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    encoder, first, second = (detector.network_.get_submodule(part) for part in ("encoder", "first", "second"))
+    made = first(encoder(given))
+    return made, second(encoder(given)), second(encoder(made))
 
 
-def tensor(detector: USAD, given: FloatArray) -> torch.Tensor:
-    return torch.from_numpy(given).float().reshape(len(given), detector.window, -1)
+def unflattened(detector: USAD, given: Tensor) -> Tensor:
+    return given.reshape(len(given), detector.window, -1)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +44,7 @@ def test_both_losses_are_the_papers(epoch: int, least_weight: float, weight: flo
     detector.losses_ = (epoch - 1) * [(0.0, 0.0)]
     given = cut(detector, TEST)
     first, second, again = (float(((made - given) ** 2).mean()) for made in reconstructions(detector, given))
-    losses = [loss.item() for loss in detector._losses(tensor(detector, given))]
+    losses = [loss.item() for loss in detector._losses(unflattened(detector, given))]
     expected = [weight * first + (1 - weight) * again, weight * second - (1 - weight) * again]
     np.testing.assert_allclose(losses, expected, rtol=1e-4)
 
@@ -70,18 +61,20 @@ def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
     detector = fitted()
     given = cut(detector, TEST)
     first, _, again = reconstructions(detector, given)
-    expected = (((first - given) ** 2).mean() + ((again - given) ** 2).mean()) / 2
+    expected = ((first - given) ** 2 + (again - given) ** 2).mean().item() / 2
     np.testing.assert_allclose(detector.held_out_loss(TEST), expected, rtol=1e-4)
 
 
 def test_the_published_widths() -> None:
     network = USAD(window=12, size="paper", max_steps=1).fit(noise(60, 51)).network_
+    kinds = [type(layer) for layer in network.get_submodule("first")]
+    assert kinds == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear, nn.Sigmoid]
     widths = [layer.out_features for layer in network.modules() if isinstance(layer, nn.Linear)]
     assert widths == [306, 153, 40, 153, 306, 612, 153, 306, 612]
 
 
 def test_the_second_decoders_error_on_the_firsts_output_trains_the_first() -> None:
     detector = fitted()
-    again = detector.network_(tensor(detector, cut(detector, TEST)))[2]
+    again = detector.network_(unflattened(detector, cut(detector, TEST)))[2]
     (gradient,) = torch.autograd.grad(again.square().mean(), detector.network_.get_parameter("first.4.weight"))
     assert gradient.abs().max() > 0

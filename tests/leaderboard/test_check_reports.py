@@ -48,18 +48,6 @@ def board_of(folder, *records):
 
 
 class TestIdentity:
-    @pytest.mark.parametrize(
-        "other",
-        [
-            {"label": "a[x=1]"},
-            {"code_hash": "c2"},
-            {"checks": CHECKS_VERSION + 1},
-            {"full": True},
-        ],
-    )
-    def test_it_is_of_all_that_determines_the_report(self, other):
-        assert report().model_copy(update=other).identity != report().identity
-
     def test_a_store_keeps_one_report_of_each(self, tmp_path):
         keep(report(), tmp_path)
         keep(report(failed=["prefix"]), tmp_path)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import statistics
-from dataclasses import replace
 
 import pytest
 
@@ -56,11 +55,3 @@ def test_csv_has_the_spread_before_the_costs_in_one_table_and_in_several(made, b
     joined = Leaderboard.joined([Leaderboard.from_records([record("pca")]), board])
     first, *_ = csv.DictReader(io.StringIO(joined.to_csv()))
     assert (first["detector"], first["auroc_entity_std"]) == ("pca", "")
-
-
-def test_a_row_is_compared_with_floors_by_its_means(made):
-    means = Leaderboard.from_records(made.records, ["overall"]).frame.set_index("detector")["auroc_mean"]
-    weaker, better = sorted((DISTANCE, "t2"), key=lambda label: means[label])
-    records = [replace(one, floor=one.label == better) for one in made.records if one.label in (weaker, better)]
-    judged = Leaderboard.from_records(records, ["overall"]).frame.set_index("detector")["below_floor"]
-    assert "auroc" in judged[weaker]

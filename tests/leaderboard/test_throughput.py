@@ -6,12 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.helpers.records import record
 from tsadbench import Leaderboard
-from tsadbench.leaderboard.table import compact
 
 SEEDS = (
     replace(record("x", 0), rows_scored=3_000_000, score_seconds=2.0, fit_seconds=40.0, peak_memory_mib=500.0),
@@ -34,11 +31,3 @@ def test_without_rows_or_seconds_there_is_no_rate(n_rows, seconds):
 def test_a_failed_row_has_no_throughput_in_tables():
     (table,) = Leaderboard.from_records([SEEDS[0], record("x", 1, status="timeout")]).shown(wide=True)
     assert not {"fit, s", "rows/s", "MiB"} & {*table.header}
-
-
-@settings(deadline=None)
-@given(st.floats(1e-3, 1e13))
-def test_a_short_number_is_within_five_percent_of_the_number(value):
-    text = compact(value)
-    size = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1.0)
-    assert float(text.rstrip("kMG")) * size == pytest.approx(value, rel=0.0501)

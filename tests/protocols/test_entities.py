@@ -43,14 +43,6 @@ def rows_of(data: LabelledDataset, machine: str, parts: Sequence[str]) -> tuple[
     return scores, anomalous, pot.fit(training, level=0.98, q=1e-3).value
 
 
-def test_every_entity_has_an_episode_of_its_own_recordings() -> None:
-    episodes = tuple(Strict().episodes(make_machines().dataset))
-    assert [episode.id for episode in episodes] == list(MACHINES)
-    for episode in episodes:
-        assert [one.id for one in episode.train] == [f"{episode.id}/a", f"{episode.id}/b"]
-        assert [one.id for one in episode.test] == [f"{episode.id}/1", f"{episode.id}/2"]
-
-
 def test_metrics_are_means_of_each_entitys_own() -> None:
     data = make_machines()
     found = trial(Strict(), data, first_sensor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.helpers.protocol_plant import pressure, trial
@@ -33,16 +32,6 @@ def test_published_evaluates_the_papers_windows(skab: LabelledDataset) -> None:
     assert found.thresholds[0].threshold.n == 9_366
 
 
-def test_published_concatenates_valve1_then_valve2_then_other(skab: LabelledDataset) -> None:
-    (episode,) = Published().episodes(skab.dataset)
-    assert [one.n_rows for one in (*episode.train, *episode.test)] == [9_405, 37_401]
-    ids = [one.id for one in skab.dataset.test]
-    order = (
-        [f"valve1/{i}" for i in range(16)] + [f"valve2/{i}" for i in range(4)] + [f"other/{i}" for i in range(1, 15)]
-    )
-    assert ids == order == list(skab.labels.rows)
-
-
 def test_strict_evaluates_each_file_after_its_warm_up(skab: LabelledDataset) -> None:
     found = trial(Strict(), skab, pressure)
     assert {name: split.n_rows for name, split in found.splits.items()} == {
@@ -63,12 +52,3 @@ def test_strict_drops_the_572_training_rows_that_are_also_in_a_test_file(skab: L
     in_test = {(t, *row) for one in skab.dataset.test for t, row in zip(one.time, one.values.tolist(), strict=True)}
     assert len(dropped) == 572
     assert dropped <= in_test
-
-
-def test_flagging_every_row_gets_the_floor_in_closed_form(skab: LabelledDataset) -> None:
-    found = trial(Published(), skab, lambda one: np.ones(one.n_rows), fixed=0.0).splits["overall"].metrics
-    share = 13_067 / 37_362
-    assert found["prac_f1"] == pytest.approx(2 * share / (1 + share))
-    assert found["prac_f1"] == pytest.approx(0.518, abs=5e-4)
-    assert (found["auroc"], found["mcc"]) == (0.5, 0.0)
-    assert found["auprc"] == pytest.approx(0.350, abs=5e-4)

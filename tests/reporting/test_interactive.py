@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.trials import DISTANCE, LARGEST_Z, WARM_UP, Made, made
-from tsadbench.reporting.figures.interactive import envelope, interactive
+from tsadbench.reporting.figures.interactive import interactive
 from tsadbench.utils.arrays import mask_runs
 
 
@@ -60,12 +60,6 @@ def test_no_peak_and_no_flag_is_lost_where_rows_are_drawn_together(scored):
     assert all(flags[2 * (start // 12) : 2 * (-(-stop // 12))].any() for start, stop in mask_runs(counted)), (
         "240 rows are 20 buckets of 12"
     )
-
-
-def test_an_envelope_keeps_the_order_of_lowest_and_highest():
-    assert envelope(np.array([1.0, 9.0, 2.0, 8.0, 3.0, -1.0]), 4).tolist() == [1.0, 9.0, 8.0, -1.0]
-    gone = envelope(np.array([np.nan, np.nan, np.nan, 1.0, np.nan, 0.0]), 4)
-    np.testing.assert_array_equal(gone, [np.nan, np.nan, 1.0, 0.0])
 
 
 def test_many_sensors_are_a_heat_map_in_a_bytes_range():

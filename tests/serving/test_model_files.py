@@ -173,14 +173,6 @@ def test_a_threshold_that_nothing_or_everything_exceeds_is_refused(t2_model, tmp
     assert "threshold" in require_refused(forged(t2_model, tmp_path, card=text))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("encoding", "klingon"), ("separator", ", "), ("header_line", 0), ("time_formats", ["%Q"])]
-)
-def test_a_description_of_files_that_no_file_can_have_is_refused(t2_model, tmp_path, key, value):
-    path = forged(t2_model, tmp_path, lambda card: {**card, "layout": {**card["layout"], key: value}})
-    assert key.removesuffix("s") in require_refused(path)
-
-
 def test_a_compressed_part_is_not_unpacked(t2_model, tmp_path):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -119,16 +119,6 @@ def test_values_are_carried_over_broken_rows_and_after_many_times_may_begin_anew
         assert "earlier" in faults(rows)[2 * BREAK + 3]
 
 
-def test_columns_are_taken_by_name_and_others_are_noted(read):
-    rows, notes = read("x,b,,a\n9,1,8,2\n", FileFormat(time=("t",)))
-    assert rows.values.tolist() == [[2.0, 1.0]]
-    assert rows.seconds is None
-    assert rows.places["row"].tolist() == [0]
-    assert len(notes) == 2  # no times, and a column that is not used
-    assert "'t'" in notes[0]
-    assert "'x'" in notes[1]
-
-
 def test_a_header_can_be_searched_for_and_units_are_left_out(read):
     form = FileFormat(header_line="search", units_line=True)
     rows, _ = read("report\nmade by Ann\na,b\nbar,m3/h\n1,2\n1,x\n", form, cuts=(20, 30))
@@ -136,9 +126,3 @@ def test_a_header_can_be_searched_for_and_units_are_left_out(read):
     assert faults(rows)[1].startswith("line 6")
     with pytest.raises(DataError, match=r"x\.csv"):
         read("report\n1,2\n", form)
-
-
-@pytest.mark.parametrize("text", ["", "t,a,bb\n1,2,3\n", "t;a;b\n1;2;3\n"])
-def test_a_file_without_the_sensors_is_refused(read, text):
-    with pytest.raises(DataError, match=r"^x\.csv"):
-        read(text)

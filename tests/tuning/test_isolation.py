@@ -6,7 +6,6 @@ import gc
 import struct
 import sys
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -75,33 +74,6 @@ def n_in_memory(pid: int, high: int) -> int:
 def tasked(data, detector=DISTANCE, **settings):
     plan = make_plan([detector], dataset=data, seeds=1, floors=False)
     return make_task(plan, Settings(**{"folds": 2, "trials": 2, **settings}))
-
-
-def reachable(start: object) -> list[object]:
-    """Return every object that can be reached from one, but through code: modules, classes and functions."""
-    found, waiting = {id(start): start}, [start]
-    while waiting:
-        current = waiting.pop()
-        nearby = gc.get_referents(current)
-        if isinstance(current, np.ndarray):  # the collector does not follow a view to what it views
-            nearby = [current.base, *(current.ravel() if current.dtype == object else ())]
-        for following in nearby:
-            if not isinstance(following, ModuleType | type | FunctionType | BuiltinFunctionType):
-                if id(following) not in found:
-                    waiting.append(following)
-                found[id(following)] = following
-    return list(found.values())
-
-
-def test_no_test_row_and_no_label_can_be_reached_from_a_task():
-    data = marked_data()
-    objects = reachable(tasked(data))
-    arrays = [one for one in objects if isinstance(one, np.ndarray)]
-    assert max(n_found(array.tobytes(), _TRAIN) for array in arrays) == 400
-    assert all(n_found(array.tobytes(), _TEST) == 0 for array in arrays)
-    assert not any(isinstance(one, Labels | Dataset | LabelledDataset) for one in objects)
-    assert {one.id for one in objects if isinstance(one, Recording)} == {"normal"}
-    assert any(isinstance(one, Labels) for one in reachable([data]))  # the method sees what is there
 
 
 def held() -> list[object]:

@@ -6,13 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from tsadbench.analysis.events import recording_events
-
-unhurried = settings(deadline=None, max_examples=60)
 
 
 def rows(text: str) -> np.ndarray:
@@ -61,20 +56,3 @@ def test_seconds_are_those_of_the_clock_gaps_included():
     assert (event.delay_rows, event.delay_seconds) == (2, 99.0)
     (event,) = events_of(rows(".xxx."), rows("xxxxx"), rows("..x.."), time[[0, 2, 1, 3, 4]])
     assert (event.delay_rows, event.delay_seconds) == (1, None), "time that runs back"
-
-
-masks = st.integers(0, 30).flatmap(lambda n: st.tuples(*[arrays(bool, n)] * 3))
-
-
-@unhurried
-@given(masks)
-def test_events_cover_the_evaluated_anomalous_rows_once(given_masks):
-    anomalous, evaluated, flagged = given_masks
-    of_events = np.zeros(len(anomalous), dtype=int)
-    for event in events_of(*given_masks):
-        of_events[event.start : event.stop] += 1
-        assert event.found == bool((flagged & evaluated)[event.start : event.stop].any())
-        if event.found:
-            assert event.start <= event.first_flagged < event.stop
-            assert not flagged[event.start : event.first_flagged].any()
-    assert of_events.tolist() == (anomalous & evaluated).astype(int).tolist()

@@ -7,13 +7,8 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from tsadbench.analysis.diagnostics.measures import vus_pr
-
-unhurried = settings(deadline=None, max_examples=40)
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +76,3 @@ def test_it_is_the_definition_which_with_trapezoids_is_aeons(seed, aeon_vus):
     aeons = aeon_vus(anomalous.astype(int), scores, buffer)
     assert by_definition(scores, anomalous, buffer, trapezoids=True) == pytest.approx(aeons, rel=1e-9)
     assert vus_pr(scores, anomalous, buffer) == pytest.approx(by_definition(scores, anomalous, buffer), rel=1e-9)
-
-
-cases = st.integers(2, 40).flatmap(
-    lambda n: st.tuples(arrays(np.float64, n, elements=st.integers(-5, 5).map(float)), arrays(bool, n))
-)
-buffers = st.integers(0, 12)
-
-
-@unhurried
-@given(cases, buffers)
-def test_a_row_without_a_score_leaves_it_undefined(case, buffer):
-    scores, anomalous = case
-    assert vus_pr(np.where(scores == scores.min(), np.nan, scores), anomalous, buffer) is None

@@ -81,20 +81,6 @@ def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
     assert len(markers(axes)) == 3
 
 
-def test_rows_without_a_score_count_as_the_worst_case(plant, figure):
-    def change(name, values):
-        if name.startswith("test/"):
-            values[95:120] = np.nan
-        return values
-
-    axes = roc([plant.altered(DISTANCE, change)], ax=figure.add_subplot())
-    scores, truth, _ = pooled(plant, DISTANCE)
-    gone = np.concatenate([(np.arange(240) >= 95) & (np.arange(240) < 120)] * 3).reshape(3, 240)[:, WARM_UP:].ravel()
-    scores = np.where(gone, np.where(truth, scores.min() - 1, scores.max() + 1), scores)
-    x, y = line(axes, DISTANCE).get_xydata().T
-    assert trapezoid(y, x) == pytest.approx(roc_auc_score(truth, scores))
-
-
 def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, figure):
     axes = roc(many_fits.of(DISTANCE), ax=figure.add_subplot())
     shown = line(axes, DISTANCE)

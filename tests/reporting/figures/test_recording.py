@@ -15,7 +15,6 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.reporting.figures import alarms, contributions, explanation, recording
-from tsadbench.reporting.figures.recording import time_axis
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 
 
@@ -90,16 +89,6 @@ def test_peaks_survive_the_narrowing_of_a_long_heat_map(figure):
     assert shown.shape[1] <= 1200
     assert shown.max() == pytest.approx(20.0)
     assert shown[1].argmax() == pytest.approx(12_345 / 50_000 * shown.shape[1], abs=1)
-
-
-def test_the_time_axis():
-    assert time_axis(scored(np.zeros((3, 1))).recording)[1] == "row"
-    values, unit = time_axis(scored(np.zeros((3, 1)), time=np.array([100.0, 101.0, 102.0])).recording)
-    assert (values.tolist(), unit) == ([0.0, 1.0, 2.0], "seconds")
-    values, unit = time_axis(scored(np.zeros((2, 1)), time=np.array([0.0, 4 * 86_400.0])).recording)
-    assert (values.tolist(), unit) == ([0.0, 4.0], "days")
-    backwards = scored(np.zeros((3, 1)), time=np.array([2.0, 1.0, 3.0]))
-    assert time_axis(backwards.recording)[1] == "row"
 
 
 def test_an_explanation_marks_the_first_alarm_in_every_panel(plant, figure):
