@@ -25,7 +25,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.extras import extra
-from tsadbench.utils.files import digest, open_regular, require_own_folder, write_file
+from tsadbench.utils.files import digest, open_regular, read_bytes, require_own_folder, write_file
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import one_line
 
@@ -76,8 +76,7 @@ class BankFolder:
     def _read_file(self, trial: str) -> tuple[Record, dict[str, FloatArray]]:
         file = self.path / f"{trial}.parquet"
         try:
-            with open_regular(file, MOST_BYTES) as stream:
-                content = stream.read()
+            content = read_bytes(file, MOST_BYTES)
         except OSError as error:
             raise BrokenTrialError(f"{file}: cannot be read ({error.strerror or error})") from error
         if digest(content) != self._sha256[trial]:
@@ -147,8 +146,7 @@ def fetch_bank(source: str, out: Path) -> int:
 def _save(address: str, file: str, _bank: object = None) -> None:
     """Save a file from a server or a folder, at most `MOST_BYTES`."""
     if "://" not in address:
-        with open_regular(address, MOST_BYTES) as stream:
-            Path(file).write_bytes(stream.read())
+        Path(file).write_bytes(read_bytes(Path(address), MOST_BYTES))
         return
     with requests.get(address, stream=True, timeout=_SECONDS) as response, Path(file).open("wb") as out:
         response.raise_for_status()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import BrokenTrialError, TsadbenchError, UsageError
+from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError, UsageError
 from tsadbench.execution.identity import changes, code_of, scoring_identity, trial_name
 from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes, scored_episodes
 from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
@@ -213,7 +214,8 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
     remarks = (*changes(record, trial, plan), *differences(then, here))
     verdict = "differs" if faults else "within tolerance" if difference else "to the bit"
     if not faults:
-        store.put(replace(record, **{name: getattr(again, name) for name in _CLAIMED}))
+        with suppress(StoreError):  # a store that cannot be written keeps its maker's word
+            store.put(replace(record, **{name: getattr(again, name) for name in _CLAIMED}))
     return Finding(record.trial, record, verdict, tuple(faults), remarks, difference, again.seal)
 
 

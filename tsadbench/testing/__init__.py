@@ -9,6 +9,12 @@ from tsadbench.testing.runner import CheckFailedError, DetectorContract, check_d
 from tsadbench.testing.synthetic import normal, with_fault
 
 __all__ = [
-    "Check", "CheckFailedError", "CheckResult", "DetectorContract", "all_checks", "check_detector", "normal",
+    "Check",
+    "CheckFailedError",
+    "CheckResult",
+    "DetectorContract",
+    "all_checks",
+    "check_detector",
+    "normal",
     "with_fault",
-]  # fmt: skip
+]

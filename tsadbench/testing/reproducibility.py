@@ -77,8 +77,7 @@ def refit(subject: Subject) -> None:
 def instances(subject: Subject) -> None:
     """Fitting another detector of its class on other data changes nothing."""
     detector = subject.fit()
-    twin = copy.deepcopy(detector)
-    expected = detector.score(subject.test())
+    twin, expected = copy.deepcopy(detector), detector.score(subject.test())
     subject.make().fit(subject.train(lambda values: 2.0 * values, seed=51))
     require_equal(twin.score(subject.test()), expected, "another detector's fit changes its scores")
 
@@ -107,8 +106,10 @@ def _another_value(parameter: Parameter, value: object) -> object:
     """Return another valid value of the parameter; None if only its author can know one."""
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int | float):
-        return value + 1 if isinstance(value, int) else 0.5 * value or 0.5
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return 0.5 * value or 0.5
     choices = [choice for choice in get_args(parameter.annotation) if isinstance(choice, str) and choice != value]
     return choices[0] if isinstance(value, str) and choices else None
 

@@ -20,7 +20,6 @@ from tsadbench.base.replay import MIN_CORRELATION
 from tsadbench.registry import Source
 from tsadbench.sandbox import Box, BoxFailure, Construction, Crossing, Limits, describe
 from tsadbench.sandbox.replay import Audit, Copies
-from tsadbench.sandbox.seal.walls import is_below
 from tsadbench.testing import synthetic
 from tsadbench.testing.check import Compared, Failed, Skipped, Warned, check, require_equal
 from tsadbench.testing.subject import Data
@@ -28,8 +27,7 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.distributions import distributions_of, find_package, normalised, requirements
 from tsadbench.utils.files import cache_folder
 
-# A fixed secret, so that results repeat.
-_SECRET = "0123456789abcdef" * 2
+_SECRET = "0123456789abcdef" * 2  # fixed, so that results repeat
 _MOST_CARRIED = 16 * 1024  # the largest detector that ships has 10 KiB of texts and comments
 _LITERALS = {getattr(tokenize, name, None) for name in ("STRING", "NUMBER", "COMMENT", "FSTRING_MIDDLE")}
 
@@ -104,7 +102,7 @@ def carried(source: Source) -> int:
     spec = None if source.text else find_package(place.partition(".")[0])
     folders = spec.submodule_search_locations or [] if spec else []
     roots = folders or [str(Path(place).parent) if spec is None else spec.origin or ""]
-    own = [file for file in describe(source).sources.files if any(is_below(file, root) for root in roots)]
+    own = [file for file in describe(source).sources.files if any(Path(file).is_relative_to(root) for root in roots)]
     words = (one for file in own for one in tokenize.tokenize(BytesIO(Path(file).read_bytes()).readline))
     literals = "\n".join(one.string for one in words if one.type in _LITERALS)
     data = {file for folder in folders for file in Path(folder).rglob("*") if file.suffix not in (".py", ".pyc")}
@@ -124,17 +122,13 @@ def replays(trials: Trials) -> None:
             box.fit(train)
             copies = Copies(box, fresh, train, n_copies=1, adaptive=traits.adaptive, audited=True)
             with copies, copies.take(trials.own, ()) as copy:
-                of_training = box.training_scores()
-                scored = Scored(episode, of_training, tuple(box.score(one) for one in episode.test))
+                scored = Scored(episode, box.training_scores(), tuple(box.score(one) for one in episode.test))
                 replay = Audit(copy, copies.how, traits, crossing, scored).run()
     except BoxFailure as failure:
         raise Failed(failure.reason) from failure
     if not (replay.forgets or traits.adaptive or traits.floor):
-        reason = (
-            f"behind other rows, ranks of scores change even 500 rows later: correlation {replay.correlation:.2f}, "
-            f"expected {MIN_CORRELATION}; if scores depend only on a limited number of earlier rows, declare memory"
-        )
-        raise Failed(reason, correlation=replay.correlation)
+        reason = f"behind other rows, ranks of scores differ for 500 rows (correlation below {MIN_CORRELATION})"
+        raise Failed(f"{reason}; declare memory if it is limited", correlation=replay.correlation)
     if not (replay.calibrated or traits.floor):
         reason = "its training scores are on another scale than fresh scores of the same rows: thresholds are wrong"
         raise Warned(reason, median_ratio=replay.median_ratio, tail_ratio=replay.tail_ratio)
