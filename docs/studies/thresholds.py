@@ -60,21 +60,11 @@ logarithm. No rule comes near the best threshold where a plant has moved.
 """
 
 
+NAMES = {"training": "training", "held-out": "held-out", "second fit": "second", "DSPOT": "dspot"}
+CHOSEN = {"chosen within a factor of 3*": "chosen_near_second_mcc", "chosen*": "chosen_mcc"}
 TABLES = {
-    "MCC": {
-        "training": "training_mcc",
-        "held-out": "held-out_mcc",
-        "second fit": "second_mcc",
-        "DSPOT": "dspot_mcc",
-        "chosen within a factor of 3*": "chosen_near_second_mcc",
-        "chosen*": "chosen_mcc",
-    },
-    "Normal rows flagged": {
-        "training": "training_false_alarms",
-        "held-out": "held-out_false_alarms",
-        "second fit": "second_false_alarms",
-        "DSPOT": "dspot_false_alarms",
-    },
+    "MCC": {title: f"{name}_mcc" for title, name in NAMES.items()} | CHOSEN,
+    "Normal rows flagged": {title: f"{name}_false_alarms" for title, name in NAMES.items()},
     "AUPRC": {"training, second fit, DSPOT": "training_auprc", "held-out": "held-out_auprc"},
 }
 

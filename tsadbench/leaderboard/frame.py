@@ -188,12 +188,12 @@ def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
         ok, below = row.ok, row.below_floor or ()
         why = {"leaky": row.leaky, "rows without a score": not row.complete}
         why["depends on the recording's start"] = not row.forgets
-        beats = ", ".join(name.upper() for name in FLOOR_METRICS if name not in below)
+        wins = ", ".join(one.upper() for one in FLOOR_METRICS if one not in below).replace("MCC", "MCC (own threshold)")
         words = {
             f"{row.n_failed} of {len(row.seeds)} seeds failed: {row.status}": not ok,
             "best floor" if row.detector in best_floor else "floor": row.floor,
             f"unranked: {', '.join(text for text, applies in why.items() if applies)}": any(why.values()),
-            f"beats the floors in {beats}": ok and 0 < len(below) < len(FLOOR_METRICS),
+            f"beats the floors in {wins}": ok and 0 < len(below) < len(FLOOR_METRICS),
             "uncalibrated": not row.calibrated,
             "guarded": ok and differs["seal"] and row.seal == "guarded",
             f"fails checks: {', '.join(row.failed_checks)}": ok and row.checked == "fail",
