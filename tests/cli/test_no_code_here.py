@@ -143,7 +143,7 @@ def test_what_is_named_is_as_sealed_as_its_boxes(small_data, tmp_path):
     assert [run_trial(trial, plan).record.seal_reason == IMPORTED for trial in plan.trials] == [False, False]
 
 
-@pytest.mark.slow(20)  # eight commands, as a user starts them
+@pytest.mark.long  # eight commands, as a user starts them
 def test_no_folder_that_a_command_takes_can_be_imported_from(tmp_path):
     witness = tmp_path / "witness"
     here, card, runs, model, bank = (tmp_path / name for name in ("here", "card", "runs", "model", "bank"))

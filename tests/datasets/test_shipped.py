@@ -116,12 +116,15 @@ def content_of(data: LabelledDataset) -> Expected:
     )
 
 
+LONG = {"causrca": pytest.mark.long}  # 40 s to read
+
+
 @functools.cache
 def loaded(name: str) -> LabelledDataset:
     return real(name)
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=LONG.get(one, ())) for one in EXPECTED])
 def test_what_is_loaded(name):
     """The acceptance of any change of the loaders: a digest that changes here asks for a new version of the set."""
     data = loaded(name)
@@ -281,6 +284,7 @@ def causrca_files() -> dict[str, pd.DataFrame]:
     }
 
 
+@LONG["causrca"]
 class TestCausrca:
     """Every choice of its card is derived from the files again."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.helpers.plans import make_plan
@@ -84,14 +85,10 @@ def stored(tmp_path_factory):
     return of
 
 
-def by_the_judge(result: TrialResult, metric: str, drawn: np.ndarray) -> list[float]:
+def by_the_judge(result: TrialResult, drawn: np.ndarray) -> pd.DataFrame:
     """Judge each resample, a recording that was drawn twice standing there twice."""
-    values = []
-    for column in drawn.T:
-        names = [name for name, times in zip(NAMES, column, strict=True) for _ in range(int(times))]
-        value = result.judge({"drawn": names})["drawn"].metrics[metric]
-        values.append(np.nan if value is None else value)
-    return values
+    of_each = [[name for name, n in zip(NAMES, column, strict=True) for _ in range(int(n))] for column in drawn.T]
+    return pd.DataFrame([result.judge({"drawn": names})["drawn"].metrics for names in of_each]).astype(float)
 
 
 DRAWN = draw([[0, 1], [2, 3, 4], [5], [6]], 40, seed=3)
@@ -101,10 +98,11 @@ DRAWN = draw([[0, 1], [2, 3, 4], [5], [6]], 40, seed=3)
 @pytest.mark.parametrize("detector", ["Silent", "Silent[first=50]", "Silent[first=80,last=30]"])
 def test_resamples_have_the_values_that_the_judge_gives(stored, detector, protocol):
     result = stored(detector, protocol)
+    resamples, whole = by_the_judge(result, DRAWN), by_the_judge(result, np.ones((7, 1)))
     for metric in (one.name for one in result.protocol.metrics if one.name not in ("events_at_01", "auprc_mean10")):
         found = resampled(result, metric, NAMES, DRAWN)
-        assert found[1:] == pytest.approx(by_the_judge(result, metric, DRAWN), abs=1e-6, nan_ok=True), metric
-        assert found[0] == pytest.approx(by_the_judge(result, metric, np.ones((7, 1)))[0], abs=1e-12), metric
+        assert found[1:] == pytest.approx(resamples[metric].tolist(), abs=1e-6, nan_ok=True), metric
+        assert found[0] == pytest.approx(whole[metric][0], abs=1e-12), metric
 
 
 class TestDraws:

@@ -154,7 +154,7 @@ def test_a_file_of_a_terabyte_is_not_read(tmp_path, file):
     "line",
     [
         pytest.param("x = " + "[" * 100_000, id="nested"),
-        pytest.param(".".join("a" * 20_000) + " = 1", id="a long key"),
+        pytest.param(".".join("a" * 2_000) + " = 1", id="a long key"),
         pytest.param("x = " + "9" * 5000, id="a long number"),
     ],
 )
