@@ -91,8 +91,9 @@ class Misbehaves(Sums):
         np.loadtxt(self.path, dtype=str)
 
     def _chatter(self):
-        for _ in range(10**4):
+        for _ in range(3_000):  # 286 MiB: more than the log may have, less than any file
             print("x" * 10**5)
+        time.sleep(60)
 
 
 class Threads(Detector):
