@@ -53,7 +53,7 @@ READERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "floor"), [("file", True), ("module", False)])
+@pytest.mark.parametrize(("kind", "floor"), [("file", True), pytest.param("module", False, marks=pytest.mark.long)])
 def test_code_that_a_record_names_runs_only_if_the_user_names_it(store, tmp_path, tsadbench, monkeypatch, kind, floor):
     witness = tmp_path / "witness"
     module = f"strangers_{floor}_module"

@@ -14,7 +14,7 @@ from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN
 
 SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
 # Checked by `make test` too: a floor, a classical detector, a network, a foreign class. All others take minutes.
-QUICK = ("max-z", "t2-q", "vanilla-lstm")
+QUICK = ("max-z", "t2-q", "vanilla-ae")
 KNOWN = {
     f"{library}:{name}": known
     for library, table in (("pyod", PYOD), ("sklearn", SKLEARN))

@@ -48,7 +48,7 @@ def assert_not_better(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=IDS)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_taking_away_test_scores_improves_no_metric(protocol: Protocol, data: st.DataObject) -> None:
     lengths = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=3).filter(lambda some: max(some) > 4))

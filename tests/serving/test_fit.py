@@ -144,6 +144,7 @@ def test_what_cannot_be_kept_or_fails_leaves_no_file(tsadbench, plant, tmp_path,
     assert list(tmp_path.glob("*.model")) == []
 
 
+@pytest.mark.long
 @pytest.mark.processes
 def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadbench, plant, tmp_path):
     """Processes: each must import the file anew."""

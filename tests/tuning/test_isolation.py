@@ -105,6 +105,7 @@ def test_the_command_has_dropped_the_test_recordings_and_labels_when_the_search_
     assert "train" in alive[0].id
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_no_test_row_is_in_the_memory_of_the_boxes(storage, monkeypatch):
     data = marked_data()
