@@ -24,7 +24,7 @@ from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli.app import main
 
 # How long an example takes says more about what else the machine does than about the code.
-settings.register_profile("tsadbench", deadline=None, max_examples=50)
+settings.register_profile("tsadbench", deadline=None, max_examples=35)
 settings.load_profile("tsadbench")
 
 

@@ -75,6 +75,7 @@ def test_code_that_a_record_names_runs_only_if_the_user_names_it(store, tmp_path
     assert f"the code of {name} here" in trusted, "a box has loaded it"
 
 
+@pytest.mark.long
 def test_a_prior_that_a_label_names_is_not_opened(store, tmp_path, tsadbench):
     source = next(record for record in store.records() if record.label == "max-z")
     label = f"dprgm[prior={tmp_path / 'missing.json'}]"

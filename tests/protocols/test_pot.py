@@ -167,7 +167,7 @@ with_ties = arrays(np.float64, st.integers(1, 300), elements=st.integers(-60, 60
 spread = arrays(np.float64, st.integers(1, 300), elements=st.floats(-1e9, 1e9, allow_subnormal=False))
 tails = st.builds(pareto, st.floats(-0.8, 1.5), st.integers(100, 3000), st.integers(0, 99))
 risks = st.floats(1e-7, 0.0199)
-unhurried = settings(deadline=None, max_examples=80)
+unhurried = settings(deadline=None, max_examples=40)
 
 
 @unhurried

@@ -91,7 +91,7 @@ def same(one: object, other: object) -> bool:
 
 
 @given(VALUES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_values_come_back_as_they_were(value):
     detector = Learned().fit(ROWS)
     detector.more_ = value
@@ -140,7 +140,7 @@ CONTENT = pack({"model.json": b"{}", "arrays.safetensors": bytes(range(200))})
 
 
 @given(st.integers(0, len(CONTENT) - 1), st.integers(0, 255))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_changed_byte_and_any_truncation_is_found(place, flip):
     changed = bytearray(CONTENT)
     changed[place] ^= flip

@@ -27,7 +27,7 @@ CHUNKS = st.lists(st.integers(0, 9), min_size=1, max_size=20)
 
 
 @given(CHUNKS, st.integers(0, 4), st.integers(0, 4), st.booleans(), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_chunks_give_the_batchs_answers(t2_model, chunks, before, after, timed, seed):
     model = model_of(Around(before=before, after=after), t2_model.card)
     rows = np.random.default_rng(seed).normal(size=(sum(chunks), 2))

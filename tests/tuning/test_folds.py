@@ -28,7 +28,7 @@ def test_by_hand():
     assert first.context == second.context == 40
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(10, 900), min_size=1, max_size=4), st.integers(2, 5), st.integers(1, 60), st.integers(0, 20)
 )
