@@ -44,7 +44,7 @@ def frame(n_rows: int = 60, *, seed: int = 0, faults: tuple[int, int] | None = N
 
 
 def write_plant(folder: Path, n_rows: int = 60, *, name: str = "plant", seed: int = 0) -> Path:
-    """Write a card with a training and a test recording, rows 40 to 49 of which are faults; return the card."""
+    """Write a card, a training recording and a test recording with faults in rows 40 to 49; return the card."""
     for part, faults in (("train", None), ("test", (40, 50))):
         (folder / part).mkdir(parents=True, exist_ok=True)
         frame(n_rows, seed=seed + (part == "test"), faults=faults).to_csv(folder / part / "rows.csv", index=False)

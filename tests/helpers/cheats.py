@@ -270,7 +270,7 @@ cheat(
     traits=Traits(memory=2),
     _says=lambda self, scores, one: np.array([scores[max(0, i - 2) : i + 3].mean() for i in range(len(scores))]),
 )
-# A row that answers for another one has no score, or one in the wrong place.
+# Shifting scores leaves some rows without one, and puts the others in the wrong place.
 cheat(
     "EarlyAlignment",
     "prefix every-row spike alignment",

@@ -17,7 +17,7 @@ from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import without_folders
 
 
-@pytest.mark.xfail(reason="the tables are fitted anew once the rewrite is done", run=False)
+@pytest.mark.xfail(reason="the tables will be made again with the rewritten code", run=False)
 def test_every_committed_trial_was_made_by_the_code_that_is_here():
     """Else a row could be the mean of two detectors: its seeds would be of different code."""
     files = sorted(LEADERBOARDS.rglob(RECORDS))

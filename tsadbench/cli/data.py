@@ -76,16 +76,16 @@ def new(
     if card.exists() and not force:
         raise UsageError(f"{card} exists already: read it, or overwrite it with --force")
     with api.progress_bar(f"Reading {folder}"):
-        text, problems, judged, rows = api.draft_card(folder)
-    api.write_file(card, text)
+        draft = api.draft_card(folder)
+    api.write_file(card, draft.text)
     typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
-    for line in text.splitlines():
+    for line in draft.text.splitlines():
         if line.startswith(("#   ", _DECIDE)):
             typer.echo(line.removeprefix("#  ").removeprefix("# "))
-    if problems:
-        raise DataError(f"{card} was written, but does not fit its files yet; {problems}")
-    typer.echo(f"The first rows, as they are read:\n{rows}\nRead the card, correct it, then:")
-    typer.echo(f"  tsadbench data validate {quote(str(card))}\n  tsadbench {_next(card, judged=judged)}")
+    if draft.problems:
+        raise DataError(f"{card} was written, but does not fit its files yet; {draft.problems}")
+    typer.echo(f"The first rows, as they are read:\n{draft.rows}\nRead the card, correct it, then:")
+    typer.echo(f"  tsadbench data validate {quote(str(card))}\n  tsadbench {_next(card, judged=draft.judged)}")
 
 
 @app.command()

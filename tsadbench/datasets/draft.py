@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -44,11 +45,17 @@ _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_n
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
 
 
-def draft_card(folder: Path) -> tuple[str, str, bool, str]:
-    """Return a commented card for the files below a folder, its issues, whether tests are labelled, and its first rows.
+class Draft(NamedTuple):
+    """A drafted card: its text with comments, its issues, its first rows as read, and whether tests are labelled."""
 
-    Raises a UsageError if there is no such folder or file. A DataError if no file is a table of numbers.
-    """
+    text: str
+    problems: str
+    rows: str
+    judged: bool
+
+
+def draft_card(folder: Path) -> Draft:
+    """Return a card for the files below a folder; a UsageError if there are none, a DataError if none is a table."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
     text = _Drafter(folder).card()
@@ -58,11 +65,11 @@ def draft_card(folder: Path) -> tuple[str, str, bool, str]:
         try:
             loaded = load_card(card, folder)
         except DataError as error:
-            return text, str(error), False, ""
+            return Draft(text, str(error), "", judged=False)
     first = loaded.dataset.train[0]
     rows = pd.DataFrame(first.values[:3, :8], columns=first.sensors[:8])
     rows.index = rows.index if first.time is None else pd.to_datetime(first.time[:3], unit="s", errors="coerce")
-    return text, "", not loaded.missing, f"{first.id}\n{rows}"
+    return Draft(text, "", f"{first.id}\n{rows}", judged=not loaded.missing)
 
 
 class _Drafter:

@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
@@ -58,16 +57,6 @@ def row_issues(places: pd.Index, rows: IntArray, text: str | Sequence[str]) -> I
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Whether a name equals or matches one of these patterns."""
     return any(name == pattern or fnmatchcase(name, pattern) for pattern in patterns)
-
-
-@lru_cache(maxsize=2**16)
-def globbed(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether a path's parts match a pattern's; ``**`` matches any number of folders."""
-    if not pattern:
-        return not path
-    if pattern[0] == "**":
-        return globbed(path, pattern[1:]) or (len(path) > 0 and globbed(path[1:], pattern))
-    return len(path) > 0 and fnmatchcase(path[0], pattern[0]) and globbed(path[1:], pattern[1:])
 
 
 def states_of(form: FileFormat, sensor: str) -> dict[str, float]:

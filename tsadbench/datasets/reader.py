@@ -180,10 +180,15 @@ class CardReader:
     def _find(self, patterns: Sequence[str]) -> dict[str, None]:
         """Return the paths of the files that match any pattern, relative to the card's folder."""
         files: dict[str, None] = {}
-        names = [path.relative_to(self._folder).as_posix() for path in self._folder.rglob("*") if path.is_file()]
         for pattern in patterns:
-            parts = PurePosixPath(pattern).parts
-            found = sorted((one for one in names if formats.globbed(PurePosixPath(one).parts, parts)), key=as_counted)
+            try:
+                if pattern.count("**") > 1:  # each multiplies the ways through the folders
+                    raise ValueError("expected at most one **")
+                found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
+                found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
+            except (ValueError, IndexError, NotImplementedError, OSError) as error:
+                self._report(f"files {pattern!r}: {error}")
+                continue
             safe = [name for name in found if self._beside(name, self._folder) and printable(name) == name]
             if not found or len(safe) < len(found):
                 text = f"expected files below {self._folder} with printable names, found {found or 'none'}"

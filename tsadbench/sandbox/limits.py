@@ -167,7 +167,7 @@ class Watch:
 
 
 def _open_files(pid: int) -> list[tuple[tuple[int, int], int]]:
-    """Return what a process has open, and the sizes of in-memory and deleted files (others: 0); Linux only."""
+    """Return a process's open files, with their sizes if in memory or deleted and else 0; Linux only."""
     opened = []
     for path in glob(f"/proc/{pid}/fd/*"):
         with contextlib.suppress(OSError):

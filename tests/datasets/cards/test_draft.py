@@ -160,7 +160,7 @@ LAYOUTS = (
 
 def drafted(folder: Path) -> tuple[LabelledDataset, str]:
     """Return the data set of the card that is drafted for a folder, and its text."""
-    text = draft_card(folder)[0]
+    text = draft_card(folder).text
     (folder / "card.toml").write_text(text, encoding="utf-8")
     return loaded(folder / "card.toml"), text
 
@@ -178,7 +178,7 @@ def test_what_the_drafted_card_loads(layout, tmp_path):
     assert all(one in text for one in told.says)
     timed = [one.time for one in (*dataset.train, *dataset.test) if one.time is not None]
     assert {float(step) for time in timed for step in np.diff(time)} <= {1.0}
-    assert draft_card(tmp_path)[0] == text  # its own card does not disturb it
+    assert draft_card(tmp_path).text == text  # its own card does not disturb it
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -212,7 +212,7 @@ def test_times(tmp_path, form):
 def test_a_column_that_is_no_sensor_yet_is_named(tmp_path, cell):
     column = [cell.format(row=row % 60) for row in range(90)]
     rows(tmp_path, "a.csv", sep=";", change=lambda table: table.assign(Speed=column))
-    assert "Speed: text" in draft_card(tmp_path)[0]
+    assert "Speed: text" in draft_card(tmp_path).text
     assert drafted(tmp_path)[0].dataset.sensors == FLOW_AND_HEAD
 
 
