@@ -86,6 +86,7 @@ class AnomalyTransformer(NetworkDetector):
         scoring_parameters=("association", "temperature"),
         extra="deep",
         paper="Xu et al., ICLR 2022",
+        differs=("schedule differs",),
     )
     paper: ClassVar[Mapping[str, int]] = {"window": 100, "d_model": 512, "n_heads": 8, "n_layers": 3}
 

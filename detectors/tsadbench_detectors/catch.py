@@ -117,6 +117,7 @@ class CATCH(NetworkDetector):
         scoring_parameters=("score_weight", "score_rows"),
         extra="deep",
         paper="Wu et al., ICLR 2025",
+        differs=("schedule differs",),
     )
     paper: ClassVar[dict[str, int]] = {"d_model": 128, "cf_dim": 64, "layers": 3, "head_dim": 64, "feed_forward": 256}
     network_: Network = field(init=False)

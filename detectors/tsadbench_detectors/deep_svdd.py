@@ -90,7 +90,9 @@ class DeepSVDD(NetworkDetector):
     classification, ICML 2018 (PMLR 80).
     """
 
-    traits: ClassVar[Traits] = Traits(family="one-class", stochastic=True, extra="deep", paper="Ruff et al., ICML 2018")
+    traits: ClassVar[Traits] = Traits(
+        family="one-class", stochastic=True, extra="deep", paper="Ruff et al., ICML 2018", differs=("schedule differs",)
+    )
     network_: Network = field(init=False)
 
     # The distance from the centre says nothing of the quality: it is smallest if everything collapses.

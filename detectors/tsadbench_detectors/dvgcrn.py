@@ -82,7 +82,9 @@ class DVGCRN(NetworkDetector):
     multivariate time series anomaly detection, ICML 2022.
     """
 
-    traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Chen et al., ICML 2022")
+    traits: ClassVar[Traits] = Traits(
+        family="graph", stochastic=True, extra="deep", paper="Chen et al., ICML 2022", differs=("schedule differs",)
+    )
     paper: ClassVar[Mapping[str, int]] = {"latent_size": 15, "hidden_size": 20, "embedding_size": 256}
     _needs_two_sensors_for = "graph"
 

@@ -76,7 +76,9 @@ class GANF(NetworkDetector):
     (arXiv 2202.07857). The constraint: X. Zheng et al., DAGs with NO TEARS, NeurIPS 2018.
     """
 
-    traits: ClassVar[Traits] = Traits(family="graph", stochastic=True, extra="deep", paper="Dai and Chen, ICLR 2022")
+    traits: ClassVar[Traits] = Traits(
+        family="graph", stochastic=True, extra="deep", paper="Dai and Chen, ICLR 2022", differs=("schedule differs",)
+    )
     _needs_two_sensors_for = "graph"
 
     window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30

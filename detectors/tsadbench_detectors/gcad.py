@@ -104,6 +104,7 @@ class GCAD(Forecaster):
         scoring_parameters=("beta", "smoothing"),
         extra="deep",
         paper="Liu, Gao and Jiao, AAAI 2025",
+        differs=("schedule differs",),
     )
     _needs_two_sensors_for = "graph"
 
@@ -124,7 +125,7 @@ class GCAD(Forecaster):
 
     def declared_traits(self) -> Traits:  # noqa: D102
         memory = self.window + self.smoothing - 1
-        return replace(self.traits, memory=memory, window_normalised=self.normalised)
+        return replace(super().declared_traits(), memory=memory, window_normalised=self.normalised)
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         fault = (

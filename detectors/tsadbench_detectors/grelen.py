@@ -86,6 +86,7 @@ class GReLeN(NetworkDetector):
         scoring_parameters=("statistic",),
         extra="deep",
         paper="Zhang, Zhang, Tsung, IJCAI 2022 (GReLeN)",
+        differs=("schedule differs",),
     )
     _scaling = UnitRange
 
@@ -103,7 +104,9 @@ class GReLeN(NetworkDetector):
     network_: Network = field(init=False)
 
     def declared_traits(self) -> Traits:  # noqa: D102
-        return replace(self.traits, memory=self.window if self.statistic in _OF_CHANGE else self.window - 1)
+        return replace(
+            super().declared_traits(), memory=self.window if self.statistic in _OF_CHANGE else self.window - 1
+        )
 
     def expected_check_failures(self) -> Mapping[str, str]:  # noqa: D102
         if self.statistic == "reconstruction":

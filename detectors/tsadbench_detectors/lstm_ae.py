@@ -48,7 +48,11 @@ class LSTMAE(Reconstructor):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", stochastic=True, extra="deep", paper="Malhotra et al., arXiv 1607.00148"
+        family="reconstruction",
+        stochastic=True,
+        extra="deep",
+        paper="Malhotra et al., arXiv 1607.00148",
+        differs=("schedule differs",),
     )
 
     window: Annotated[int, Tune(10, 60, log=True, alters_loss=True), Cheap(8)] = 30

@@ -88,6 +88,7 @@ class LSTMNDT(Forecaster):
         extra="deep",
         paper="Hundman et al., KDD 2018",
         scoring_parameters=("severity",),
+        differs=("schedule differs",),
     )
 
     window: Annotated[int, Tune(10, 60, log=True), Cheap(8)] = 30

@@ -63,7 +63,11 @@ class MSCRED(NetworkDetector):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", stochastic=True, extra="deep", paper="Zhang et al., AAAI 2019 (MSCRED)"
+        family="reconstruction",
+        stochastic=True,
+        extra="deep",
+        paper="Zhang et al., AAAI 2019 (MSCRED)",
+        differs=("schedule differs",),
     )
     paper: ClassVar[Mapping[str, int]] = {
         "scale_short": 10,

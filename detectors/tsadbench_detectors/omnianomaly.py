@@ -81,6 +81,7 @@ class OmniAnomaly(NetworkDetector):
         scoring_parameters=("samples",),
         extra="deep",
         paper="Su et al., KDD 2019",
+        differs=("schedule differs",),
     )
     paper: ClassVar[Mapping[str, int]] = {"hidden_size": 500, "latent_size": 3, "flows": 20}
 

@@ -80,7 +80,11 @@ class TimesNet(Reconstructor):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", stochastic=True, extra="deep", paper="Wu et al., ICLR 2023"
+        family="reconstruction",
+        stochastic=True,
+        extra="deep",
+        paper="Wu et al., ICLR 2023",
+        differs=("schedule differs",),
     )
     paper: ClassVar[Mapping[str, int]] = {"window": 100, "n_layers": 3}
 

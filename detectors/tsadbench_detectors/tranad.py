@@ -89,7 +89,11 @@ class TranAD(NetworkDetector):
     """
 
     traits: ClassVar[Traits] = Traits(
-        family="reconstruction", stochastic=True, extra="deep", paper="Tuli et al., PVLDB 2022"
+        family="reconstruction",
+        stochastic=True,
+        extra="deep",
+        paper="Tuli et al., PVLDB 2022",
+        differs=("schedule differs",),
     )
     network_: Network = field(init=False)
     _scaling = UnitRange

@@ -82,6 +82,7 @@ class USAD(NetworkDetector):
         extra="deep",
         paper="Audibert et al., KDD 2020",
         scoring_parameters=("alpha",),
+        differs=("schedule differs",),
     )
     paper: ClassVar[dict[str, int]] = {"latent_size": 40}
     network_: Network = field(init=False)

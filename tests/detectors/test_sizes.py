@@ -52,6 +52,8 @@ def test_size_paper_is_the_published_network(name: str) -> None:
     by_size, by_hand = fitted(name, 3, size="paper"), fitted(name, 3, **PUBLISHED[name])
     assert shapes(by_size) == shapes(by_hand)
     assert by_size.declared_traits() == by_hand.declared_traits()
+    narrower = [type(by_size)(**given).declared_traits().differs[:1] for given in ({}, {"size": "paper"})]
+    assert narrower[0] == ("narrower than published",) != narrower[1]
     for found, expected in zip(weights(by_size).values(), weights(by_hand).values(), strict=True):
         assert torch.equal(found, expected)
 

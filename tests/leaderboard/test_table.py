@@ -107,6 +107,8 @@ def test_remarks_stand_only_where_rows_differ():
     assert words_of(record("x", 0), record("x", 1, status="timeout"))["x"] == ["1 of 2 seeds failed: timeout"]
     leaky = replace(record("x"), leaky="test rows", replay=FORGETFUL)
     assert len(words_of(leaky, record("y"))["x"]) == 1
+    departing = ("narrower than published", "schedule differs")
+    assert words_of(replace(record("x"), differs=departing), record("y")) == {"x": [*departing], "y": []}
     floors = words_of(record("f", floor=True, auprc=0.4), record("h", floor=True, auprc=0.3))
     assert floors == {"f": ["best floor"], "h": ["floor"]}
 

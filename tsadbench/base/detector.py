@@ -12,7 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform, final
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias, TypeVar, dataclass_transform, final
 
 from annotated_types import MaxLen
 
@@ -28,6 +28,7 @@ from tsadbench.utils.text import Corpora
 _Detector = TypeVar("_Detector")
 # Shown in records and tables.
 _Text: TypeAlias = Annotated[str, MaxLen(300)]
+Departure: TypeAlias = Literal["narrower than published", "schedule differs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +39,8 @@ class Traits:
     ----------
     family
         The kind of method: "graph", "statistics", "reconstruction", "forecast", "trees", "floor", ...
-    look_ahead
-        Number of rows after a row that its score may depend on; 0 = causal.
-    memory
-        Number of rows before a row that its score may depend on; None = all of them.
+    look_ahead, memory
+        Numbers of rows after and before a row that its score may depend on: 0 = causal, None = all earlier rows.
     stochastic
         Whether the scores depend on the seed.
     adaptive
@@ -51,8 +50,7 @@ class Traits:
     needs_prior
         Whether a run passes the data set's prior, if there is one, as its parameter ``prior``.
     leaky
-        What a published leak uses, if its parameters switch one on ("statistics of the scored rows"); tables mark its
-        row.
+        What a published leak uses, if parameters switch one on ("statistics of the scored rows"). Tables mark it.
     scoring_parameters
         Parameters that do not affect training: variants that differ only in these share one fit.
     extra
@@ -64,9 +62,10 @@ class Traits:
         ``tsadbench.floors``, with their `Detector.floor_variants`.
     fixed_threshold
         Floors only: the threshold to use instead of the protocol's.
+    differs
+        How it departs from its publication, as tables say it.
     pretrained_on
-        What its weights were trained on before `Detector.fit`: names of data sets or corpora, at most 20. Empty by
-        default. Tables mark its row, because its test data may be among them.
+        Data sets or corpora, at most 20, that its weights were trained on before `Detector.fit`. Tables mark it.
     """
 
     family: _Text = "other"
@@ -82,6 +81,7 @@ class Traits:
     paper: _Text = ""
     floor: bool = False
     fixed_threshold: float | None = None
+    differs: tuple[Departure, ...] = ()
     pretrained_on: Corpora = ()
 
 

@@ -12,6 +12,7 @@ from annotated_types import Interval
 from pydantic import AfterValidator, ConfigDict, JsonValue, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
+from tsadbench.base.detector import Departure
 from tsadbench.base.protocol import Count, EpisodeThreshold, SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal, Status
@@ -66,7 +67,8 @@ class Record:
     ``trial`` names it: a hash of ``scoring``, the identity of what determines the scores, and of the protocol's label;
     ``judging`` is the identity of their judgement. ``splits`` and ``thresholds`` are empty unless the status is "ok";
     ``reason`` says why it is not. ``notes``, ``note`` and ``protocol_notes`` are remarks on the data set, the detector
-    and the protocol for tables; ``leaky`` is the leak that it reproduces. Costs are None if not measured; rows
+    and the protocol for tables; ``leaky`` is the leak that it reproduces, and ``differs`` says how it departs from its
+    publication. Costs are None if not measured; rows
     scored are training and test rows. ``smoothing`` is the number of rows that scores were averaged over before judging
     (1 in stored records). ``replay`` is the result of the replay audit. ``manifest`` has what is needed to repeat the
     trial: versions, platform, hashes, command, times.
@@ -98,6 +100,7 @@ class Record:
     rows_scored: Count | None = None
     protocol_notes: tuple[_Text, ...] = ()
     leaky: _Text = ""
+    differs: tuple[Departure, ...] = ()
     note: _Text = ""
     scoring: _FileName
     judging: LabelText

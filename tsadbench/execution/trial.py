@@ -207,6 +207,7 @@ def _outcome(partial: _Partial, plan: Plan, failure: BoxFailure | None, made: di
         manifest=made,
         protocol_notes=judgement.notes,
         leaky=contender.traits.leaky,
+        differs=contender.traits.differs,
         pretrained_on=contender.traits.pretrained_on,
         note=contender.description.note,
         training=tuple(one for one in partial.training if one.facts),

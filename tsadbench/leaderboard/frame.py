@@ -27,8 +27,8 @@ METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 # Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 # What all trials of a row have in common, so that the first tells it.
-_COMMON = ("protocol", "protocol_version", "dataset_version", "family", "floor", "look_ahead", "leaky", "smoothing")
-_OF_RECORD = ("dataset", "label", "detector", "seed", "status", *_COMMON, *COST_COLUMNS)
+_COMMON = ("protocol", "protocol_version", "dataset_version", "family", "floor", "look_ahead", "leaky", "differs")
+_OF_RECORD = ("dataset", "label", "detector", "seed", "status", "smoothing", *_COMMON, *COST_COLUMNS)
 _COUNTS = ("n_entities", "n_rows", "n_anomalous", "sessions")
 _OF_SPLIT = (*_COUNTS, "coverage", "far")
 
@@ -97,7 +97,7 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
     by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
-    hows: dict[str, Any] = dict.fromkeys(("name", *_COMMON, "stored", *_COUNTS), "first")
+    hows: dict[str, Any] = dict.fromkeys(("name", *_COMMON, "smoothing", "stored", *_COUNTS), "first")
     hows |= {"coverage": "min", "complete": "all", "record": list, "reports": list}
     hows |= {"fit_seconds": "mean", "score_seconds": "mean", "peak_memory_mib": "max"}
     frame = by.agg(hows).rename(columns={"record": "records"})
@@ -199,7 +199,7 @@ def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
             f"fails checks: {', '.join(row.failed_checks)}": ok and row.checked == "fail",
             "not checked": ok and some_checked and row.checked == "no",
             "pretrained": bool(row.pretrained_on),
-            **dict.fromkeys(row.carries, ok),
+            **dict.fromkeys((*row.carries, *row.differs), ok),
             f"look-ahead {row.look_ahead}": ok and differs["look_ahead"] and row.look_ahead > 0,
             f"{'/'.join(map(str, row.threads))} threads": ok and differs["threads"] and row.threads != (1,),
             "stored": some_own and row.stored,

@@ -32,7 +32,7 @@ from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
 
 # Identities that a record keeps.
-_TRAITS = ("floor", "family", "look_ahead", "leaky", "pretrained_on")
+_TRAITS = ("floor", "family", "look_ahead", "leaky", "differs", "pretrained_on")
 # What a run measures: in a store, it is its maker's word.
 _CLAIMED = (*(one.name for one in fields(Costs)), "seal", "seal_reason", "replay", "training")
 # Manifest entries that may explain a difference, besides code and versions.

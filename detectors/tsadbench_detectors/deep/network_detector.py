@@ -9,6 +9,7 @@ latter two. A network with several losses also writes `_losses` and `_optimisers
 from __future__ import annotations
 
 import math
+import operator
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,7 +128,10 @@ class NetworkDetector(Detector):
     def declared_traits(self) -> Traits:
         """Return the traits: a score depends on the window and, if the network forecasts, on all of the horizon."""
         memory = self._window if self.horizon else self._window - 1
-        return replace(self.traits, memory=memory, look_ahead=max(0, self.horizon - 1))
+        given = [getattr(self, name) or 0 for name in self.paper]
+        narrower = self.size == "default" and any(map(operator.lt, given, self.paper.values()))
+        differs = ("narrower than published", *self.traits.differs) if narrower else self.traits.differs
+        return replace(self.traits, memory=memory, look_ahead=max(0, self.horizon - 1), differs=differs)
 
     def _score(self, recording: Recording) -> FloatArray:
         return np.asarray(self._contributions(recording).sum(axis=1))
