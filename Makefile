@@ -64,7 +64,8 @@ pages: $(STAMP)
 	$(BIN)/python docs/studies/prior_sensitivity.py
 	$(BIN)/python docs/readme.py
 
-# All committed leaderboards, about an hour each on two idle cores, or those in DATA: make leaderboards DATA="tep pumploop".
+# The trials that the committed tables lack, or those in DATA: make leaderboards DATA="tep pumploop". Each is committed to the
+# records when it ends, so the command can be interrupted. Two idle cores; everything anew takes about 20 hours.
 leaderboards: $(STAMP)
 	$(BIN)/python leaderboards/run.py $(DATA)
 	OMP_NUM_THREADS=1 $(BIN)/python leaderboards/checks.py
