@@ -275,7 +275,7 @@ def _remembered(file: Path | None) -> Description | None:
     """Return a cached description; None if it is damaged or a file that it depends on has changed."""
     with contextlib.suppress(OSError, ValidationError):
         if file is not None:
-            states, found = TypeAdapter(_Kept).validate_json(file.read_bytes(), strict=True)
+            states, found = _KEPT.validate_json(file.read_bytes(), strict=True)
             if states and states == _states(states):
                 return found
     return None
@@ -295,4 +295,4 @@ def _states(files: Iterable[str]) -> dict[str, tuple[int, int]]:
     return {file: ((state := os.stat(file)).st_size, state.st_mtime_ns) for file in files}
 
 
-_Kept = tuple[dict[str, tuple[int, int]], Description]
+_KEPT = TypeAdapter(tuple[dict[str, tuple[int, int]], Description])
