@@ -22,7 +22,9 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def board(folder):
     """A run of two detectors; the second call finds its trials in the store."""
-    return package.run(["distance", "noisy"], make_data(), seeds=[1, 2], out=folder / "runs", progress=False)
+    detectors = ["distance", "noisy", "max-z"]
+    options = {"seeds": [1, 2], "floors": False, "out": folder / "runs", "progress": False}
+    return package.run(detectors, make_data(), **options)
 
 
 def test_print_shows_the_tables_in_the_width_of_the_terminal_and_repr_is_short(board, monkeypatch):

@@ -45,7 +45,7 @@ def told(store: BrokenStore, err: str) -> Counter[str]:
         (["leaderboard", "{runs}"], "records"),
         (["rank", "{runs}"], "records"),
         (["leaderboard", "{runs}", "--diagnostics", "operational"], "arrays"),
-        (["report", "{runs}", "--out", "{out}", "--best", "0"], "arrays"),
+        pytest.param(["report", "{runs}", "--out", "{out}", "--best", "0"], "arrays", marks=pytest.mark.long),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else one,
 )

@@ -65,7 +65,7 @@ def test_code_that_a_record_names_runs_only_if_the_user_names_it(store, tmp_path
     trial = "ab" * 12
     copy(store, source, trial, name, detector=name, floor=floor)
     store.remove([source.trial])
-    for command in READERS:
+    for command in READERS if kind == "module" else READERS[:3]:
         done = tsadbench(*[one.format(runs=store.path, out=tmp_path, label=name, trial=trial) for one in command])
         assert not witness.exists(), command
         assert done.code == 0 or command[0] == "verify", (command, done.err)

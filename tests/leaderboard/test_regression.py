@@ -15,7 +15,6 @@ import pytest
 
 from tests.helpers.cards import CARD, frame
 from tsadbench.base.replay import Replay
-from tsadbench.execution.plan import floor_labels
 from tsadbench.execution.record import Record
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.regression import compared, quick, read_baselines, to_junit, to_markdown
@@ -59,8 +58,8 @@ def committed(tmp_path_factory) -> Path:
     (folder / "plant/card.toml").write_text(CARD)
     (folder / "mine.py").write_text(UNCHANGED)
     made = program(
-        "run", "-d", f"{folder}/mine.py:Mine", "-d", f"{folder}/mine.py:Noisy", "--dataset", folder / "plant/card.toml",
-        "--out", folder / "runs",
+        "run", "-d", f"{folder}/mine.py:Mine", "-d", f"{folder}/mine.py:Noisy", "-d", "max-z", "--no-floors",
+        "--dataset", folder / "plant/card.toml", "--out", folder / "runs",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
     written = program("leaderboard", folder / "runs", "--write", folder / "leaderboards")
@@ -92,7 +91,7 @@ def test_an_unchanged_detector_holds(repository, tmp_path):
     junit, summary = tmp_path / "out/junit.xml", tmp_path / "summary.md"
     done = regress(repository, "--junit", junit, "--summary", summary)
     assert done.returncode == 0, done.stderr + done.stdout
-    n_rows = 2 + len(floor_labels())
+    n_rows = 3
     assert f"| plant | strict | {n_rows} | {11 * n_rows} | 0 |" in done.stdout
     assert summary.read_text() == done.stdout
     suite = ElementTree.parse(junit).getroot()[0]
@@ -174,7 +173,7 @@ class TestTolerance:
         assert len(cells)
         assert not cells.loc[cells["baseline"].notna(), "holds"].any()
         assert to_markdown(cells)
-        assert f'failures="{2 + len(floor_labels())}"' in to_junit(cells)
+        assert 'failures="3"' in to_junit(cells)
 
     def test_the_quick_set_is_what_was_cheap(self, baseline):
         (mine,) = {one.label for one in baseline if one.label.endswith(":Mine")}

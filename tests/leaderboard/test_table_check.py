@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,15 +27,22 @@ def runs(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def board(runs) -> Leaderboard:
-    return Leaderboard.from_records(Store.open(runs).records())
+    return Leaderboard.from_records(Store.open(runs).records(), ["overall"])
+
+
+@pytest.fixture(scope="module")
+def written(board, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    board.write_tables(folder)
+    return folder
 
 
 @pytest.fixture(params=["csv", "md"])
-def file(request, board, tmp_path) -> Path:
+def file(request, written, tmp_path) -> Path:
     """Return the table of all test recordings, where `tsadbench leaderboard --write` puts it."""
-    board.write_tables(tmp_path)
-    (found,) = tmp_path.rglob(f"overall.{request.param}")
-    return found
+    found = tmp_path / "pumploop/strict" / f"overall.{request.param}"
+    found.parent.mkdir(parents=True)
+    return Path(shutil.copy(written / "pumploop/strict" / found.name, found))
 
 
 def test_a_true_table_has_no_difference(board, file, tmp_path):
@@ -50,7 +58,7 @@ def test_every_changed_digit_is_found_and_named(board, file):
     (row,) = re.findall(r"^(?:\| \S+ \| t2 \||t2,).*", text, re.M)
     digits = [found.start() for found in re.finditer(r"\d", row) if found.start() > row.index("t2") + 1]
     assert len(digits) > 40
-    for place in digits[::5]:
+    for place in digits[::7]:
         edited = row[:place] + str((int(row[place]) + 1) % 10) + row[place + 1 :]
         file.write_text(text.replace(row, edited))
         (fault,) = check_table(file, board)[0]

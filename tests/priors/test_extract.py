@@ -35,7 +35,12 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> Iterator[Messages]:
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield found
-    gc.collect()  # a connection that was left open fails this test, not the one that runs when it is collected
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    gc.collect()  # a connection that was left open fails these tests, not the one that runs when it is collected
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def by_the_judge(result: TrialResult, drawn: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame([result.judge({"drawn": names})["drawn"].metrics for names in of_each]).astype(float)
 
 
-DRAWN = draw([[0, 1], [2, 3, 4], [5], [6]], 40, seed=3)
+DRAWN = draw([[0, 1], [2, 3, 4], [5], [6]], 15, seed=3)
 
 
 @pytest.mark.parametrize("protocol", ["strict", "published", "skab"])
