@@ -155,7 +155,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def judge(self, scored: Sequence[Scored], labels: Labels) -> Judgement:
-        """Return thresholds and metrics for the scores of all episodes; raises a ContractError without any score."""
+        """Return thresholds and metrics for the scores of all episodes; a ContractError if there is no score."""
 
     @abstractmethod
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:

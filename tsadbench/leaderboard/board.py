@@ -114,7 +114,7 @@ class Leaderboard:
         return found
 
     def shown(self, **look: Any) -> list[Table]:
-        """Return the tables as readers see them; ``look`` as `tsadbench.leaderboard.table.shown` takes it."""
+        """Return the tables as readers see them; ``look`` goes to `tsadbench.leaderboard.table.shown`."""
         return [shown(table, **look) for table in self.frames().values()]
 
     def print(self, console: Console, *, wide: bool = False, own: Collection[str] = (), **look: Any) -> None:

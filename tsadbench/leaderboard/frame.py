@@ -26,7 +26,7 @@ _FLOORED = [f"{metric}_mean" for metric in FLOOR_METRICS]
 METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 # Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
-# What all trials of a row have in common, so that the first tells it.
+# Equal in all trials of a row, so the first one's is taken.
 _COMMON = ("protocol", "protocol_version", "dataset_version", "family", "floor", "look_ahead", "leaky", "differs")
 _OF_RECORD = ("dataset", "label", "detector", "seed", "status", "smoothing", *_COMMON, *COST_COLUMNS)
 _COUNTS = ("n_entities", "n_rows", "n_anomalous", "sessions")

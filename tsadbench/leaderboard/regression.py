@@ -204,7 +204,7 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
 
 
 def _cells(text: str, form: str) -> Any:
-    """Return the cells of a file, indexed by table, detector, how often that row came before, and column."""
+    """Return the cells of a file, indexed by table, detector, number of earlier rows of that detector, and column."""
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if form == ".csv":
         frame = pd.read_csv(io.StringIO(text), **options)

@@ -21,8 +21,8 @@ from tsadbench.utils.text import printable
 Form: TypeAlias = Literal["table", "markdown", "latex", "csv", "json"]
 SCHEMA = 2
 BLOCK = re.compile(r"(<!-- generated: (.+?) -->).*?(?=<!-- end -->)", re.S)  # of a page that a script fills
-# What begins code, emphasis, HTML, an entity, a formula, a strike-through, or makes brackets a link; and a backslash
-# that would take the escape from what follows.
+# What begins code, emphasis, HTML, an entity, a formula or a strike-through, or makes brackets a link; and a backslash,
+# which would escape our own.
 _ACTIVE = re.compile(
     r"""[`$] | \\(?=[!-/:-@\[-`{-~]|$) | \*(?=\S) | (?<![A-Za-z0-9])_(?=\S) | <(?=[A-Za-z/!?])
     | &(?=\#?\w+;) | ~(?=~) | (?<=\])\( | ^\[""",
@@ -174,7 +174,7 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
 
 
 def _rich(table: Table, width: int) -> RichTable:
-    """Return a table that fits a width, if folded texts and left out expendable columns suffice; else a wider one."""
+    """Return a table that fits a width: its texts are folded, then expendable columns left out. It may stay wider."""
     texts = {name: [name, *of_rows] for name, *of_rows in zip(table.header, *table.cells(), strict=True)}
     numeric = {name: table.is_numeric(name) for name in texts}
     sizes = {name: max(map(cell_len, texts[name])) + 2 for name in texts}

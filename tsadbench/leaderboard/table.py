@@ -23,7 +23,7 @@ from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import counted, first_of
 
 LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
-# How many rows a terminal shows of a table, the best first; above and below a row of one's own among stored ones.
+# Rows that a terminal shows: the best of a table, and those above and below the user's own row among stored ones.
 ROWS, _NEIGHBOURS = 50, 2
 _MOST_NAMES = 30  # in one note
 _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")

@@ -36,7 +36,7 @@ _LINE = 0.19  # inches
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write a comparison as a figure (`comparison_figure`). Raises a UsageError if the file cannot be written."""
+    """Write the figure of a comparison (`comparison_figure`). Raises a UsageError if the file cannot be written."""
     units = comparison.units
     n_lines = len(units) if units.shape[1] == 2 else units.shape[1]
     with style(), page(file, 8, 1.6 + 0.2 * n_lines, salt=comparison.subject) as figure:

@@ -75,7 +75,7 @@ def metrics_of(trials: pd.DataFrame, names: Sequence[str] = ()) -> list[str]:
 def draw_trials(
     kind: Literal["seeds", "speed"], trials: pd.DataFrame, metrics: Sequence[str] = (), figure: FigureBase | None = None
 ) -> list[Axes]:
-    """Draw `seeds` of several metrics side by side, or `speed` of several below one another, for both costs.
+    """Draw `seeds` of several metrics side by side, or `speed` with a row for each metric and a column for each cost.
 
     The default metrics are those compared with the floors; for ``speed``, AUPRC.
     """
