@@ -33,6 +33,8 @@ def script(name: str):
         ((0.719, None), (0.70, None), "within .02"),
         ((0.679, 0.001), (0.70, 0.001), "off"),
         ((0.34804, 0.0), (0.3480, 0.0), "within 2 sd"),  # the paper rounds to four decimals
+        ((0.75, 0.04), (0.70, 0.02), "within 2 sd"),  # pooled .0316, and .05 apart
+        ((0.76, 0.04), (0.70, 0.02), "not told apart"),
         ((None, None), (0.70, 0.2), None),
     ],
 )
