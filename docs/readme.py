@@ -4,7 +4,8 @@ The pages are `PAGES`. They mark what is generated, in comments that a rendered 
 
 - a block, on lines of its own: ``<!-- generated: NAME -->`` to ``<!-- end -->``; NAME is a key of `BLOCKS`;
 - a value in a sentence: ``<!--= FACT -->VALUE<!--/-->``. FACT is a cell of a table, ``skab/strict/overall dprgm auprc``
-  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`.
+  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`. No line may begin with one:
+  Markdown would take the line for HTML.
 
 docs/results.py has what is said of all tables together.
 
@@ -190,7 +191,7 @@ BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
     "commands": command_table,
     "finding": results.finding,
     "floors": floors_table,
-    "ranking": results.ranking_table,
+    "ranking": results.ranking_list,
     "seeds": seeds_table,
     "data sets": data_sets_table,
     **{f"contents {name}": partial(contents_table, name) for name in WORDS},

@@ -19,7 +19,8 @@ from tables import ROOT, page_rows, rows
 
 import tsadbench
 from tsadbench.analysis.audit.findings import shipped_findings, summary
-from tsadbench.api import SUITES, Construction, describe, locate, number, page, sections, style, table_lines
+from tsadbench.api import SUITES, Construction, describe, locate, number, page, sections, style
+from tsadbench.reporting.figures import mean_ranks
 from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, VERMILLION
 
 DATASETS = SUITES["all"].datasets
@@ -89,8 +90,7 @@ def percent(share: float) -> str:
 @cache
 def facts() -> dict[str, str]:
     """Return what sentences say, by name."""
-    complete, flagged = ranking().query("complete"), cells().dropna(subset="alarms")
-    every = cells().query("pair")
+    complete, every, flagged = ranking().query("complete"), cells().query("pair"), cells().dropna(subset="alarms")
     found, first = every.dropna(subset="gap"), complete.iloc[0]
     above = found[found["gap"] > LEVEL].sort_values("gap", ascending=False)
     networks = complete[complete["detector"].isin(every["detector"])]["detector"]
@@ -98,35 +98,32 @@ def facts() -> dict[str, str]:
     ranks = ranks.loc[complete.index]
     by_dataset = flagged.groupby("dataset")["alarms"].median().sort_values()
     apart = [abs(float(line[5].split()[0])) for line in page_rows("prior-sensitivity.md")[3:6]]  # on SKAB, by AUPRC
-    detectors = adjusted().query("not floor")["with"]
-    count = {
-        "sets": len(DATASETS), "networks": every["detector"].nunique(), "pairs": len(found),
-        "ahead": (found["gap"] > 0).sum(), "above": len(above), "level": (found["gap"].abs() <= LEVEL).sum(),
-        "below": (found["gap"] < -LEVEL).sum(), "single": (found["seeds"] == 1).sum(), "ranked": len(complete),
-        "overlapping": (complete["rank_low"] <= first["rank_high"]).sum() - 1,
-        "firm": sum((ranks.sum(axis=1) - ranks[name]).idxmin() == first.name for name in ranks),
-        "flawed": sum(summary(shipped_findings(name)) != "no fault found" for name in DATASETS),
-        "rows": len(flagged), "far": (flagged["alarms"] > FAR_OFF).sum(), "adjusted": len(detectors),
-        "beaten": (detectors <= adjusted()["with"]["max-z"]).sum(),
-        "place": 1 + complete.index.get_loc(networks.index[0]),
-    }  # fmt: skip
-    missing, bounded = len(every) - len(found), found["bounded"].sum()
+    firm = [(ranks.sum(axis=1) - ranks[name]).idxmin() == first.name for name in ranks]
+    flawed = [summary(shipped_findings(name)) != "no fault found" for name in DATASETS]
+    beaten = adjusted().query("not floor")["with"] <= adjusted()["with"]["max-z"]
+    far, missing, bounded = flagged["alarms"] > FAR_OFF, len(every) - len(found), found["bounded"].sum()
     taus = values.corr("kendall").to_numpy()[np.triu_indices(len(DATASETS), 1)]
-    said = {
+    shares = {"firm": firm, "flawed": flawed, "beaten": beaten, "far": far}
+    counts = {
+        "sets": len(DATASETS), "pairs": len(found), "ahead": (found["gap"] > 0).sum(), "above": len(above),
+        "level": (found["gap"].abs() <= LEVEL).sum(), "below": (found["gap"] < -LEVEL).sum(),
+        "single": (found["seeds"] == 1).sum(), "overlapping": (complete["rank_low"] <= first["rank_high"]).sum() - 1,
+    }  # fmt: skip
+    return {name: f"{sum(of)} of {len(of)}" for name, of in shares.items()} | {
+        **{name: f"{value}" for name, value in counts.items()},
         "best": f"`{first['detector']}` ({cells().groupby('detector')['kind'].first()[first['detector']]})",
-        "network": f"`{networks.iloc[0]}`",
+        "network": f"`{networks.iloc[0]}`, number {1 + complete.index.get_loc(networks.index[0])} of {len(complete)}",
         "names": ", ".join(f"`{one.detector}` on {one.dataset}" for one in above.itertuples()) or "none",
         "missing": f"{missing} more failed or were not run." if missing else "",
         "bounded": f"{bounded} were trained for few steps (`max_steps`)." if bounded else "",
         "spread": number(found["std"].median(), 3),
         "tau": number(float(np.median(taus)), 2),
         "alarms": percent(flagged["alarms"].median()),
-        "fewest": f"{percent(by_dataset.iloc[0])} on {by_dataset.index[0]}",
-        "most": f"{percent(by_dataset.iloc[-1])} on {by_dataset.index[-1]}",
+        "span": " to ".join(f"{percent(by_dataset[name])} on {name}" for name in by_dataset.index[[0, -1]]),
         "prior": number(max(apart), 3),
+        "unadjusted": number(adjusted()["without"]["random"], 2),
+        "adjusted": number(adjusted()["with"]["random"], 2),
     }
-    said |= {f"{name} {how}": number(one[how], 2) for name, one in adjusted().iterrows() for how in ("with", "without")}
-    return {name: f"{value:,}" for name, value in count.items()} | said
 
 
 def finding() -> list[str]:
@@ -141,25 +138,21 @@ def finding() -> list[str]:
     return textwrap.wrap(said, 120, break_on_hyphens=False)
 
 
-def ranking_table() -> list[str]:
+def ranking_list() -> list[str]:
     """Return the best row of each of the first four detectors of the ranking: what it does, its ranks, and its cost."""
     complete, by_detector = ranking().query("complete"), cells().groupby("detector")
     slowest, kinds = by_detector["fit"].max(), by_detector["kind"].first()
     names, lines = complete["detector"].str.partition("[")[0], []
     for name, one in complete.set_index(names)[~names.duplicated().to_numpy()].head(4).iterrows():
         label, doc = one["detector"], describe(Construction(locate(str(name)))).doc
-        about = " ".join([*sections(doc)[""].partition("\n\n")[0].split(), f"({kinds[label]})"])
-        ranks = f"{one['rank']:.1f} ({one['rank_low']:.1f} to {one['rank_high']:.1f})"
-        won = f"{one[[f'{dataset}_beats_floors' for dataset in DATASETS]].sum():.0f} of {len(DATASETS)}"
-        lines.append([f"`{label}`", about, ranks, "-" if one["floor"] else won, f"{slowest[label]:.1f}"])
-    header = [
-        "detector",
-        "what it does",
-        "mean rank (90 % interval)",
-        "data sets above the best one-liner",
-        "slowest fit, s",
-    ]
-    return table_lines(header, lines)
+        won = one[[f"{dataset}_beats_floors" for dataset in DATASETS]].sum()
+        won = "" if one["floor"] else f" above the best one-liner on {won:.0f} of {len(DATASETS)} data sets,"
+        lines.append(
+            f"1. `{label}` ({kinds[label]}): mean rank {one['rank']:.1f} (90 % interval {one['rank_low']:.1f} to "
+            f"{one['rank_high']:.1f}),{won} fitted in at most {slowest[label]:.1f} s. "
+            + " ".join(sections(doc)[""].partition("\n\n")[0].split())
+        )
+    return lines
 
 
 @contextmanager
@@ -175,6 +168,9 @@ def drawn(name: str, height: float, xlabel: str) -> Iterator[Axes]:
 
 def draw() -> None:
     """Draw the figures."""
+    complete = ranking().query("complete")
+    with style(), page(ROOT / "docs/results/ranks.svg", 4.2, 0.8 + 0.17 * len(complete), salt="ranks") as figure:
+        mean_ranks(complete, figure.subplots())
     with drawn("pairs", 3.4, "AUPRC minus that of the best one-liner") as ax:
         ax.axvspan(-LEVEL, LEVEL, color=GRID, zorder=0)
         strips(ax, cells().query("pair or kind == 'no network'").dropna(subset="gap"), "gap")
