@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,6 +43,14 @@ def test_verdicts(ours, paper, verdict):
     assert (
         script("comparison").Cell("auroc", *(script("paper").Summary(*one) for one in (ours, paper))).verdict == verdict
     )
+
+
+def test_false_alarms_of_machines():
+    """Of 100 rows, 80 are normal. One machine flags a tenth, half of it wrongly, the other nothing: .025 / .8."""
+    machines = {"a": {"flagged": 0.1, "precision": 0.5}, "b": {"flagged": 0.0, "precision": None}}
+    judged = SimpleNamespace(entities=machines, n_rows=100, n_anomalous=20)
+    alarms = load_script(ROOT / "docs/results.py").false_alarms(SimpleNamespace(splits={"overall": judged}))
+    assert alarms == pytest.approx(0.03125)
 
 
 def test_intervals_against_the_prior():
