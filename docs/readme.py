@@ -4,14 +4,16 @@ The pages are `PAGES`. They mark what is generated, in comments that a rendered 
 
 - a block, on lines of its own: ``<!-- generated: NAME -->`` to ``<!-- end -->``; NAME is a key of `BLOCKS`;
 - a value in a sentence: ``<!--= FACT -->VALUE<!--/-->``. FACT is a cell of a table, ``skab/strict/overall dprgm auprc``
-  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`.
+  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`. No line may begin with one:
+  Markdown would take the line for HTML.
+
+docs/results.py has what is said of all tables together.
 
 Sentences say what a value is, never how large it is, so that they hold whatever a table says.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import posixpath
@@ -20,15 +22,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from itertools import groupby
 
-import pandas as pd
-from scipy.stats import kendalltau
-from tables import ROOT, rows, text
+import results
+from tables import ROOT, page_rows, rows, text
 from typer.main import get_command
 
-from tsadbench.analysis.audit.findings import shipped_findings, summary
-from tsadbench.api import number, table_lines
+from tsadbench.api import table_lines
 from tsadbench.cli.app import app
-from tsadbench.leaderboard.render import BLOCK, plain
+from tsadbench.leaderboard.render import BLOCK
 
 # The data sets, which have a page each, in a few words.
 WORDS = {
@@ -42,8 +42,8 @@ WORDS = {
     "smd": "server machines",
 }
 PAGES = (
-    "README.md", "leaderboards/README.md", "docs/comparing.md",
-    "docs/reference/commands/README.md", "docs/results.md", "docs/systems/README.md",
+    "README.md", "leaderboards/README.md", "docs/index.md", "docs/reference/commands/README.md", "docs/results.md",
+    "docs/systems/README.md",
     *(f"docs/systems/{name}.md" for name in WORDS),
 )  # fmt: skip
 TABLES = (
@@ -55,9 +55,6 @@ TABLES = (
     "pumploop/strict/overall",
     *(f"{name}/strict/overall" for name in ("cranfield", "gecco2018", "causrca", "asd", "smd")),
 )
-SUITE = "suites/all/rank"
-# Rows of the ranking that docs/results.md shows.
-N_RANKED = 8
 # Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
 _ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
@@ -67,12 +64,6 @@ def cell(table: str, label: str, column: str) -> str:
     """Return one cell of a committed leaderboard, or how many rows were evaluated."""
     row = rows(table)[label]
     return f"{row.n_rows:,.0f}" if column == "n_rows" else text(row, column)
-
-
-def page_rows(page: str) -> list[list[str]]:
-    """Return the cells of all table rows of a committed page."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    return [[part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
 
 
 def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
@@ -88,36 +79,13 @@ def best(table: str, kind: str) -> str:
     return f"`{label}` ({cell(table, label, 'auprc')})"
 
 
-def flagging(table: str, share: str) -> str:
-    """Return how many of the rows that are no floors flag more than a share of the evaluated rows, "4 of 15"."""
-    shares = means(table, "flagged", floor=False).values()
-    return f"{sum(one > float(share) for one in shares)} of {len(shares)}"
-
-
-def agreement(first: str, second: str) -> str:
-    """Return Kendall's tau between the orders by AUPRC of the rows, floors included, that two tables share."""
-    both = [{**means(table, "auprc", floor=True), **means(table, "auprc", floor=False)} for table in (first, second)]
-    shared = sorted(set(both[0]) & set(both[1]))
-    return number(float(kendalltau(*([values[label] for label in shared] for values in both)).statistic), 2)
-
-
 @cache
 def facts() -> dict[str, str]:
-    """Return what sentences say beside cells and what is computed, by name."""
-    cells = [line for line in page_rows("reproduction.md") if len(line) == 6 and all(map(str.isdigit, line[1:]))]
-    counts = [sum(int(line[i]) for line in cells) for i in range(1, 6)]
-    with (ROOT / "leaderboards/paper/graph_source_ablation_20_runs.csv").open(encoding="utf-8") as file:
-        drawn = next(
-            row
-            for row in csv.DictReader(file)
-            if (row["detector"], row["split"], row["metric"]) == ("dprgm[graph=random]", "overall", "auroc")
-        )
-    return {
-        **dict(
-            zip((f"paper cells {name}" for name in ("all", "=", "≈", "✗", "not run")), map(str, counts), strict=True)
-        ),
-        "random graph auroc": f"{number(float(drawn['ours_mean']))}({number(float(drawn['ours_std']))})",
-    }
+    """Return what is computed and takes no arguments, by name."""
+    cells = [line for line in page_rows("reproduction.md") if all(map(str.isdigit, line[1:]))]
+    names = ("all", "=", "≈", "?", "✗", "not run")
+    counts = (sum(int(line[i]) for line in cells) for i in range(1, len(names) + 1))
+    return results.facts() | {f"printed {name}": str(n) for name, n in zip(names, counts, strict=True)}
 
 
 def floors_table() -> list[str]:
@@ -129,32 +97,6 @@ def floors_table() -> list[str]:
         link = f"[{table}](leaderboards/{table}.md)"
         lines.append([link, best(table, "floor"), best(table, "detector"), f"{above} of {len(others)}"])
     return table_lines(["table", "best floor", "best detector", "above every floor"], lines)
-
-
-def ranking_table() -> list[str]:
-    """Return the first rows of the ranking over all data sets, of those that ran on each."""
-    with (ROOT / f"leaderboards/{SUITE}.csv").open(encoding="utf-8") as file:
-        complete = [row for row in csv.DictReader(file) if row["complete"] == "True"]
-    lines = []
-    for row in complete[:N_RANKED]:
-        floor = row["floor"] == "True"
-        beaten = round(float(row["beats_floors"]) * int(row["datasets"])) if row["beats_floors"] else 0
-        low, high = (f"{float(row[name]):.1f}" for name in ("rank_low", "rank_high"))
-        lines.append(
-            [
-                f"`{row['detector']}`{' (floor)' * floor}",
-                f"{float(row['rank']):.1f}",
-                f"{low} to {high}",
-                "-" if floor else f"{beaten} of {row['datasets']}",
-            ]
-        )
-    header = ["detector", "mean rank", "90 % interval", "beats the best floor"]
-    return table_lines(header, lines)
-
-
-def audited(dataset: str) -> list[str]:
-    """Return the faults that the audit of a data set found, as one list item."""
-    return [f"* {plain(summary(shipped_findings(dataset)))}"]
 
 
 def seeds_table() -> list[str]:
@@ -242,38 +184,15 @@ def command_table() -> list[str]:
     return table_lines(["command", "what it does"], lines)
 
 
-COMPUTED: Mapping[str, Callable[..., str]] = {
-    "flagging": flagging,
-    "agreement": agreement,
-    "count": count,
-    "share": share,
-}
-
-
-def finding() -> list[str]:
-    """Return two sentences about the ranking over all data sets."""
-    ranking = pd.read_csv(ROOT / "leaderboards" / f"{SUITE}.csv").query("complete")
-    names = [str(column).removesuffix("_beats_floors") for column in ranking if str(column).endswith("_beats_floors")]
-    names = [name for name in names if name in WORDS]
-    best = ranking.iloc[0]
-    n_won = (ranking[~ranking["floor"]][[f"{name}_beats_floors" for name in names]] == 1).sum(axis=1)
-    often = int((n_won > len(names) / 2).sum())
-    floor = ranking[ranking["floor"]].iloc[0]
-    place = 1 + int((ranking["rank"] < floor["rank"]).sum())
-    return [
-        f"Over {len(names)} data sets, `{best['detector']}` has the best mean rank by AUPRC. Of {len(n_won)} detectors",
-        f"{often} beat the best floor on more than half of the data sets; the floor `{floor['detector']}` is number",
-        f"{place} of {len(ranking)} rows.",
-    ]
+COMPUTED: Mapping[str, Callable[..., str]] = {"count": count, "share": share}
 
 
 BLOCKS: Mapping[str, Callable[[], Sequence[str]]] = {
-    "finding": finding,
     "commands": command_table,
+    "finding": results.finding,
     "floors": floors_table,
-    "ranking": ranking_table,
+    "ranking": results.ranking_list,
     "seeds": seeds_table,
-    "audit skab": partial(audited, "skab"),
     "data sets": data_sets_table,
     **{f"contents {name}": partial(contents_table, name) for name in WORDS},
 }
@@ -321,7 +240,8 @@ def generated(text: str, page: str) -> str:
 
 
 def main() -> None:
-    """Rewrite the pages."""
+    """Draw the figures and rewrite the pages."""
+    results.draw()
     for name in PAGES:
         page = ROOT / name
         page.write_text(generated(page.read_text(encoding="utf-8"), name), encoding="utf-8")

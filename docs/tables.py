@@ -37,3 +37,9 @@ def text(row: Any, metric: str) -> str:
     """Return a row's mean and deviation in a metric, ``.7414(.0042)``."""
     mean, std = (number(getattr(row, f"{metric}_{what}")) for what in ("mean", "std"))
     return f"{mean}({std})".removesuffix("(-)")
+
+
+def page_rows(page: str) -> list[list[str]]:
+    """Return the cells of all table rows of a committed page in docs/, header lines included."""
+    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    return [[part.strip() for part in line.strip("|").split("|")] for line in lines if line[:1] == "|"]

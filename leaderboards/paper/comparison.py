@@ -12,8 +12,8 @@ from paper import Method, Summary, Table, published, summary_of
 
 from tsadbench.api import table_lines
 
-# A difference up to .02 is near enough, whatever the spread over seeds.
-NEAR = 0.02
+# A difference up to .02 is near enough, whatever the spread over seeds; above .05 a wide spread proves no agreement.
+NEAR, FAR = 0.02, 0.05
 # The paper prints four decimals.
 _PRECISION = 5e-5
 _TITLES = {
@@ -25,7 +25,7 @@ _TITLES = {
     "auprc": "AUPRC",
     "bf_f1": "BF-F1",
 }
-_MARKS = {"within 2 sd": "=", "within .02": "≈", "off": "✗"}
+MARKS = {"within 2 sd": "=", "within .02": "≈", "not told apart": "?", "off": "✗"}
 
 
 class Cell(NamedTuple):
@@ -44,12 +44,13 @@ class Cell(NamedTuple):
 
     @property
     def verdict(self) -> str | None:
-        """How far ours is from the paper's: a key of `_MARKS`."""
+        """How far ours is from the paper's: a key of `MARKS`."""
         if self.difference is None or self.ours is None or self.paper is None:
             return None
-        if abs(self.difference) <= 2 * pooled(self.ours, self.paper) + _PRECISION:
-            return "within 2 sd"
-        return "within .02" if abs(self.difference) <= NEAR + _PRECISION else "off"
+        apart = abs(self.difference) - _PRECISION
+        if apart > 2 * pooled(self.ours, self.paper):
+            return "within .02" if apart <= NEAR else "off"
+        return "within 2 sd" if apart <= FAR else "not told apart"
 
 
 class ComparedRow(NamedTuple):
@@ -113,5 +114,5 @@ def _cell(cell: Cell) -> str:
         return "not run"
     if cell.paper is None or cell.difference is None:
         return cell.ours.text()
-    mark = _MARKS[cell.verdict or "off"]
+    mark = MARKS[cell.verdict or "off"]
     return f"{cell.ours.text()} [{cell.paper.text()}] {mark}"

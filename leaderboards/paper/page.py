@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import reading
-from comparison import ComparedRow, beside_paper, to_markdown
+from comparison import MARKS, ComparedRow, beside_paper, to_markdown
 from paper import HERE, PROTOCOL, SEEDS, TABLES, Table, contradictions, labels, summary_of
 
 from tsadbench.api import number, table_lines
@@ -23,7 +24,7 @@ _GRAPHS = {
     "the prior": "dprgm",
     "no graph": "dprgm[graph=none]",
     "random": "dprgm[graph=random]",
-    "correlation": "dprgm[graph=correlation]",
+    "complete": "dprgm[graph=complete]",
 }
 
 
@@ -49,7 +50,7 @@ def page(published: reading.Rows, strict: reading.Rows) -> str:
         flagging="\n\n".join(_flagging(published, split, shown) for split in ("valve1", "valve2")),
         best_floors=", ".join(f"{metric} {number(value, 4)} (`{label}`)" for metric, (label, value) in best.items()),
         above_floors=reading.above_floors(published, "overall", shown),
-        graphs=_graphs(published),
+        **_graphs(published),
         ranks=_ranks(published, strict, shown),
         contradictions=_contradictions(),
         made=_made(published),
@@ -67,9 +68,8 @@ def _verdicts(compared: dict[Table, list[ComparedRow]]) -> str:
     for table, rows in compared.items():
         cells = [cell for row in rows for cell in row.cells if cell.paper is not None]
         counts = Counter(cell.verdict for cell in cells)
-        verdicts = [str(counts[verdict]) for verdict in ("within 2 sd", "within .02", "off", None)]
-        lines.append([_name(table), str(len(cells)), *verdicts])
-    return "\n".join(table_lines(["table", "cells", "=", "≈", "✗", "not run"], lines))
+        lines.append([_name(table), str(len(cells)), *(str(counts[verdict]) for verdict in (*MARKS, None))])
+    return "\n".join(table_lines(["table", "cells", *MARKS.values(), "not run"], lines))
 
 
 def _name(table: Table) -> str:
@@ -102,14 +102,16 @@ def _flagging(published: reading.Rows, split: str, shown: Sequence[str]) -> str:
     return f"On {split}, {len(flagging)} of {n_detectors} detectors flag more than 99.9 % of the rows: {names}."
 
 
-def _graphs(published: reading.Rows) -> str:
+def _graphs(published: reading.Rows) -> dict[str, str]:
+    """Return DPR-GM's AUPRC by the source of its graph, and how far from the prior's the others are at most."""
     rows = {name: published.get((label, "overall")) for name, label in _GRAPHS.items()}
-    auroc = {name: summary_of(row, "auroc") for name, row in rows.items() if row is not None and row.ok}
-    return ", ".join(
-        f"{name} {number(one.mean, 4)}({number(one.std or 0.0, 4)})"
-        for name, one in auroc.items()
-        if one.mean is not None
-    )
+    auprc = {name: summary_of(row, "auprc") for name, row in rows.items() if row is not None and row.ok}
+    means = {name: one.mean for name, one in auprc.items() if one.mean is not None}
+    prior = means.get("the prior", math.nan)
+    return {
+        "graphs": ", ".join(f"{name} {one.text()}" for name, one in auprc.items()),
+        "prior_gap": number(max((abs(mean - prior) for mean in means.values()), default=math.nan), 3),
+    }
 
 
 def _ranks(published: reading.Rows, strict: reading.Rows, shown: Sequence[str]) -> str:

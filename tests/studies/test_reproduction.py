@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,6 +34,8 @@ def script(name: str):
         ((0.719, None), (0.70, None), "within .02"),
         ((0.679, 0.001), (0.70, 0.001), "off"),
         ((0.34804, 0.0), (0.3480, 0.0), "within 2 sd"),  # the paper rounds to four decimals
+        ((0.75, 0.04), (0.70, 0.02), "within 2 sd"),  # pooled .0316, and .05 apart
+        ((0.76, 0.04), (0.70, 0.02), "not told apart"),
         ((None, None), (0.70, 0.2), None),
     ],
 )
@@ -40,6 +43,14 @@ def test_verdicts(ours, paper, verdict):
     assert (
         script("comparison").Cell("auroc", *(script("paper").Summary(*one) for one in (ours, paper))).verdict == verdict
     )
+
+
+def test_false_alarms_of_machines():
+    """Of 100 rows, 80 are normal. One machine flags a tenth, half of it wrongly, the other nothing: .025 / .8."""
+    machines = {"a": {"flagged": 0.1, "precision": 0.5}, "b": {"flagged": 0.0, "precision": None}}
+    judged = SimpleNamespace(entities=machines, n_rows=100, n_anomalous=20)
+    alarms = load_script(ROOT / "docs/results.py").false_alarms(SimpleNamespace(splits={"overall": judged}))
+    assert alarms == pytest.approx(0.03125)
 
 
 def test_intervals_against_the_prior():

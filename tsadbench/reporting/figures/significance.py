@@ -48,7 +48,7 @@ def draw(comparison: Comparison, file: Path) -> None:
 def draw_ranking(ranking: Ranking, file: Path) -> None:
     """Write a ranking over several data sets as a figure: `mean_ranks`. A UsageError if the file cannot be written."""
     frame = ranking.frame.dropna(subset="rank")
-    with style(), page(file, 7, _LINE * len(frame) + 1.2, salt=ranking.title) as figure:
+    with style(), page(file, 4.8, _LINE * len(frame) + 1.2, salt=ranking.title) as figure:
         mean_ranks(frame, figure.subplots())
         figure.suptitle(ranking.title, fontsize=9, parse_math=False)
 

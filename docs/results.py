@@ -1,0 +1,201 @@
+"""What docs/results.md says about all tables together, and its figures: from the committed tables and records alone.
+
+A pair is a network with its default parameters and a data set, under `strict`, split overall. The row without a bound
+on its training steps stands for it, if there is one: the ranking of the suite `all` decides.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from tables import ROOT, page_rows, rows
+
+import tsadbench
+from tsadbench.analysis.audit.findings import shipped_findings, summary
+from tsadbench.api import SUITES, Construction, describe, locate, number, page, sections, style
+from tsadbench.reporting.figures import mean_ranks
+from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, VERMILLION
+
+DATASETS = SUITES["all"].datasets
+LEVEL = 0.02  # AUPRC up to this far from the best one-liner counts as level with it
+RISK, FAR_OFF = 1e-3, 1e-2  # the risk at which `strict` sets thresholds, and ten times that
+ADJUSTED = ("random", "max-z", "t2", "dprgm", "usad", "omnianomaly", "tranad", "anomaly-transformer", "timesnet")
+KINDS = {"network": (BLUE, "o"), "no network": (VERMILLION, "D"), "one-liner": (GREY, "s")}
+
+
+@cache
+def ranking() -> pd.DataFrame:
+    """Return the ranking over all data sets."""
+    return pd.read_csv(ROOT / "leaderboards/suites/all/rank.csv")
+
+
+@cache
+def cells() -> pd.DataFrame:
+    """Return a line for each row of the ranking and data set, NaN where it has no result.
+
+    ``gap`` is its AUPRC minus that of the best one-liner, ``alarms`` the share of the normal test rows that it flags.
+    """
+    lines = []
+    for dataset in DATASETS:
+        table, best = rows(f"{dataset}/strict/overall"), ranking().query("floor")[f"{dataset}_value"].max()
+        for one in ranking().to_dict("records"):
+            about = {"detector": one["detector"], "dataset": dataset, "floor": one["floor"], "steps": False}
+            if one[f"{dataset}_status"] == "ok":
+                row = table[one[f"{dataset}_label"]]
+                about |= {"gap": one[f"{dataset}_value"] - best, "std": row.auprc_std, "fit": row.fit_seconds}
+                about |= {"seeds": len(row.seeds), "bounded": "max_steps" in row.detector}
+                about["alarms"] = np.mean([false_alarms(record) for record in row.records])
+                about["steps"] = any("steps" in part.facts for record in row.records for part in record.training)
+            lines.append(about)
+    frame = pd.DataFrame(lines)
+    trained = frame.groupby("detector")["steps"].transform("any")
+    kind = np.select([frame["floor"], trained], ["one-liner", "network"], "no network")
+    pair = trained & ~frame["floor"] & ~frame["detector"].str.contains("[", regex=False)
+    # These two ignore the data: their thresholds say nothing.
+    alarms = frame["alarms"].mask(frame["detector"].isin(["all-positive", "random"]))
+    return frame.assign(kind=kind, pair=pair, alarms=alarms)
+
+
+def false_alarms(record: tsadbench.Record) -> float:
+    """Return the share of the normal rows that a trial flags. Machines are weighted alike: they have as many rows."""
+    judged = record.splits["overall"]
+    parts = pd.DataFrame([*judged.entities.values()] or [judged.metrics], dtype=float)
+    flagged = (parts["flagged"] * (1 - parts["precision"].fillna(0))).mean()
+    return float(flagged / (1 - judged.n_anomalous / judged.n_rows))
+
+
+@cache
+def adjusted() -> pd.DataFrame:
+    """Return the best F1 on SMD with point adjustment and without, means over machines; without bounds in labels."""
+    lines = (ROOT / "docs/studies/faithful.jsonl").read_text(encoding="utf-8").splitlines()
+    frame = pd.DataFrame(one for one in map(json.loads, lines) if one["dataset"] == "smd" and one["part"] == "servers")
+    tp, fp, fn = np.array(frame["best"].to_list()).T
+    frame = frame.assign(**{"with": 2 * tp / (2 * tp + fp + fn), "without": frame["honest"].str["bf_f1"]})
+    means = frame.groupby(["label", "floor"])[["with", "without"]].mean().reset_index("floor")
+    return means.rename(lambda label: label.replace("[max_steps=200]", "")).sort_values("with", ascending=False)
+
+
+def percent(share: float) -> str:
+    """Return a share with two digits, ``2.3 %``."""
+    return f"{100 * share:.2g} %".removeprefix("0")
+
+
+@cache
+def facts() -> dict[str, str]:
+    """Return what sentences say, by name."""
+    complete, every, flagged = ranking().query("complete"), cells().query("pair"), cells().dropna(subset="alarms")
+    found, first = every.dropna(subset="gap"), complete.iloc[0]
+    above = found[found["gap"] > LEVEL].sort_values("gap", ascending=False)
+    networks = complete[complete["detector"].isin(every["detector"])]["detector"]
+    ranks, values = (ranking().filter([f"{name}_{what}" for name in DATASETS]) for what in ("rank", "value"))
+    ranks = ranks.loc[complete.index]
+    by_dataset = flagged.groupby("dataset")["alarms"].median().sort_values()
+    apart = [abs(float(line[5].split()[0])) for line in page_rows("prior-sensitivity.md")[3:6]]  # on SKAB, by AUPRC
+    firm = [(ranks.sum(axis=1) - ranks[name]).idxmin() == first.name for name in ranks]
+    flawed = [summary(shipped_findings(name)) != "no fault found" for name in DATASETS]
+    beaten = adjusted().query("not floor")["with"] <= adjusted()["with"]["max-z"]
+    far, missing, bounded = flagged["alarms"] > FAR_OFF, len(every) - len(found), found["bounded"].sum()
+    taus = values.corr("kendall").to_numpy()[np.triu_indices(len(DATASETS), 1)]
+    shares = {"firm": firm, "flawed": flawed, "beaten": beaten, "far": far}
+    counts = {
+        "sets": len(DATASETS), "pairs": len(found), "ahead": (found["gap"] > 0).sum(), "above": len(above),
+        "level": (found["gap"].abs() <= LEVEL).sum(), "below": (found["gap"] < -LEVEL).sum(),
+        "single": (found["seeds"] == 1).sum(), "overlapping": (complete["rank_low"] <= first["rank_high"]).sum() - 1,
+    }  # fmt: skip
+    return {name: f"{sum(of)} of {len(of)}" for name, of in shares.items()} | {
+        **{name: f"{value}" for name, value in counts.items()},
+        "best": f"`{first['detector']}` ({cells().groupby('detector')['kind'].first()[first['detector']]})",
+        "network": f"`{networks.iloc[0]}`, number {1 + complete.index.get_loc(networks.index[0])} of {len(complete)}",
+        "names": ", ".join(f"`{one.detector}` on {one.dataset}" for one in above.itertuples()) or "none",
+        "missing": f"{missing} more failed or were not run." if missing else "",
+        "bounded": f"{bounded} were trained for few steps (`max_steps`)." if bounded else "",
+        "spread": number(found["std"].median(), 3),
+        "tau": number(float(np.median(taus)), 2),
+        "alarms": percent(flagged["alarms"].median()),
+        "span": " to ".join(f"{percent(by_dataset[name])} on {name}" for name in by_dataset.index[[0, -1]]),
+        "prior": number(max(apart), 3),
+        "unadjusted": number(adjusted()["without"]["random"], 2),
+        "adjusted": number(adjusted()["with"]["random"], 2),
+    }
+
+
+def finding() -> list[str]:
+    """Return what was found in three sentences."""
+    found = facts()
+    said = (
+        f"Over {found['sets']} data sets, {found['best']} has the best mean rank by AUPRC. In {found['ahead']} of "
+        f"{found['pairs']} pairs of a network and a data set, the network is above the best one-liner (a rule such as "
+        f"the distance to the nearest normal row), in {found['above']} by more than .02. Thresholds are meant to flag "
+        f"{percent(RISK)} of the normal rows; in the median they flag {found['alarms']}."
+    )
+    return textwrap.wrap(said, 120, break_on_hyphens=False)
+
+
+def ranking_list() -> list[str]:
+    """Return the best row of each of the first four detectors of the ranking: what it does, its ranks, and its cost."""
+    complete, by_detector = ranking().query("complete"), cells().groupby("detector")
+    slowest, kinds = by_detector["fit"].max(), by_detector["kind"].first()
+    names, lines = complete["detector"].str.partition("[")[0], []
+    for name, one in complete.set_index(names)[~names.duplicated().to_numpy()].head(4).iterrows():
+        label, doc = one["detector"], describe(Construction(locate(str(name)))).doc
+        won = one[[f"{dataset}_beats_floors" for dataset in DATASETS]].sum()
+        won = "" if one["floor"] else f" above the best one-liner on {won:.0f} of {len(DATASETS)} data sets,"
+        lines.append(
+            f"1. `{label}` ({kinds[label]}): mean rank {one['rank']:.1f} (90 % interval {one['rank_low']:.1f} to "
+            f"{one['rank_high']:.1f}),{won} fitted in at most {slowest[label]:.1f} s. "
+            + " ".join(sections(doc)[""].partition("\n\n")[0].split())
+        )
+    return lines
+
+
+@contextmanager
+def drawn(name: str, height: float, xlabel: str) -> Iterator[Axes]:
+    """Provide the axes of a figure as wide as a phone, with its legend on top, and write it when the block ends."""
+    with style(), page(ROOT / f"docs/results/{name}.svg", 4.2, height, salt=name) as figure:
+        yield (ax := figure.subplots())
+        ax.set_xlabel(xlabel)
+        ax.invert_yaxis()
+        ax.grid(axis="x")
+        figure.legend(loc="outside upper left", ncols=3)
+
+
+def draw() -> None:
+    """Draw the figures."""
+    complete = ranking().query("complete")
+    with style(), page(ROOT / "docs/results/ranks.svg", 4.2, 0.8 + 0.17 * len(complete), salt="ranks") as figure:
+        mean_ranks(complete, figure.subplots())
+    with drawn("pairs", 3.4, "AUPRC minus that of the best one-liner") as ax:
+        ax.axvspan(-LEVEL, LEVEL, color=GRID, zorder=0)
+        strips(ax, cells().query("pair or kind == 'no network'").dropna(subset="gap"), "gap")
+    with drawn("false-alarms", 3.4, "share of normal test rows that are flagged") as ax:
+        ax.axvline(RISK, color=INK, linewidth=0.8)
+        strips(
+            ax, cells().dropna(subset="alarms").assign(alarms=lambda frame: frame["alarms"].clip(lower=1e-4)), "alarms"
+        )
+        ax.set_xscale("log")
+        ax.set_xticks([1e-4, 1e-3, 1e-2, 1e-1, 1], ["up to .01 %", "asked: .1 %", "1 %", "10 %", "100 %"])
+    with drawn("point-adjustment", 2.6, "best F1 on smd, mean over machines") as ax:
+        shown, places = adjusted()[adjusted().index.isin(ADJUSTED)], range(len(ADJUSTED))
+        ax.hlines(places, shown["without"], shown["with"], color=GREY, linewidth=1)
+        ax.scatter(shown["without"], places, s=18, color=INK, label="every row counts once", zorder=3)
+        ax.scatter(shown["with"], places, s=18, color=VERMILLION, marker="D", label="point-adjusted", zorder=3)
+        ax.set_yticks(places, shown.index)
+        ax.set_xlim(0, 1)
+
+
+def strips(ax: Axes, frame: pd.DataFrame, column: str) -> None:
+    """Draw a dot per line of `cells`: a strip per data set, a colour and marker per kind."""
+    shown = [name for name in KINDS if (frame["kind"] == name).any()]
+    for place, name in enumerate(shown):
+        colour, marker = KINDS[name]
+        of_kind = frame[frame["kind"] == name]
+        at = of_kind["dataset"].map(DATASETS.index) + 0.24 * (place - (len(shown) - 1) / 2)
+        ax.scatter(of_kind[column], at, s=12, color=colour, marker=marker, alpha=0.6, linewidths=0, label=name)
+    ax.set_yticks(range(len(DATASETS)), DATASETS)
