@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests.helpers.loopback import FILES, Server, serving, write_catalogue, write_skab
 from tsadbench.cli.data import app
+from tsadbench.datasets.shipped import CATALOGUE
 from tsadbench.errors import DataError, UsageError
 
 
@@ -49,8 +51,9 @@ class TestFetch:
 @pytest.mark.parametrize("name", ["sakb", "swat", "pumploop", "plant/card.toml"])
 def test_data_sets_without_published_files(name: str) -> None:
     result = call("fetch", name)
-    assert isinstance(result.exception, UsageError)
+    assert isinstance(result.exception, DataError if name == "swat" else UsageError)
     assert name in str(result.exception)
+    assert "\n" not in str(result.exception)
 
 
 class TestSeveral:
@@ -65,6 +68,7 @@ class TestSeveral:
                 (folder / "a.csv").write_text(name)
                 write_catalogue(tmp_path / "catalogue", folder, f"{server.url}/{name}", files=["a.csv"])
                 monkeypatch.delenv(f"TSADBENCH_{name.upper()}_URL", raising=False)
+            shutil.copy(CATALOGUE / "swat.source.json", tmp_path / "catalogue")
             monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
             monkeypatch.setenv("NO_PROXY", "127.0.0.1")
             yield server
@@ -96,7 +100,7 @@ class TestSeveral:
             "here": True,
             "where": str(data / "skab"),
         }
-        assert (found["swat"]["here"], found["swat"]["licence"]) == (False, "by request")
+        assert (found["swat"]["here"], found["swat"]["bytes"]) == (False, None)
         assert found["pumploop"]["here"]
         (data / "skab" / "a.csv").unlink()
         table = call("list", "--data", data).stdout

@@ -170,7 +170,12 @@ class TestChanged:
             load_skab(DataOptions(directory=published.parent))
 
 
-def test_only_data_sets_with_published_files_have_a_source():
-    assert published() == ["asd", "causrca", "cranfield", "gecco2018", "skab", "smd", "tep"]
+def test_every_data_set_with_files_has_a_source_and_without_checksums_none_is_downloaded(tmp_path, monkeypatch):
+    unchecked = [name for name in published() if not Source.load(name).is_checked]
+    assert unchecked == ["catsv2", "exathlon", "metropt3", "psm", "swat", "wadi"]
+    assert {*published()} - {*unchecked} == {"asd", "causrca", "cranfield", "gecco2018", "hai", "skab", "smd", "tep"}
+    monkeypatch.setenv("TSADBENCH_PSM_URL", "http://127.0.0.1:1")
+    with pytest.raises(DataError, match=r"eBay/RANSynCoders"):
+        download(Source.load("psm"), tmp_path)
     with pytest.raises(UsageError, match="pumploop"):
         Source.load("pumploop")

@@ -1,7 +1,7 @@
 """Data sets that ship as a card in ``cards``; their authors publish the files, or send them on request.
 
 Each card says where its files come from, which rows train and why, and what was left out. The search order is
-``--data DIR``, the folder TSADBENCH_DATA, and the cache, into which missing files are downloaded.
+``--data DIR``, the folder TSADBENCH_DATA, and the cache, into which missing files with a checksum are downloaded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, one_line
 
 VARIABLE = "TSADBENCH_DATA"
-CATALOGUE = _HERE = Path(__file__).parent  # holds one NAME.source.json for each data set whose files are published
+CATALOGUE = _HERE = Path(__file__).parent  # holds one NAME.source.json for each data set with files
 _SUFFIX = ".source.json"
-BY_REQUEST = ("swat", "wadi")  # their files may not be published
-HOW = "iTrust (https://itrust.sutd.edu.sg/itrust-labs_datasets) provides them on request"
 TIMEOUT = (3.0, 30.0)  # timeouts in seconds: to connect, and between packets
 
 
@@ -38,17 +36,22 @@ class Source:
     name: str
     url: str  # the folder's address; the variable TSADBENCH_NAME_URL names a mirror
     licence: str
-    n_bytes: int  # total size
-    sha256: Mapping[str, str]  # file path in the folder -> SHA-256
+    n_bytes: int  # total size; 0 if unknown
+    sha256: Mapping[str, str]  # file path in the folder -> SHA-256, "" until somebody has fetched the file
     # Path prefix in the folder -> prefix at the source; the longest match counts.
     paths: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, name: str) -> Source:
-        """Return the source of a data set; a UsageError if its files are not published."""
+        """Return the source of a data set; a UsageError if it has none."""
         if name not in published():
-            raise UsageError(f"data set {name!r}: expected one whose files are published: {', '.join(published())}")
+            raise UsageError(f"data set {name!r}: expected one with files: {', '.join(published())}")
         return cls(name=name, **json.loads((CATALOGUE / f"{name}{_SUFFIX}").read_text(encoding="utf-8")))
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether all checksums are known; only then are the files downloaded."""
+        return all(self.sha256.values())
 
     def address(self, file: str) -> str:
         """Return the address of a file, at the mirror if there is one."""
@@ -65,14 +68,15 @@ class Source:
         """Return the files that are missing or differ from the published ones; a DataError if one cannot be read."""
         try:
             there = self.sha256.keys() - self.missing(folder)
-            same = {file for file in there if digest((folder / file).read_bytes()) == self.sha256[file]}
+            known = {file: one for file, one in self.sha256.items() if file in there and one}
+            same = there - {file for file, one in known.items() if digest((folder / file).read_bytes()) != one}
         except OSError as error:
             raise DataError(f"{error.filename}: cannot be read ({error.strerror})") from error
         return [file for file in self.sha256 if file not in same]
 
 
 def published() -> list[str]:
-    """Return the names of the data sets whose files are published."""
+    """Return the names of the data sets that have a source."""
     return sorted(path.name.removesuffix(_SUFFIX) for path in CATALOGUE.glob(f"*{_SUFFIX}"))
 
 
@@ -83,10 +87,10 @@ def place(name: str, directory: Path | None) -> Path:
 
 
 def how_to_get(name: str, folder: Path) -> str:
-    """Return the instructions for getting a data set's published files."""
-    if name in BY_REQUEST:
-        return HOW
+    """Return the instructions for getting a data set's files."""
     source = Source.load(name)
+    if not source.is_checked:
+        return f"get them from {source.url} ({source.licence}) and put them into {folder}"
     about = f"{source.n_bytes / 1e6:.1f} MB, {source.licence}, published at {source.url}"
     return f"run  tsadbench data fetch {name} --data {folder.parent}  ({about})"
 
@@ -97,26 +101,28 @@ def find(name: str, directory: Path | None) -> Path:
     Raises a DataNotFoundError if a folder named by the user lacks files, or if files cannot be downloaded.
     """
     folder = place(name, directory)
-    missing = [] if name in BY_REQUEST else Source.load(name).missing(folder)
+    missing = Source.load(name).missing(folder)
     above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
     if missing and directory is None and not os.environ.get(VARIABLE):
         try:
             download(Source.load(name), folder)
         except DataError as error:
             raise DataNotFoundError(f"{name}: {error}; {above}") from error
-    elif not folder.is_dir():
-        raise DataNotFoundError(f"{name}: there is no folder {folder}; {above}; {how_to_get(name, folder)}")
     elif missing:
         found = f"{len(missing)} of its files are missing in {folder}: {first_of(missing)}"
-        raise DataNotFoundError(f"{name}: {found}; {how_to_get(name, folder)}")
+        raise DataNotFoundError(f"{name}: {found}; {above}; {how_to_get(name, folder)}")
     return folder
 
 
 def download(source: Source, folder: Path) -> list[str]:
     """Download the files that are missing or differ from the published ones; return their names.
 
-    Files appear only when complete and verified; a DataError if a file cannot be downloaded or written.
+    Files appear only when complete and verified; a DataError if a file cannot be downloaded or written, or if a
+    checksum is unknown.
     """
+    if not source.is_checked:
+        names = first_of([*source.sha256])
+        raise DataError(f"{names}: not downloaded, for no checksum is known; {how_to_get(source.name, folder)}")
     import pooch  # slow to import and rarely needed
 
     pooch.get_logger().setLevel(logging.ERROR)  # the progress bar replaces its log
@@ -142,13 +148,10 @@ def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
         found: dict[str, Any] = {"name": name, "here": True, "where": "comes with its package"}
         if name in published():
             source = Source.load(name)
-            found |= {"licence": source.licence, "files": len(source.sha256), "bytes": source.n_bytes}
-            missing = len(source.missing(folder))
-            where = f"{missing} of {found['files']} files are missing: tsadbench data fetch {name}"
+            found |= {"licence": source.licence, "files": len(source.sha256), "bytes": source.n_bytes or None}
+            missing, how = len(source.missing(folder)), f"tsadbench data fetch {name}"
+            where = f"{missing} of {found['files']} files are missing: {how if source.is_checked else source.url}"
             found |= {"here": not missing, "where": where if missing else str(folder)}
-        elif name in BY_REQUEST:
-            here = folder.is_dir()
-            found |= {"here": here, "licence": "by request", "where": str(folder) if here else HOW}
         yield dict.fromkeys(("licence", "files", "bytes")) | found
 
 
@@ -158,8 +161,6 @@ def _loader(name: str, about: str) -> Loader:
 
     def load(options: DataOptions) -> LabelledDataset:
         folder = find(name, options.directory)
-        if name in BY_REQUEST:
-            return load_card(card, folder)
         source, note = Source.load(name), ""
         if changed := source.changed(folder):
             differ = f"{'differs' if len(changed) == 1 else 'differ'} from the published ones: {', '.join(changed)}."
@@ -177,7 +178,7 @@ def _loader(name: str, about: str) -> Loader:
 
 
 _ABOUT = tomllib.loads((_HERE / "shipped.about.toml").read_text(encoding="utf-8"))
-load_skab, load_tep, load_cranfield, load_gecco2018, load_asd, load_smd, load_causrca, load_swat, load_wadi = (
-    _loader(name, _ABOUT[name])
-    for name in ("skab", "tep", "cranfield", "gecco2018", "asd", "smd", "causrca", "swat", "wadi")
-)
+(
+    load_skab, load_tep, load_cranfield, load_gecco2018, load_asd, load_smd, load_causrca, load_swat, load_wadi,
+    load_psm, load_hai, load_catsv2, load_exathlon, load_metropt3,
+) = (_loader(name, about) for name, about in _ABOUT.items())  # fmt: skip
