@@ -71,8 +71,8 @@ def read_files(
     """Read files, given by their names in messages; ``form`` returns the format of each.
 
     Returns the tables of each readable file by array name ("" if the file is one table), and adds the problems of other
-    files to ``issues``. Tables are indexed as by `placed`; unnamed columns of arrays are a `RangeIndex`. ``wanted`` are
-    arguments of `_read_csv`.
+    files to ``issues``. Tables are indexed as by `placed`; unnamed array columns are a `RangeIndex`. ``wanted``
+    goes to `_read_csv`.
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
     for name, path in files.items():

@@ -178,7 +178,4 @@ def _loader(name: str, about: str) -> Loader:
 
 
 _ABOUT = tomllib.loads((_HERE / "shipped.about.toml").read_text(encoding="utf-8"))
-(
-    load_skab, load_tep, load_cranfield, load_gecco2018, load_asd, load_smd, load_causrca, load_swat, load_wadi,
-    load_psm, load_hai, load_catsv2, load_exathlon, load_metropt3,
-) = (_loader(name, about) for name, about in _ABOUT.items())  # fmt: skip
+globals().update({f"load_{name}": _loader(name, about) for name, about in _ABOUT.items()})

@@ -57,8 +57,7 @@ def time_fault(cell: object, forms: Sequence[str]) -> str:
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
     """Return each row's grid row, given ascending times in seconds.
 
-    ``held``: rows are changes of a value that holds until the next change, so they have no time step. A ValueError if
-    the rows do not fit the grid.
+    ``held``: rows are changes of a value, without a time step. A ValueError if the rows do not fit the grid.
     """
     step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
     if not held and every < 0.99 * step:
