@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
-from tsadbench.execution.identity import identity
+from tsadbench.execution.identity import code_of, identity
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.record import RECORDS, Record, committed_records
 from tsadbench.execution.request import RunRequest
@@ -152,17 +152,20 @@ class Committing(Observer):
 
     def finished(self, _: Trial, record: Record) -> None:
         """Write the table's records."""
-        bounded = "max_steps" in record.label
-        others = [
-            one
-            for one in committed_records(self.folder, record.dataset, record.protocol)
-            if trial_key(one) != trial_key(record)
-            and (bounded or one.detector != record.detector or "max_steps" not in parse_label(one.label).arguments)
-        ]
+        there = committed_records(self.folder, record.dataset, record.protocol)
+        others = [one for one in there if trial_key(one) != trial_key(record) and not _replaces(record, one)]
         lines = [f"{one.to_json(indent=None)}\n" for one in sorted([*others, record], key=trial_key)]
         write_file(self.folder / record.dataset / record.protocol / RECORDS, "".join(lines))
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         print(f"{record.dataset} {record.label} {record.seed}: {record.status} ({seconds:.0f} s)", flush=True)
+
+
+def _replaces(record: Record, older: Record) -> bool:
+    """Whether the older record is of its label and other code, or of its detector with a bound on training steps."""
+    if record.label == older.label:
+        return code_of(record.manifest) != code_of(older.manifest)
+    bounded = ["max_steps" in parse_label(one.label).arguments for one in (record, older)]
+    return record.detector == older.detector and bounded == [False, True]
 
 
 def _names(trial: Trial, plan: Plan) -> tuple[str, str]:
