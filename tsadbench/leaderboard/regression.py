@@ -180,7 +180,7 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
     try:
         found = _cells(file.read_text(encoding="utf-8"), file.suffix)
     except (OSError, ValueError, KeyError) as error:
-        raise UsageError(f"--table {file}: expected a CSV or Markdown table: {error}") from error
+        raise UsageError(f"--table {file}: expected CSV or Markdown (`leaderboard --format`): {error}") from error
     tables = found.index.unique("table")
     if not any(tables):
         of_split = [one for (*_, split), one in board.alone().items() if split == file.stem]

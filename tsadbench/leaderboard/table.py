@@ -153,7 +153,7 @@ def _spreads(table: pd.DataFrame, name: str) -> list[str]:
 def sentence(table: pd.DataFrame) -> str:
     """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
     scored = table[table["auprc_mean"].notna()]
-    detectors, floors = scored[scored["sound"] & ~scored["floor"]], scored[scored["ok"] & scored["floor"]]
+    detectors, floors = (scored[scored["sound"] & (scored["floor"] == one)] for one in (False, True))
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
@@ -165,7 +165,7 @@ def sentence(table: pd.DataFrame) -> str:
         said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
         found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
     if (sessions := table["sessions"].max()) > 0 and n + len(floors) > 1:
-        few = f"are too few to test differences (at least {LEAST_FOR_TESTS})"
+        few = f"{'is' if sessions == 1 else 'are'} too few to test differences (at least {LEAST_FOR_TESTS})"
         enough = "suffice to test differences (tsadbench compare)"
         found += f". {counted(int(sessions), 'session')} {few if sessions < LEAST_FOR_TESTS else enough}"
     return f"{found}."

@@ -183,7 +183,7 @@ def score(scored: ScoredRecording, ax: Axes) -> Axes:
         spans = [(edges[start], edges[stop] - edges[start]) for start, stop in mask_runs(rows)]
         where: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False}
         if spans:
-            ax.broken_barh(spans, (1.02, 0.06), facecolor=colour, linewidth=0, gid=name, **where)
+            ax.broken_barh(spans, (1.02, 0.06), color=colour, linewidth=0.8, gid=name, **where)  # a row may be thin
     return ax
 
 
@@ -197,7 +197,7 @@ def contributions(scored: ScoredRecording, ax: Axes) -> Axes:
     values = np.sqrt(np.nan_to_num(np.maximum(scored.contributions, 0.0)).astype(np.float64))
     top = float(np.quantile(values, 0.99)) or float(values.max()) or 1.0
     _heat(ax, scored.recording, values, "magma_r", 0.0, top)
-    ax.set_ylabel("contributions")
+    ax.set_ylabel("contributions\n(dark: large)")
     return ax
 
 
@@ -205,7 +205,7 @@ def shade(scored: ScoredRecording, ax: Axes) -> None:
     """Shade the label, and shade rows that the protocol does not evaluate in grey."""
     edges = edges_of(scored.recording)
     for start, stop in mask_runs(scored.anomalous):
-        ax.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0, zorder=0, gid="label")
+        ax.axvspan(edges[start], edges[stop], color=ORANGE, alpha=0.28, linewidth=0.8, zorder=0, gid="label")
     for start, stop in mask_runs(~scored.evaluated):
         ax.axvspan(edges[start], edges[stop], color=GRID, linewidth=0, zorder=0.5, gid="not evaluated")
     ax.set_xlim(edges[0], edges[-1])
