@@ -38,7 +38,7 @@ def list_trials(
         output.show_json({"schema": 1, "trials": lines})
     elif lines:
         output.show_table("", lines, {"seconds": 1})
-    output.say([f"{len(lines)} trials in {runs}"])
+    output.say([f"{api.counted(len(lines), 'trial')} in {runs}"])
 
 
 @app.command()
@@ -61,7 +61,7 @@ def show(
         for one in reports:
             result = f"failed: {', '.join(one.failed)}" if one.failed else "passed"
             typer.echo(f"{one.identity}  {one.label}  {one.day}  {result}{' (--full)' if one.full else ''}")
-        output.say([f"{len(reports)} check reports in {runs}"])
+        output.say([f"{api.counted(len(reports), 'check report')} in {runs}"])
         return
     if named := [one.model_dump() for one in reports if trial and one.identity.startswith(trial)]:
         for content in named:
