@@ -69,7 +69,7 @@ def draft_card(folder: Path) -> Draft:
     first = loaded.dataset.train[0]
     rows = pd.DataFrame(first.values[:3, :8], columns=first.sensors[:8])
     rows.index = rows.index if first.time is None else pd.to_datetime(first.time[:3], unit="s", errors="coerce")
-    return Draft(text, "", f"{first.id}\n{rows}", judged=not loaded.missing)
+    return Draft(text, "", f"{first.id}\n{rows.to_string()}", judged=not loaded.missing)
 
 
 class _Drafter:
