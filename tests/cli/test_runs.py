@@ -63,7 +63,7 @@ class TestRuns:
         assert tsadbench("runs", "remove", runs, "--detector", NOISY).code == 0
         stored(runs, name_of(runs, EVERYTHING)).record.write_text("{")
         listed = tsadbench("runs", "list", runs)
-        assert "1 trials" in listed.err
+        assert "1 trial " in listed.err
         assert "broken: " in listed.err
         assert tsadbench("runs", "remove", runs, "--broken").code == 0
         assert len(Store.open(runs).records()) == 1
