@@ -33,12 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folder = options.tables
     shown = committed(folder)
-    code = 0
+    code, older = 0, set[str]()  # labels whose rows are of older code, and so are their reports
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
             here = report_of(label)
-            outdated = (label, here.code_hash) not in shown  # its rows keep the report on the code that made them
-            if outdated or here.identity in [one.identity for one in read_reports(folder)]:
+            if (label, here.code_hash) not in shown:
+                older.add(label)
+                continue
+            if here.identity in [one.identity for one in read_reports(folder)]:
                 continue
             start = time.monotonic()
             report = report_of(label, check_detector(label, on_fail=None))
@@ -49,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_reports([*read_reports(folder), report], folder)
         print(f"{label}: {', '.join(report.failed) or 'passed'} ({time.monotonic() - start:.0f} s)", flush=True)
     if not options.only:
-        write_reports([one for one in read_reports(folder) if (one.label, one.code_hash) in shown], folder)
+        kept = [one for one in read_reports(folder) if (one.label, one.code_hash) in shown or one.label in older]
+        write_reports(kept, folder)
     return code or int(any(one.failed for one in read_reports(folder)))
 
 
