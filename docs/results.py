@@ -120,7 +120,7 @@ def facts() -> dict[str, str]:
         "network": f"`{networks.iloc[0]}`, number {1 + complete.index.get_loc(networks.index[0])} of {len(complete)}",
         "names": ", ".join(f"`{one.detector}` on {one.dataset}" for one in above.itertuples()) or "none",
         "floor": f"`{ranking().query('floor')['detector'].iloc[0]}`",
-        "missing": f"{missing} more failed or were not run (networks without a rank: {unranked})." if missing else "",
+        "missing": f"{missing} more are missing (networks without a rank: {unranked})." if missing else "",
         "bounded": f"{bounded} were trained for few steps (`max_steps`)." if bounded else "",
         "spread": number(found["std"].median(), 3),
         "tau": number(float(np.median(taus)), 2),
