@@ -63,7 +63,7 @@ pages: $(STAMP)
 	$(BIN)/python docs/readme.py
 
 # The trials that the committed tables lack, or those in DATA: make leaderboards DATA="tep pumploop". Each is committed to the
-# records when it ends, so the command can be interrupted. Two idle cores; everything anew takes about 20 hours.
+# records when it ends, so the command can be interrupted. Two idle cores.
 leaderboards: $(STAMP)
 	$(BIN)/python leaderboards/run.py $(DATA)
 	OMP_NUM_THREADS=1 $(BIN)/python leaderboards/checks.py

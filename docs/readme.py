@@ -81,7 +81,7 @@ def best(table: str, kind: str) -> str:
 
 @cache
 def facts() -> dict[str, str]:
-    """Return what is computed and takes no arguments, by name."""
+    """Return the facts that take no arguments, by name."""
     cells = [line for line in page_rows("reproduction.md") if all(map(str.isdigit, line[1:]))]
     names = ("all", "=", "≈", "?", "✗", "not run")
     counts = (sum(int(line[i]) for line in cells) for i in range(1, len(names) + 1))

@@ -19,6 +19,7 @@ from tables import ROOT, page_rows, rows
 
 import tsadbench
 from tsadbench.analysis.audit.findings import shipped_findings, summary
+from tsadbench.analysis.stored import common_name
 from tsadbench.api import SUITES, number, page, style
 from tsadbench.reporting.figures import mean_ranks
 from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, VERMILLION
@@ -52,7 +53,7 @@ def cells() -> pd.DataFrame:
                 row = table[one[f"{dataset}_label"]]
                 about |= {"gap": one[f"{dataset}_value"] - floors.max(), "std": row.auprc_std, "fit": row.fit_seconds}
                 about["fixed"] = one[f"{dataset}_value"] - floors.iloc[0]
-                about |= {"seeds": len(row.seeds), "bounded": "max_steps" in row.detector}
+                about |= {"seeds": len(row.seeds), "bounded": common_name(row.detector) != row.detector}
                 about["alarms"] = np.mean([false_alarms(record) for record in row.records])
                 about["steps"] = any("steps" in part.facts for record in row.records for part in record.training)
             lines.append(about)
@@ -81,7 +82,7 @@ def adjusted() -> pd.DataFrame:
     tp, fp, fn = np.array(frame["best"].to_list()).T
     frame = frame.assign(**{"with": 2 * tp / (2 * tp + fp + fn), "without": frame["honest"].str["bf_f1"]})
     means = frame.groupby(["label", "floor"])[["with", "without"]].mean().reset_index("floor")
-    return means.rename(lambda label: label.replace("[max_steps=200]", "")).sort_values("with", ascending=False)
+    return means.rename(common_name).sort_values("with", ascending=False)
 
 
 def percent(share: float) -> str:
@@ -91,7 +92,7 @@ def percent(share: float) -> str:
 
 @cache
 def facts() -> dict[str, str]:
-    """Return what sentences say, by name."""
+    """Return the values in the page's sentences, by name."""
     complete, every, flagged = ranking().query("complete"), cells().query("pair"), cells().dropna(subset="alarms")
     found, first = every.dropna(subset="gap"), complete.iloc[0]
     above = found[found["gap"] > LEVEL].sort_values("gap", ascending=False)
@@ -133,7 +134,7 @@ def facts() -> dict[str, str]:
 
 
 def finding() -> list[str]:
-    """Return what was found in three sentences."""
+    """Return the main finding as a wrapped paragraph."""
     found = facts()
     said = (
         f"Over {found['sets']} data sets, {found['best']} has the best mean rank by AUPRC. In {found['ahead']} of "

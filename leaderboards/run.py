@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from tsadbench.analysis.stored import common_name
 from tsadbench.base.dataset import DataOptions, LabelledDataset
 from tsadbench.datasets.loading import load_dataset
 from tsadbench.execution.identity import code_of, identity
@@ -30,7 +31,6 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.frame import trial_key
 from tsadbench.utils.files import write_file
-from tsadbench.utils.parameters import parse_label
 
 HERE = Path(__file__).parent
 # AUPRC nearer than this is not told apart by one seed.
@@ -123,7 +123,7 @@ def run(
     there = committed_records(table.folder, data.dataset.name, plan.protocol_label)
     done = {(one.trial, one.judging) for one in there if one.status == "ok" and one.seal == "sealed"}
     known = {one.label for one in there}
-    lacking = [one for one in plan.trials if not {_names(one, plan)} & done]
+    lacking = [one for one in plan.trials if _names(one, plan) not in done]
     lacking.sort(key=lambda one: one.contender.label in known)
     print(f"{name}: {len(plan.trials) - len(lacking)} of {len(plan.trials)} trials are done", flush=True)
     store = Store.create(Path("runs", name))
@@ -141,14 +141,10 @@ def close(table: Table) -> list[str]:
 
 
 class Committing(Observer):
-    """Commits each trial when it ends, in the place of those that it makes outdated."""
+    """Commits each finished trial, and removes the records that it replaces."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-
-    def kept(self, _: Trial, record: Record) -> None:
-        """Commit a trial of the run store: an earlier sitting ended before it could."""
-        self.finished(_, record)
 
     def finished(self, _: Trial, record: Record) -> None:
         """Write the table's records."""
@@ -159,13 +155,14 @@ class Committing(Observer):
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         print(f"{record.dataset} {record.label} {record.seed}: {record.status} ({seconds:.0f} s)", flush=True)
 
+    kept = finished  # a trial of the run store that an earlier sitting could not commit
+
 
 def _replaces(record: Record, older: Record) -> bool:
-    """Whether the older record is of its label and other code, or of its detector with a bound on training steps."""
+    """Whether the older record has the same label but other code, or the same label but for a bound on its steps."""
     if record.label == older.label:
         return code_of(record.manifest) != code_of(older.manifest)
-    bounded = ["max_steps" in parse_label(one.label).arguments for one in (record, older)]
-    return record.detector == older.detector and bounded == [False, True]
+    return record.label == common_name(older.label)
 
 
 def _names(trial: Trial, plan: Plan) -> tuple[str, str]:

@@ -31,7 +31,7 @@ def _program(tmp_path_factory, monkeypatch):
 
 
 def offered(line: str) -> list[str]:
-    """Return what the program offers bash to complete an unfinished line."""
+    """Return the completions that bash gets for an unfinished line."""
     words = [*shlex.split(line), *([""] if line.endswith(" ") else [])]
     variables = {"_TSADBENCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     done = subprocess.run([PROGRAM], env={**os.environ, **variables}, capture_output=True, text=True, check=False)

@@ -147,7 +147,7 @@ def write_catsv2(folder: Path) -> Layout:
 def write_exathlon(folder: Path) -> Layout:
     """The published files, with the name of a run in names of columns, then the lines of pandas in the card's comment.
 
-    One of the two events has no extended effect; another one belongs to an application that the card leaves out.
+    One event has no extended effect; another is in an application that the card leaves out.
     """
     names = [f"node{i}_CPU_ALL_Idle%" for i in range(5, 9)]
     names += ["driver_BlockManager_memory_memUsed_MB_value", "driver_jvm_heap_used_value", "node5_other"]

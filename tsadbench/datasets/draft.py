@@ -55,7 +55,7 @@ class Draft(NamedTuple):
 
 
 def draft_card(folder: Path) -> Draft:
-    """Return a card for the files below a folder; a UsageError if there are none, a DataError if none is a table."""
+    """Draft a card for the files below a folder; a UsageError if it has none, a DataError if none is a table."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
     text = _Drafter(folder).card()

@@ -318,14 +318,13 @@ class CardReader:
             rows_of = names.groupby(names).indices
             fault = f"column {long.name!r}: expected a sensor's name, found none"
             self.issues += row_issues(frame.index, np.flatnonzero(names == ""), fault)
-        converted = dict[tuple[object, ...], tuple[FloatArray, BoolArray]]()  # sensors of a long table share a column
+        last: tuple[object, ...] = ()
         for i, sensor in enumerate(self._sensors):
             rows = np.asarray(rows_of.get(sensor, []), dtype=np.int64) if long else slice(None)
             cells, states = frame[long.value if long else sensor], formats.states_of(form, sensor)
-            key = (cells.name, *states.items())
-            if key not in converted:
-                converted[key] = formats.numbers_of(cells, form, states)
-            cells, (numbers, wrong) = cells.iloc[rows], (one[rows] for one in converted[key])
+            if (key := (cells.name, *states.items())) != last:  # the sensors of a long table share a column
+                last, converted = key, formats.numbers_of(cells, form, states)
+            cells, (numbers, wrong) = cells.iloc[rows], (one[rows] for one in converted)
             if wrong.any():
                 bad, numbers = np.flatnonzero(wrong), np.where(wrong, 0.0, numbers)
                 declared = f" or one of the states {first_of([*map(repr, states)], 10)}" if states else ""

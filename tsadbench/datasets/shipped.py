@@ -178,4 +178,5 @@ def _loader(name: str, about: str) -> Loader:
 
 
 _ABOUT = tomllib.loads((_HERE / "shipped.about.toml").read_text(encoding="utf-8"))
+# load_skab, load_tep and so on, which entry points name.
 globals().update({f"load_{name}": _loader(name, about) for name, about in _ABOUT.items()})
