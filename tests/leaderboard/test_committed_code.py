@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import pytest
-
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.registry import locate
@@ -16,24 +14,28 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import without_folders
 
+# Tables with rows of older code. `make leaderboards` makes them anew, and they leave this list; a change to what many
+# detectors import puts tables back.
+OLDER = {
+    "asd/strict",
+}
 
-@pytest.mark.xfail(reason="the tables will be made again with the rewritten code", run=False)
-def test_every_committed_trial_was_made_by_the_code_that_is_here():
-    """Else a row could be the mean of two detectors: its seeds would be of different code."""
+
+def test_all_tables_but_these_are_of_the_code_that_is_here():
     files = sorted(LEADERBOARDS.rglob(RECORDS))
     assert len(files) > 10
     of_target = grouped(
-        ((file.parent, record) for file in files for record in read_records(file)),
+        ((file.parent.relative_to(LEADERBOARDS).as_posix(), one) for file in files for one in read_records(file)),
         lambda found: parse_label(found[1].label).target,
     )
-    older = [
-        f"{folder.relative_to(LEADERBOARDS)}: {record.label}, seed {record.seed}"
+    older = {
+        table: f"{record.label}, seed {record.seed}"
         for target, trials in of_target.items()
         for code in [describe(locate(target)).sources.digest]
-        for folder, record in trials
+        for table, record in trials
         if code_of(record.manifest) != code
-    ]
-    assert older == []
+    }
+    assert older.keys() == OLDER, older
 
 
 def test_no_string_of_a_committed_record_is_an_absolute_path():

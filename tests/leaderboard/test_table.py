@@ -18,7 +18,7 @@ from tsadbench.base.protocol import SplitJudgement
 from tsadbench.base.replay import Replay
 from tsadbench.leaderboard.frame import places
 from tsadbench.leaderboard.render import Table, render
-from tsadbench.leaderboard.table import in_sight
+from tsadbench.leaderboard.table import in_sight, sentence
 
 FORGETFUL = Replay(copy="same process", rows=240, correlation=0.42)
 
@@ -175,6 +175,8 @@ def test_one_sees_ones_own_row_its_neighbours_and_the_floors_among_stored_rows(m
         "detector048", "detector049", "mine", "detector050", "detector051", "floor",
     ]  # fmt: skip
     assert len(in_sight(table, ())) == 50
+    assert sentence(table).startswith(f"mine has rank 51 of {len(table)} ")
+    assert sentence(many.frame).startswith("detector000 ")  # no row is anybody's own
 
 
 def test_every_form_has_the_best_in_bold_and_its_texts_literally():

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tsadbench.execution.store import Store, require_outside_stores
     from tsadbench.leaderboard.board import Leaderboard
     from tsadbench.leaderboard.checks import read_reports
-    from tsadbench.leaderboard.frame import records_of
     from tsadbench.leaderboard.regression import check_table, run_again, to_junit, to_markdown
     from tsadbench.leaderboard.render import Form, Table, number, print_tables, table_lines
     from tsadbench.registry import Kind, Source, entries, know_protocol, load_protocol, locate, locate_entry, package_of

@@ -48,7 +48,7 @@ def verify(
     if table is not None:
         board = api.load_board(runs, dataset=dataset or (), data=data)
         # `leaderboard --write` does not mark rows that ship with tsadbench as stored, other tables do.
-        boards = board, api.Leaderboard.from_records(api.records_of(board.trials), checked_in=runs)
+        boards = board, api.Leaderboard.from_records(board.records, checked_in=runs)
         faults, n_cells = min((api.check_table(table, one) for one in boards), key=lambda found: len(found[0]))
         for fault in faults:
             typer.echo(f"differs: {api.one_line(fault)}")

@@ -58,8 +58,7 @@ class Leaderboard:
         ``checked_in`` is a run store or a folder of tables with reports of checks besides those that ship. ``sessions``
         says how many independent ones a split has, by data set and split.
         """
-        there = () if checked_in is None else read_reports(checked_in)
-        reports = [*shipped_reports(), *there]
+        reports = [*shipped_reports(), *(read_reports(checked_in) if checked_in else ())]
         return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions))
 
     @classmethod
@@ -192,8 +191,7 @@ class Leaderboard:
         sessions = known_sessions(folder)
         for dataset, split, n in self.frame.dropna(subset="sessions")[["dataset", "split", "sessions"]].to_numpy():
             sessions.setdefault(dataset, {})[split] = int(n)
-        splits = [*self.frame["split"].unique()]
-        board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=sessions)
+        board = self.from_records(records, [*self.frame["split"].unique()], checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
             lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)
