@@ -159,9 +159,9 @@ def sentence(table: pd.DataFrame) -> str:
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
     found = f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of "
     found += counted(n, "detector")
-    for own in detectors[~detectors["stored"]].head(int(detectors["stored"].any())).itertuples():
-        auprc = f"with an AUPRC of {number(own.auprc_mean, decimals)}"
-        found = f"{own.detector} has rank {own.rank:.0f} of {table['rank'].count()} {auprc}. {found}"
+    for _, own in detectors[~detectors["stored"]].head(int(detectors["stored"].any())).iterrows():
+        auprc = f"with an AUPRC of {number(own['auprc_mean'], decimals)}"
+        found = f"{own['detector']} has rank {own['rank']:.0f} of {table['rank'].count()} {auprc}. {found}"
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
         n_above = int((detectors["to_floor"] > 0).sum())
