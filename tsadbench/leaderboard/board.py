@@ -191,7 +191,7 @@ class Leaderboard:
         sessions = known_sessions(folder)
         for dataset, split, n in self.frame.dropna(subset="sessions")[["dataset", "split", "sessions"]].to_numpy():
             sessions.setdefault(dataset, {})[split] = int(n)
-        board = self.from_records(records, [*self.frame["split"].unique()], checked_in=folder, sessions=sessions)
+        board = Leaderboard.from_records(records, [*self.frame["split"].unique()], checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
             lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)
