@@ -159,7 +159,7 @@ class Committing(Observer):
 
 
 def _replaces(record: Record, older: Record) -> bool:
-    """Whether the older record has the same label but other code, or the same label but for a bound on its steps."""
+    """Whether a record replaces an older one: of the same label and other code, or of a run with ``max_steps``."""
     if record.label == older.label:
         return code_of(record.manifest) != code_of(older.manifest)
     return record.label == common_name(older.label)

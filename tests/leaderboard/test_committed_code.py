@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
-from tsadbench.registry import locate
-from tsadbench.sandbox import describe
+from tsadbench.registry import load_detector
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.source_digest import source_of
 from tsadbench.utils.text import without_folders
 
-# Tables with rows of older code. `make leaderboards` makes them anew, and they leave this list; a change to what many
-# detectors import puts tables back.
+# Tables with rows from older code. Remove a table after `make leaderboards` has run it again; add one if a change to
+# shared code makes its rows outdated.
 OLDER = {"asd/strict", "causrca/strict", "paper", "quick/pumploop/strict", "skab/published", "skab/skab", "smd/strict"}
 
 
@@ -29,7 +29,7 @@ def test_all_tables_but_these_are_of_the_code_that_is_here():
     older = {
         table: f"{record.label}, seed {record.seed}"
         for target, trials in of_target.items()
-        for code in [describe(locate(target)).sources.digest]
+        for code in [source_of(load_detector(target)).digest]
         for table, record in trials
         if code_of(record.manifest) != code
     }

@@ -239,6 +239,5 @@ def splits_of(records: Iterable[Record]) -> tuple[str, ...]:
 
 def check_split(split: str, records: Iterable[Record]) -> None:
     """Raise a UsageError if records have metrics, but none of this split."""
-    held = splits_of(records)
-    if held and split not in held:
+    if (held := splits_of(records)) and split not in held:
         raise UsageError(f"there is no split {split!r} in these records{nearest(split, held)}")

@@ -70,7 +70,8 @@ def compared(baseline: Iterable[Record], records: Iterable[Record]) -> pd.DataFr
     errors = np.sqrt(1 / there["seeds"].map(len) + 1 / n_here)
     counted = np.array([one is not None and one.correlation is not None for one in there["replay"]])
     least = np.where(counted & ~there["forgets"], UNFORGOTTEN, 0.0)
-    cells, judged = [], [x[0].splits[split] for split, x in there["records"].reset_index("split").to_numpy()]
+    cells = []
+    judged = [some[0].splits[split] for split, some in there["records"].reset_index("split").to_numpy()]
     for name in metric_names(there):
         tolerance = np.maximum((SPREADS * there[f"{name}_std"] * errors + SLACK).fillna(EXACT), least)
         means = {"baseline": there[f"{name}_mean"], "found": here[f"{name}_mean"].astype(float)}

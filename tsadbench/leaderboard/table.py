@@ -157,13 +157,13 @@ def sentence(table: pd.DataFrame) -> str:
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0], len(detectors), _decimals(table["auprc_std"])
-    found = f"{best['detector']} has the best AUPRC of {number(best['auprc_mean'], decimals)}, of "
-    found += counted(n, "detector")
-    for _, own in detectors[~detectors["stored"]].head(int(detectors["stored"].any())).iterrows():
-        auprc = f"with an AUPRC of {number(own['auprc_mean'], decimals)}"
-        found = f"{own['detector']} has rank {own['rank']:.0f} of {table['rank'].count()} {auprc}. {found}"
+    auprc = scored["auprc_mean"].map(lambda value: number(value, decimals))
+    found = f"{best['detector']} has the best AUPRC of {auprc[best.name]}, of {counted(n, 'detector')}"
+    if 0 < len(mine := detectors[~detectors["stored"]]) < n:
+        own, n_ranked = mine.iloc[0], table["rank"].count()
+        found = f"{own['detector']} has rank {own['rank']:.0f} of {n_ranked}, AUPRC {auprc[own.name]}. {found}"
     if not floors.empty:
-        floor = f"{floors.iloc[0]['detector']} ({number(floors.iloc[0]['auprc_mean'], decimals)})"
+        floor = f"{floors.iloc[0]['detector']} ({auprc[floors.index[0]]})"
         n_above = int((detectors["to_floor"] > 0).sum())
         said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
         found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
