@@ -175,7 +175,7 @@ def test_one_sees_ones_own_row_its_neighbours_and_the_floors_among_stored_rows(m
         "detector048", "detector049", "mine", "detector050", "detector051", "floor",
     ]  # fmt: skip
     assert len(in_sight(table, ())) == 50
-    assert sentence(table).startswith(f"mine has rank 51 of {len(table)} ")
+    assert sentence(table).startswith(f"mine has rank 51 of {len(table)},")
     assert sentence(many.frame).startswith("detector000 ")  # no row is anybody's own
 
 

@@ -151,19 +151,19 @@ def _spreads(table: pd.DataFrame, name: str) -> list[str]:
 
 
 def sentence(table: pd.DataFrame) -> str:
-    """Say which detector is the best, whether it beats the floors, and whether differences can be tested."""
-    scored, decimals = table[table["auprc_mean"].notna()], _decimals(table["auprc_std"])
-    scored = scored.assign(auprc=[number(value, decimals) for value in scored["auprc_mean"]])
+    """Return the rank of the user's own row, the best detector, how many beat the floors, and if tests are possible."""
+    scored = table[table["auprc_mean"].notna()]
     detectors, floors = (scored[scored["sound"] & (scored["floor"] == one)] for one in (False, True))
     if detectors.empty:
         return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
-    best, n = detectors.iloc[0], len(detectors)
-    found = f"{best['detector']} has the best AUPRC of {best['auprc']}, of {counted(n, 'detector')}"
+    best, n, decimals = detectors.iloc[0]["detector"], len(detectors), _decimals(table["auprc_std"])
+    auprc = scored.set_index("detector")["auprc_mean"].map(lambda value: number(value, decimals))
+    found = f"{best} has the best AUPRC of {auprc[best]}, of {counted(n, 'detector')}"
     if 0 < len(mine := detectors[~detectors["stored"]]) < n:
         own, n_ranked = mine.iloc[0], table["rank"].count()
-        found = f"{own['detector']} has rank {own['rank']:.0f} of {n_ranked}, AUPRC {own['auprc']}. {found}"
+        found = f"{own['detector']} has rank {own['rank']:.0f} of {n_ranked}, AUPRC {auprc[own['detector']]}. {found}"
     if not floors.empty:
-        floor = f"{floors.iloc[0]['detector']} ({floors.iloc[0]['auprc']})"
+        floor = f"{floors.iloc[0]['detector']} ({auprc[floors.iloc[0]['detector']]})"
         n_above = int((detectors["to_floor"] > 0).sum())
         said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
         found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
