@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
-# Where SKAB lies on the developers' machines; elsewhere it is found in the cache or downloaded.
+# Where SKAB is on the developers' machines; elsewhere it is found in the cache or downloaded.
 ifneq ($(wildcard ../shared/data),)
 export TSADBENCH_DATA ?= $(abspath ../shared/data)
 endif
@@ -24,7 +24,7 @@ shell: $(STAMP)
 test: lint chromium
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/benchmarks -m "not long"
 
-# What takes many seconds: hostile detectors, clusters, wheels, tutorials, all checks on each network that ships.
+# Slow tests: hostile detectors, clusters, wheels, tutorials, all checks on each network that ships.
 test-long: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist load -m long
 
@@ -38,19 +38,19 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy -p tsadbench -p tsadbench_detectors -p tsadbench_priors -p tsadbench_protocols
 
-# The cheap detectors of the committed leaderboards again, and cheap variants of the others: fails where a cell left its
+# Runs the cheap detectors of the committed leaderboards again, and cheap variants of the others; fails if a cell left its
 # tolerance.
 regress: $(STAMP)
 	$(BIN)/tsadbench regress --baseline leaderboards --set quick --junit build/regress.xml
 	$(BIN)/tsadbench regress --baseline leaderboards/quick --set full --junit build/regress-quick.xml
 
-# The documentation site, into build/docs. The theme's own notice, that it ends in May 2027, is no warning about ours.
+# The documentation site, into build/docs. The theme's notice that it ends in May 2027 is not about our pages.
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "build/docs/index.html; python -m mkdocs serve shows it, with search" >&2
 
-# The tables and rankings that lie beside committed records, from these alone: nothing is run. CI checks that they are
-# what is committed.
+# The tables and rankings next to the committed records, made from these alone: nothing is run. CI checks that they match
+# the committed ones.
 tables: $(STAMP)
 	$(BIN)/python leaderboards/emit.py
 
@@ -62,18 +62,18 @@ pages: $(STAMP)
 	$(BIN)/python docs/studies/prior_sensitivity.py
 	$(BIN)/python docs/readme.py
 
-# The trials that the committed tables lack, or those in DATA: make leaderboards DATA="tep pumploop". Each is committed to the
-# records when it ends, so the command can be interrupted. Two idle cores.
+# The trials that the committed tables lack, or those in DATA: make leaderboards DATA="tep pumploop". Each is added to the
+# records when it ends, so the command can be interrupted. Needs two idle cores.
 leaderboards: $(STAMP)
 	$(BIN)/python leaderboards/run.py $(DATA)
 	OMP_NUM_THREADS=1 $(BIN)/python leaderboards/checks.py
 	$(MAKE) tables
 
-# The paper's tables beside ours: half an hour; it goes on where it was. `make pages` writes them from the records alone.
+# The paper's tables next to ours: half an hour; continues where it stopped. `make pages` writes them from the records alone.
 reproduce: $(STAMP)
 	$(BIN)/python leaderboards/paper/reproduce.py --run runs/published
 
-# The score bank: the scores of the trials of run stores that are here, a file each (STORES="runs/a runs/b").
+# The score bank: a file of scores for each trial of the run stores found here (STORES="runs/a runs/b").
 STORES = $(wildcard $(addprefix runs/,strict tep pumploop cranfield gecco2018 causrca asd smd))
 bank: $(STAMP)
 	$(BIN)/tsadbench bank build $(STORES) --out build/bank
@@ -82,9 +82,9 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
 	$(BIN)/python -m tests.benchmarks.main_job
 
-# torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon, whose VUS-PR is the
-# oracle of ours and whose k-means docs/wrapping-a-library.md wraps, asks for an older pandas than it needs: alone too, with
-# the one package that its detectors need and ours do not. Only pip's errors are shown: its warnings are about itself, and
+# torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon (the tests
+# compare VUS-PR with it, docs/wrapping-a-library.md wraps its k-means) asks for an older pandas than it needs: without its
+# dependencies, except `deprecated`, which its detectors need. Only pip's errors are shown: its warnings are about itself, and
 # hide what matters.
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet install
 $(STAMP): pyproject.toml constraints.txt
@@ -99,7 +99,7 @@ $(STAMP): pyproject.toml constraints.txt
 	    f'{root}\n' for root in ('$(CURDIR)', '$(CURDIR)/detectors', '$(CURDIR)/protocols'))"
 	@touch $@
 
-# Debian's, where we may install it; elsewhere the browser's tests say that they skip.
+# Debian's package, if we may install it; otherwise browser tests are skipped with a message.
 chromium:
 	@command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
 	    && { apt-get install --yes --quiet chromium > /dev/null || { apt-get update --quiet && apt-get install --yes --quiet chromium; }; }; } \

@@ -1,4 +1,4 @@
-"""Puts the leaderboards into the wheel as tsadbench/shipped, and README.md with links that work into its metadata.
+"""Puts the leaderboards into the wheel as tsadbench/shipped, and README.md with absolute links into its metadata.
 
 Everything else is configured in pyproject.toml.
 """
@@ -17,7 +17,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 LEADERBOARDS = ROOT / "leaderboards"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# Beside the tables: reports of checks, which mark rows.
+# Check reports, which mark rows.
 BESIDE = ("*.jsonl",)
 
 
@@ -46,7 +46,7 @@ class BuildWithLeaderboards(build_py):
 
 
 def readme() -> str:
-    """Return README.md with links to this version's files in the repository: a package index has no files beside it."""
+    """Return README.md with links to this version's files in the repository: a package index has no other files."""
     address = f"{PROJECT['urls']['Repository']}/raw/v{PROJECT['version']}"
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"(!\[[^\]]*\]\()(?![a-z]+:|#)", rf"\1{address}/", text)

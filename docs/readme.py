@@ -7,7 +7,7 @@ The pages are `PAGES`. They mark what is generated, in comments that a rendered 
   (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`. No line may begin with one:
   Markdown would take the line for HTML.
 
-docs/results.py has what is said of all tables together.
+docs/results.py has the statements about all tables together.
 
 Sentences say what a value is, never how large it is, so that they hold whatever a table says.
 """
@@ -30,13 +30,13 @@ from tsadbench.api import table_lines
 from tsadbench.cli.app import app
 from tsadbench.leaderboard.render import BLOCK
 
-# The data sets, which have a page each, in a few words.
+# The data sets in a few words; each has a page.
 WORDS = {
     "skab": "a water pump on a testbed",
     "tep": "a chemical plant, simulated",
     "pumploop": "a water-pump loop, simulated",
     "cranfield": "a three-phase flow rig",
-    "gecco2018": "drinking water on its way",
+    "gecco2018": "drinking water in a supply network",
     "causrca": "a lathe, and its digital twin with faults",
     "asd": "application servers",
     "smd": "server machines",
@@ -55,7 +55,7 @@ TABLES = (
     "pumploop/strict/overall",
     *(f"{name}/strict/overall" for name in ("cranfield", "gecco2018", "causrca", "asd", "smd")),
 )
-# Blocks write links from the repository's root; pages in docs/ and leaderboards/ have them.
+# Links in blocks are relative to the repository's root, and lead to pages in docs/ and leaderboards/.
 _ROOTED = re.compile(r"\]\(((?:docs|leaderboards)/[^)#]+)")
 _VALUE = re.compile(r"(<!--= (.+?) -->).*?(<!--/-->)", re.S)
 
@@ -73,7 +73,7 @@ def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
 
 
 def best(table: str, kind: str) -> str:
-    """Return the row of a kind, "floor" or "detector", with the best AUPRC."""
+    """Return the label and AUPRC of the best row of a kind, "floor" or "detector"."""
     found = means(table, "auprc", floor=kind == "floor")
     label = max(found, key=lambda name: found[name])
     return f"`{label}` ({cell(table, label, 'auprc')})"
@@ -89,7 +89,7 @@ def facts() -> dict[str, str]:
 
 
 def floors_table() -> list[str]:
-    """Return a table that holds every committed leaderboard's best row against its best floor."""
+    """Return a table that compares the best detector of every committed leaderboard with its best floor."""
     lines = []
     for table in TABLES:
         floors, others = (means(table, "auprc", floor=floor) for floor in (True, False))
@@ -122,7 +122,7 @@ def counted() -> Mapping[str, dict]:
 
 
 def count(dataset: str, *path: str) -> str:
-    """Return a number of `counted`; members of lists go by their names. A question mark if it was not counted."""
+    """Return a number of `counted`, or "?" if the data set was not counted; list members are found by name."""
     if dataset not in counted():
         return "?"
     found = counted()[dataset]
@@ -132,13 +132,13 @@ def count(dataset: str, *path: str) -> str:
 
 
 def share(dataset: str) -> str:
-    """Return the share of the anomalous rows of a data set's test."""
+    """Return the share of anomalous test rows of a data set."""
     test = counted()[dataset]["test"]
     return f"{test['anomalous'] / test['rows']:.1%}"
 
 
 def contents_table(dataset: str) -> list[str]:
-    """Return a table of a data set's parts; of many splits the large ones."""
+    """Return a table of a data set's parts; if there are many splits, only the large ones."""
     if dataset not in counted():
         return [f"Not counted yet: `make pages` does, with the files of {dataset} on the machine."]
     data = counted()[dataset]
@@ -173,7 +173,7 @@ def data_sets_table() -> list[str]:
 
 
 def command_table() -> list[str]:
-    """Return the lines of a table of every command with the first sentence of its help."""
+    """Return the lines of a table of every command with the first paragraph of its help."""
     top, lines = get_command(app), []
     context = top.make_context("tsadbench", [], resilient_parsing=True)
     for name in top.list_commands(context):
@@ -213,7 +213,7 @@ def value(name: str) -> str:
 
 
 def seen_from(page: str, line: str) -> str:
-    """Return a line of a block, its links changed from those of the repository's root to those of a page."""
+    """Return a line of a block with its links made relative to a page."""
     folder = posixpath.dirname(page) or "."
     return _ROOTED.sub(lambda link: f"]({posixpath.relpath(link[1], folder)}", line)
 
@@ -226,7 +226,7 @@ def generated(text: str, page: str) -> str:
     text
         The text.
     page
-        The page's path from the repository's root: links lead from there.
+        The page's path from the repository's root; links become relative to it.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """What docs/results.md says about all tables together, and its figures: from the committed tables and records alone.
 
-A pair is a network with its default parameters and a data set, under `strict`, split overall. The row without a bound
-on its training steps stands for it, if there is one: the ranking of the suite `all` decides.
+A pair is a network with its default parameters and a data set, under `strict`, split overall. A row without a bound on
+training steps is preferred, as in the ranking of the suite `all`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def cells() -> pd.DataFrame:
 
 
 def false_alarms(record: tsadbench.Record) -> float:
-    """Return the share of the normal rows that a trial flags. Machines are weighted alike: they have as many rows."""
+    """Return the share of the normal rows that a trial flags. Machines count equally, as they are equally long."""
     judged = record.splits["overall"]
     parts = pd.DataFrame([*judged.entities.values()] or [judged.metrics], dtype=float)
     flagged = (parts["flagged"] * (1 - parts["precision"].fillna(0))).mean()

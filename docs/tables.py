@@ -1,4 +1,4 @@
-"""The committed leaderboards, as the scripts that fill pages read them: from the records alone."""
+"""Reads the committed leaderboards from their records, for the scripts that fill pages."""
 
 from __future__ import annotations
 

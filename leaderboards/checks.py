@@ -1,7 +1,7 @@
-"""Run all checks on every detector of the committed tables, and keep the reports beside these: `checks.jsonl`.
+"""Run all checks on every detector of the committed tables, and keep the reports in `checks.jsonl`.
 
-A report that is there already, of the same label, code and version of the checks, is kept: the command can be
-interrupted and goes on where it was. Reports of labels and code that no table shows any more are left out when it ends.
+Existing reports of the same label, code and version of the checks are kept, so an interrupted command continues where
+it stopped. Reports of labels and code that no table shows any more are removed at the end.
 A quarter of an hour on one core.
 
     python leaderboards/checks.py
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folder = options.tables
     shown = committed(folder)
-    code, older = 0, set[str]()  # labels whose rows are of older code, and so are their reports
+    code, older = 0, set[str]()  # labels whose rows, and so reports, are of older code
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
             here = report_of(label)

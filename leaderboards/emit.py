@@ -18,12 +18,12 @@ from tsadbench.reporting.figures.significance import draw_ranking
 from tsadbench.utils.files import write_file
 
 HERE = Path(__file__).parent
-# The splits with a committed table (.gitignore): those that a person reads. () stands for all.
+# The splits with a committed table (.gitignore): those that people read. () means all.
 SPLITS: dict[str, tuple[str, ...]] = {"skab": (), "tep": ("overall", "detectable")}
 
 
 def main() -> None:
-    """Write the tables, then the rankings, whose first file has those of the data sets too."""
+    """Write the tables, then the rankings over suites; their rank.md also ranks each data set."""
     for file in sorted([*HERE.glob(f"*/*/{RECORDS}"), *HERE.glob(f"pyod/*/*/{RECORDS}")]):
         splits = SPLITS.get(file.relative_to(HERE).parts[0], ("overall",))
         board = Leaderboard.from_records(read_records(file), splits, checked_in=HERE, sessions=known_sessions(HERE))

@@ -1,14 +1,13 @@
 """Run what the committed tables lack: ``make leaderboards [DATA="tep smd"]``.
 
-A trial is done if its record, with status ok, is committed and was made by the code that is here; each record is
-committed when its trial ends. So the tables can be made over many sittings, on an idle machine: two trials at a time,
+A trial is done if a table's records hold it with status ok, from the current code and a sealed box; each record is
+added when its trial ends. So the tables can be made in several sessions, on an idle machine: two trials at a time,
 one thread each, in sealed boxes, without a bound on training steps. The first pass runs one seed of everything (five on
 SKAB under ``strict`` and ``published``), rows that are missing first. The second adds two seeds where a row's AUPRC is
 near that of the best floor or of its neighbours among the ten best. Scores are in runs/NAME.
 
 ``strict``, ``published`` and ``skab`` are protocols on SKAB; the other tables are under `strict`. ``pyod`` and
-``quick`` lie in folders of their own: no table that ships holds them, and ``quick`` is what ``make regress`` runs of
-slow detectors.
+``quick`` have separate folders and do not ship; ``quick`` has short runs of slow detectors for ``make regress``.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ from tsadbench.leaderboard.frame import trial_key
 from tsadbench.utils.files import write_file
 
 HERE = Path(__file__).parent
-# AUPRC nearer than this is not told apart by one seed.
+# One seed cannot distinguish rows whose AUPRC differs by less than NEAR.
 NEAR, N_BEST, N_SEEDS = 0.02, 10, 3
 
 CLASSICS = ["pca", "dynamic-pca", "cva", "arima", "ocsvm", "svdd", "lof"]
 STATISTICS = ["multiview", "multiview[adaptive=on]", "t2", "t2[mean=10]", "t2[mean=10,shrinkage=on]", "t2-q", "mset",
               "isolation-forest", *CLASSICS]  # fmt: skip
-# Those that the paper names without comparing with them.
+# Networks that the paper names but does not compare with.
 NAMED = ["anomaly-transformer", "catch", "deep-svdd", "dvgcrn", "ganf", "gcad", "lstm-ndt", "omnianomaly", "thoc",
          "timesnet", "tranad", "usad"]  # fmt: skip
 # `untrained` is a floor that `run` does not add by itself: it needs the extra deep.
 NETWORKS = ["untrained", "dprgm", "dprgm[node_weights=off]", "gdn", "conv-ae", "vanilla-ae", "vanilla-lstm", "lstm-ae",
             "lstm-vae", *NAMED, "mscred", "mtad-gat", "grelen"]  # fmt: skip
-# Beside the paper's tables: GDN's published quirk, schedules in which the second decoder collapses, another statistic.
+# Published variants: GDN's quirk, schedules in which the second decoder collapses, another statistic.
 PUBLISHED = ["gdn[quirks=on]", "usad[least_weight=0]", "tranad[least_weight=0]", "grelen[statistic=deviation]"]
 WIDE = [f"{name}[size=paper]" for name in (
     "anomaly-transformer", "catch", "dvgcrn", "gcad", "grelen", "lstm-vae", "mscred", "mtad-gat", "omnianomaly",
@@ -62,7 +61,7 @@ SKLEARN = [f"sklearn:{name}" for name in (
 
 
 class Table(NamedTuple):
-    """A table: labels by their number of seeds in the first pass. Seeds do not matter to what draws nothing."""
+    """A table: labels by their number of seeds in the first pass. Deterministic detectors run once."""
 
     rows: Mapping[int, Sequence[str]]
     dataset: str = "skab"
@@ -78,7 +77,7 @@ TABLES = {
     "published": Table({5: [*_EVERYTHING, *PUBLISHED]}, protocol="published"),
     "skab": Table({5: STATISTICS, 1: [*NETWORKS, *PUBLISHED]}, protocol="skab"),
     "pyod": Table({5: [*PYOD, *SKLEARN], 1: PYOD_NETWORKS}, folder=HERE / "pyod"),
-    "quick": Table(  # twenty steps of training: that the scores stay the same is the point
+    "quick": Table(  # twenty training steps: only checks that scores stay the same
         {2: [*(f"{one}[max_steps=20]" for one in NAMED), *CLASSICS]}, "pumploop", folder=HERE / "quick", floors=False
     ),
     **{
@@ -108,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(
     name: str, table: Table, data: LabelledDataset, labels: Sequence[str], n_seeds: int, jobs: int, floors: bool = False
 ) -> None:
-    """Run the trials of labels that the committed records lack, those of rows that are missing first."""
+    """Run the trials that the committed records lack, those of missing rows first."""
     request = RunRequest(
         detectors=list(labels),
         datasets=[data],
@@ -155,7 +154,7 @@ class Committing(Observer):
         seconds = (record.fit_seconds or 0.0) + (record.score_seconds or 0.0)
         print(f"{record.dataset} {record.label} {record.seed}: {record.status} ({seconds:.0f} s)", flush=True)
 
-    kept = finished  # a trial of the run store that an earlier sitting could not commit
+    kept = finished  # a trial of the run store that an earlier session could not commit
 
 
 def _replaces(record: Record, older: Record) -> bool:

@@ -1,8 +1,7 @@
-"""What all tests share: a small data set with a known answer, and where SKAB lies."""
+"""What all tests share: a small data set with a known answer, and the folder of SKAB."""
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections import Counter
@@ -19,6 +18,7 @@ from tests.helpers import tiny
 from tests.helpers.browser import browser  # noqa: F401 - one for a process: Playwright starts once
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
+from tests.helpers.published import published_folder
 from tsadbench import registry
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli.app import main
@@ -29,12 +29,12 @@ settings.load_profile("tsadbench")
 
 
 def pytest_sessionstart() -> None:
-    """Have older releases of pandas read what tests compare with to the last bit, as newer ones do by themselves."""
+    """Make older releases of pandas read floats exactly, as newer ones do by default."""
     if Version(pd.__version__) < Version("3.1"):
         pd.read_csv.__kwdefaults__["float_precision"] = "round_trip"
 
 
-# Roughly the seconds of a test with such a marker; ``slow(20)`` says it itself.
+# Approximate seconds of a test, by marker; ``slow(20)`` gives its own number.
 _SECONDS = {"cluster": 8.0, "processes": 1.5, "slow": 1.0, "browser": 1.0, "training": 3.0, "skab": 0.5}
 
 
@@ -43,7 +43,7 @@ def _seconds(mark: pytest.Mark) -> float:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first: shared out among workers file by file, none may be left for one of them at the end."""
+    """Run long files first: a worker gets a whole file, and a long one at the end would keep a single worker busy."""
     seconds: Counter[Path] = Counter()
     for item in items:
         seconds[item.path] += max([0.05, *map(_seconds, item.iter_markers())])
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure() -> None:
-    """Let processes that tests start be interrupted, even where these tests run in a shell's background."""
+    """Restore SIGINT, which shells ignore for background jobs, so that processes of tests can be interrupted."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -70,7 +70,7 @@ def small_data() -> LabelledDataset:
 
 @pytest.fixture
 def tiny_plugin(tmp_path_factory, monkeypatch) -> None:
-    """Registers what `tests.helpers.tiny` holds: ``distance``, ``noisy``, ``everything`` and the floor ``largest``."""
+    """Registers ``distance``, ``noisy``, ``everything`` and the floor ``largest`` of `tests.helpers.tiny`."""
     folder = tmp_path_factory.mktemp("tiny_plugin")
     write_package(folder, "tiny_plugin", tiny.ENTRY_POINTS, "")
     monkeypatch.syspath_prepend(folder)
@@ -78,14 +78,8 @@ def tiny_plugin(tmp_path_factory, monkeypatch) -> None:
 
 @pytest.fixture(scope="session")
 def skab_directory() -> Path:
-    """The folder that holds skab/; tests that need it skip loudly where there is none, but never in CI."""
-    found = os.environ.get("TSADBENCH_DATA")
-    if found and (Path(found) / "skab").is_dir():
-        return Path(found)
-    message = "SKAB is not here: set TSADBENCH_DATA to the folder that holds skab/"
-    if os.environ.get("CI"):
-        pytest.fail(message)
-    pytest.skip(message)
+    """The folder that holds skab/. Without one, the test is skipped with a message; in CI it fails."""
+    return published_folder("skab")
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Done:
 
 @pytest.fixture
 def tsadbench(monkeypatch, capsys):
-    """Runs the command line as a user does, but in this process: what it printed, and its exit code."""
+    """Runs the command line in this process, and returns its exit code and what it printed."""
 
     def call(*arguments: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["tsadbench", *map(str, arguments)])

@@ -1,4 +1,4 @@
-"""`tsadbench.run` on classes of scripts without a file, in real processes: `python -`, and variables."""
+"""`tsadbench.run` on classes of scripts, in real processes: from standard input, and with changing variables."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_a_script_from_standard_input_keeps_trials_that_no_later_run_takes_for_d
 
 
 @pytest.mark.parametrize("from_file", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_a_variable_that_changes_between_two_runs_is_another_trial_with_other_scores(tmp_path, from_file):
-    """The class stays the session's own: a run that put copies of its methods into it would freeze their variables."""
+def test_a_variable_that_changes_between_runs_makes_another_trial_with_other_scores(tmp_path, from_file):
+    """A run must not replace the methods of the class with copies, which would freeze their variables."""
     text = f"""{CLASS}
 score = Mean._score
 scored = []
@@ -83,7 +83,7 @@ print(score is Mean._score, scored[0] == scored[2], abs(scored[0] + scored[1] - 
     (tmp_path / "script.py").write_text(text)
     assert output(tmp_path, text, "script.py" if from_file else "-") == ["True", "True", "True"]
     records = Store.open(tmp_path / "runs").records()
-    assert len(records) == (3 if records[0].note else 2)  # without its source, no trial is taken for done
+    assert len(records) == (3 if records[0].note else 2)  # without its source, no trial counts as done
 
 
 @pytest.mark.processes

@@ -1,4 +1,4 @@
-"""Start-up imports nothing heavy; `make lint` holds the layers (lint-imports)."""
+"""Start-up imports nothing heavy; `make lint` checks the layers (lint-imports)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAVY = ("torch", "pandas", "scipy", "sklearn")
 
 
 def heavy_imports(line: str, environment: str) -> str:
-    """Return what a command line has imported of `HEAVY`, and what it printed."""
+    """Return what command lines print, and then which of `HEAVY` they have imported."""
     code = f"""
 import os, sys
 os.environ |= {environment}

@@ -74,7 +74,7 @@ Traits(look_ahead="nine")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel as `python -m build` makes it of the source archive, from a clean copy of the working tree."""
+    """The wheel as `python -m build` makes it: from the source archive of a clean copy of the working tree."""
     folder = tmp_path_factory.mktemp("wheel")
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0"):
@@ -89,7 +89,7 @@ def wheel(tmp_path_factory) -> Path:
 
 
 def run(*command: object, folder: Path, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a program with nothing of this machine's settings, homes and data."""
+    """Run a program without this machine's settings, home and data."""
     kept = {name: os.environ[name] for name in ("LANG", "PATH", "SSL_CERT_FILE") if name in os.environ}
     done = subprocess.run(
         [*map(str, command)],
@@ -110,7 +110,7 @@ def empty_environment(folder: Path) -> Path:
 
 
 def install(python: Path, *what: object) -> None:
-    """Install by pip, from wherever it is configured to look."""
+    """Install with pip, from the index that it is configured for."""
     command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run([*map(str, [*command, *what])], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -135,7 +135,7 @@ def test_a_stranger_gets_a_first_table_and_a_row_among_those_that_ship(versions,
         assert len(held) >= 13
         assert not [f"{one}: {found[one.name]}" for one in held if found[one.name] not in one.specifier]
     program = python.with_name("tsadbench")
-    # Nothing answers there: no data set can be fetched.
+    # Nothing listens there, so no data set can be downloaded.
     alone = {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}
 
     first = run(program, "run", "--dataset", "pumploop", folder=tmp_path, **alone)

@@ -48,4 +48,4 @@ def test_a_notebook_prints_what_its_page_shows(page, tmp_path):
                 n_shown += 1
     assert n_commands > 4
     assert n_shown > 4
-    assert not list(tmp_path.iterdir()), "a notebook writes into a folder of its own"
+    assert not list(tmp_path.iterdir()), "a notebook writes into its own folder"

@@ -75,9 +75,9 @@ def test_a_class_in_a_file_runs_on_a_foreign_data_set_and_protocol(tiny, tsadben
     assert row["metrics"]["auroc"]["mean"] > 0.95
 
 
-def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsadbench, tmp_path, monkeypatch):
+def test_list_marks_broken_plugins_and_shows_all_others(tsadbench, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as where the console script is started
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)  # as in the console script
     code = "raise OSError('no licence')"
     write_package(tmp_path, "broken", "[tsadbench.detectors]\nbroken = broken:Idea\nmain = __main__:Idea\n", code)
     write_package(tmp_path, "gone", "[tsadbench.detectors]\ngone = gone_for_good:Idea\n", "")
@@ -91,7 +91,7 @@ def test_list_shows_what_is_wrong_with_plugins_and_everything_else_beside_it(tsa
     assert "tsadbench_detectors.t2:T2" in plain["t2"]
 
 
-@pytest.mark.long  # an environment of its own, all checks, and pytest
+@pytest.mark.long  # its own environment, all checks, and pytest
 @pytest.mark.processes
 def test_the_package_in_the_documentation_installs_is_listed_passes_the_checks_and_runs(tmp_path):
     page = (ROOT / "docs" / "adding-a-detector.md").read_text()
@@ -104,11 +104,11 @@ def test_the_package_in_the_documentation_installs_is_listed_passes_the_checks_a
     }.items():
         (text,) = (block for block in re.findall(r"```\w+\n(.*?)```", page, re.DOTALL) if block.startswith(start))
         (package / file).write_text(text)
-    # Without a pip of its own it uses this environment's, and the setuptools beside it.
+    # It has no pip, and uses this environment's pip and setuptools.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     site = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
-    # What pip would install from the network lies in this environment already.
+    # What pip would install from the network is in this environment already.
     roots = [path for path in sys.path if path.endswith("site-packages")]
     own = [ROOT, ROOT / "detectors", ROOT / "protocols"]
     (site / "this_environment.pth").write_text("\n".join(map(str, [*roots, *own])) + "\n")

@@ -12,7 +12,7 @@ from typer.main import get_command
 from tsadbench.cli.app import app
 
 ROOT = Path(__file__).parent.parent
-# Of docs/, only commands: mkdocs checks links there.
+# Of docs/ only commands are checked: mkdocs checks its links.
 OUTSIDE = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", "leaderboards/README.md"]
 DOCS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 
@@ -44,7 +44,7 @@ def test_commands_and_options_exist(page):
 
 
 def test_the_changelog_says_nothing_twice():
-    """Branches that both append to it are merged by union, which can double it."""
+    """Branches that both append to it are merged by union, which can duplicate lines."""
     lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
     starts = [line for line in lines if line.startswith(("# ", "## ", "### ", "- "))]
     assert [line for line in starts if starts.count(line) > 1] == []

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.packages import write_package
 from tsadbench import PluginError, UsageError, registry
 from tsadbench.registry import defaults, entries, floors, load_detector, load_protocol, registered_name
-from tsadbench.utils.parameters import parse_label
+from tsadbench.utils.parameters import format_value, parse_label
 
 DETECTOR = """
 import numpy as np
@@ -43,6 +43,12 @@ def plugin(tmp_path, monkeypatch):
 def test_requests_are_taken_apart(text, target, arguments):
     request = parse_label(text)
     assert (request.target, request.arguments) == (target, arguments)
+
+
+def test_a_key_counts_once_and_a_tuple_is_written_like_a_list():
+    with pytest.raises(UsageError, match=r"'power=6'"):
+        parse_label("distance[power=5,power=6]")
+    assert parse_label(f"x[sizes={format_value((1, 2))}]").arguments == {"sizes": "[1,2]"}
 
 
 def test_what_is_installed_is_what_pyproject_registers():
@@ -82,7 +88,7 @@ def test_unknown_names_offer_the_nearest(tiny_plugin):
         load_protocol("publshed")
 
 
-def test_broken_plugins_are_named_and_hurt_nobody_else(plugin, tiny_plugin):
+def test_broken_plugins_are_named_and_do_not_affect_others(plugin, tiny_plugin):
     plugin("broken", "[tsadbench.detectors]\nbroken = broken:Mine\n", "raise RuntimeError('no licence server')")
     for package in ("one", "two"):
         plugin(package, f"[tsadbench.detectors]\nmine = {package}:Mine\n", DETECTOR)

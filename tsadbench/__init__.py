@@ -1,4 +1,4 @@
-"""tsadbench: the benchmark harness for anomaly detection in multivariate sensor series that people can believe."""
+"""tsadbench: the benchmark harness that people can believe, for anomaly detection in multivariate sensor series."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The version of this package, which every layer may read without importing the facade."""
+"""The version of tsadbench, which every layer may import without the facade."""
 
 __version__ = "0.1.0"

@@ -61,7 +61,7 @@ class Source:
 
     @property
     def runs_here(self) -> bool:
-        """Whether its owner's code runs in this process: imported by the calling program, or a protocol."""
+        """Whether its owner's code already runs in this process, imported by the calling program or as a protocol."""
         package = self.reference.partition(":")[0].partition(".")[0]
         own = self.owner.partition(",")[0] == _OWN_DISTRIBUTION
         return self.imported or (package in sys.modules and self.text is None and not own)
@@ -157,14 +157,14 @@ def locate_entry(kind: Kind, name: str) -> Source:
     point = points[0]
     # A library's code comes from others, so its owner differs from the package's.
     owner = f"{package_of(point)}, {name}" if kind == "families" else package_of(point)
-    modules = () if point.module.startswith(".") else (point.module,)  # a module that cannot be imported
+    modules = () if point.module.startswith(".") else (point.module,)  # a relative name cannot be imported
     return Source(name, f"{point.module}:{point.attr}", owner, modules=modules)
 
 
 def load_detector(target: str) -> type[Detector]:
     """Return the class that a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
 
-    This runs the detector's code in this process: for the inside of a box, and for code that the user trusts. A
+    This runs the detector's code in this process: use it in a box, or for code that the user trusts. Raises a
     UsageError if there is no such name, module, file or class, or the class is not a detector; a MissingExtraError or
     a PluginError if it cannot be imported.
     """

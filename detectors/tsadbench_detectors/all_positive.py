@@ -11,14 +11,14 @@ from tsadbench.base import Detector, FloatArray, Recording, Traits
 
 
 class AllPositive(Detector):
-    """Score 1 for every row, flagged by a threshold of its own, 0: what F1 is worth without any skill.
+    """Scores 1 for every row, with the fixed threshold 0: the F1 that needs no skill.
 
     Notes
     -----
     Equations
         ``s(t) = 1``, with the threshold 0.
     Differences
-        No publication: a rule that learns nothing, or next to nothing.
+        No publication: a rule that learns nothing.
     Defaults
         No parameters.
 

@@ -22,11 +22,11 @@ _AT_ONCE = 64  # windows scored at once: their associations stay in a processor'
 
 @detector
 class AnomalyTransformer(NetworkDetector):
-    """Scores a row by its reconstruction error, weighted by how little its attention differs from that of a neighbour.
+    """Scores a row by its reconstruction error, weighted by how little its attention differs from a local Gaussian.
 
     Each attention layer of a transformer has two associations of every row with the rows of the window: the series
     association S, its attention, and the prior association P, a Gaussian of the distance in time, whose scale the row
-    itself chooses. A normal row finds rows like it in the whole window. An anomaly resembles its neighbours alone, so
+    itself chooses. A normal row finds rows like it in the whole window. An anomaly resembles only its neighbours, so
     its two associations differ little. Training widens this difference: in one phase P follows S, in the other S moves
     away from P. The score is that of the window's last row; each sensor's part is its contribution.
 
@@ -35,7 +35,7 @@ class AnomalyTransformer(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once. None: 50; at size "paper" 100.
+        Rows that the network sees at once. None: 50; at size "paper" 100.
     size
         "default", or "paper": the published window and widths where they are None.
     d_model
@@ -62,9 +62,9 @@ class AnomalyTransformer(NetworkDetector):
     Differences
         Both phases take one backward pass, whose gradient is half the sum of theirs; Adam ignores the factor. The
         authors' code sums the discrepancy over the layers and multiplies it by 50 when it scores (``temperature`` 100
-        for two layers): where rows differ by more than one, all weight goes to one row of the window and the last row's
+        for two layers): if discrepancies differ by more than 1, one row gets all the weight and the last row's
         underflows. The default is the paper's formula. Every row is scored by the window that ends with it (in the
-        paper windows lie side by side), and weights compare it with that window alone. As in the code, 1e-4 is added to
+        paper, windows do not overlap), and the softmax is over that window alone. As in the code, 1e-4 is added to
         probabilities before logarithms. The code stops training by the loss on the test rows and takes its threshold
         from test scores; here training rows are held out, and the protocol sets the threshold. The reported loss is the
         reconstruction error, as the two discrepancies cancel.
@@ -182,15 +182,15 @@ class Layer(nn.Module):
 
 
 def scale(raw: Tensor) -> Tensor:
-    """Return the Gaussians' scales in rows, between 0 and 2, of any numbers."""
+    """Return the Gaussians' scales in rows, between 0 and 2, from unbounded numbers."""
     return torch.expm1(math.log(3) * (torch.sigmoid(5 * raw) + 1e-5))
 
 
 def prior_association(sigma: Tensor) -> Tensor:
-    """Return P, [..., window, window]: each row's Gaussian of the distance, scaled to the sum 1, for [..., window]."""
+    """Return P [..., window, window] of scales [..., window]: Gaussians of the distance, each scaled to the sum 1."""
     places = torch.arange(sigma.shape[-1], dtype=sigma.dtype, device=sigma.device)
     distance = (places[:, None] - places).square()
-    # The factor 1 / sigma is the same for all of a row. Numbers below the smallest normal float32 would be slow.
+    # The factor 1 / sigma cancels in the softmax. The clamp avoids subnormal numbers, which are slow.
     exponents = -distance * (0.5 / sigma.square())[..., None]
     return torch.softmax(exponents.clamp(min=_SMALLEST_EXPONENT), dim=-1)
 

@@ -24,16 +24,16 @@ _SMALLEST_DEVIATION = 1e-6
 
 @detector
 class ARIMA(Detector):
-    """Scores how far a sensor is from the forecast of its own ARIMA model: the sensor that is furthest off counts.
+    """Scores the distance of each sensor from the forecast of its own ARIMA model; the largest distance counts.
 
     Each sensor has its own model, which forecasts the next row from the sensor's past rows: an autoregressive moving
     average of the series or of its differences. If the model holds, its residuals are independent, as a control chart
-    needs. A row's score is its sensors' largest residual, each divided by its standard deviation over the training
-    rows; these are the contributions, before smoothing. A sensor that is constant over the training rows contributes
-    its distance from there in its own unit.
+    needs. A sensor's contribution is its residual, divided by the standard deviation of its residuals over the training
+    rows. The largest contribution is the row's score, before smoothing. A sensor that is constant over the training
+    rows contributes its distance from that constant, in its own unit.
 
-    The residual of a model with a moving average depends on all rows before it, ever less. For differences, copies of a
-    recording's first row stand before it.
+    With a moving average, a residual depends on all earlier rows, with decreasing weights. Before it is differenced, a
+    recording is extended at its start by copies of its first row.
 
     Parameters
     ----------
@@ -44,11 +44,11 @@ class ARIMA(Detector):
     q
         Order of the moving average, at least 0.
     selection
-        "aic": p and q are the largest orders, and each sensor has those with the smallest AIC; "none": every sensor
-        has the orders given.
+        "aic": p and q are upper bounds, and each sensor gets the orders with the smallest AIC; "none": every sensor
+        gets the orders p and q.
     estimation_rows
-        First rows, at least 20, of the longest training recording in whose first rows the sensor moves: they estimate
-        its model.
+        Rows from which a sensor's model is estimated, at least 20: the first ones of the longest training recording
+        in which they vary.
     smoothing
         Rows of the trailing median over the score; 1: none.
 
@@ -132,9 +132,9 @@ class ARIMA(Detector):
         """Return the model of one sensor, from a stretch of its z-scores [n_rows]."""
         d = n_differences(series) if self.d is None else self.d
         w = np.diff(series, n=d)
-        if np.ptp(w) == 0:  # the sensor moves in no recording's first rows, or as steadily as can be
+        if np.ptp(w) == 0:  # nothing is left to model: the series or its differences are constant
             return Model(d, (), ())
-        w = w / np.sqrt(np.mean(w**2))  # orders and coefficients do not depend on the unit, the search for them does
+        w = w / np.sqrt(np.mean(w**2))  # the model does not depend on the scale, but the search for it does
         if self.selection == "none":
             unknown = Model(d, (0.0,) * self.p, (0.0,) * self.q)
             return likeliest(w, regressed(w, d, self.p, self.q) or unknown)
@@ -143,13 +143,13 @@ class ARIMA(Detector):
 
 
 def _stretch(z: Sequence[FloatArray], sensor: int, n_rows: int) -> FloatArray:
-    """Return the first rows of a sensor in the longest recording in whose first rows it moves, else in the longest."""
+    """Return a sensor's first rows in the longest recording in which they vary, or else in the longest one."""
     starts = [rows[:n_rows, sensor] for rows in sorted(z, key=len, reverse=True)]
     return next((start for start in starts if np.ptp(start) > 0), starts[0])
 
 
 def _errors(z: FloatArray, models: Sequence[Model]) -> FloatArray:
-    """Return the forecast errors of z-scores [n_rows, n_sensors] by their sensors' models, of equal variance."""
+    """Return the forecast errors for z-scores [n_rows, n_sensors], scaled to equal variance in all rows."""
     by_sensor = np.empty_like(z)
     for sensor, model in enumerate(models):
         series = np.concatenate([np.repeat(z[:1, sensor], model.d), z[:, sensor]])

@@ -18,10 +18,10 @@ with extra("arima", "stats"):
     from statsmodels.tsa.stattools import kpss
 
 MOST_DIFFERENCES = 2
-# Of the KPSS statistic for a constant level, at 5 % (Kwiatkowski et al. 1992, table 1).
+# The critical KPSS statistic for a constant level at 5 % (Kwiatkowski et al. 1992, table 1).
 _STATIONARY_BELOW = 0.463
 _FEWEST_TESTED = 20
-# Inverse roots of a moving average, at most: of an error, less than a hundredth is left after 500 rows.
+# Largest modulus of a moving average's inverse roots: after 500 rows, less than 1 % of an error is left.
 _SLOWEST_ROOT = 0.99
 
 
@@ -42,12 +42,12 @@ class Model:
     ma: tuple[float, ...]
 
     def forecast_errors(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the errors of forecasts of a differenced series, and their variances relative to later ones."""
+        """Return the forecast errors of a differenced series, and their variances relative to those of late rows."""
         errors, variances = arma_innovations(w, np.array(self.ar), np.array(self.ma))
         return np.atleast_1d(np.asarray(errors, dtype=np.float64)), np.asarray(variances, dtype=np.float64)
 
     def aic(self, w: FloatArray) -> float:
-        """Return Akaike's criterion for a differenced series, but for what is the same for all orders."""
+        """Return Akaike's criterion for a differenced series, up to a constant that is the same for all orders."""
         errors, variances = self.forecast_errors(w)
         with np.errstate(divide="ignore"):
             fit = len(w) * np.log(np.mean(errors**2 / variances)) + np.log(variances).sum()
@@ -55,7 +55,7 @@ class Model:
 
 
 def n_differences(series: FloatArray) -> int:
-    """Return how often a series must be differenced until the KPSS test does not reject that it is stationary."""
+    """Return how often a series must be differenced until the KPSS test no longer rejects stationarity."""
     for d in range(MOST_DIFFERENCES):
         w = np.diff(series, n=d)
         if len(w) < _FEWEST_TESTED or np.ptp(w) == 0:
@@ -71,7 +71,7 @@ def n_differences(series: FloatArray) -> int:
 
 
 def regressed(w: FloatArray, d: int, p: int, q: int) -> Model | None:
-    """Return a model of these orders, estimated by regressions; None if it is not stationary and invertible."""
+    """Return a model of these orders by regressions; None if they fail or it is not stationary and invertible."""
     if p == q == 0:
         return Model(d, (), ())
     try:
@@ -84,9 +84,9 @@ def regressed(w: FloatArray, d: int, p: int, q: int) -> Model | None:
 
 
 def likeliest(w: FloatArray, start: Model) -> Model:
-    """Return the model of the same orders that makes a differenced series most likely, searched from a start.
+    """Return the maximum-likelihood model of a differenced series, with the orders of the start of the search.
 
-    Its moving average forgets: inverse roots with a modulus above 0.99 are moved towards 0 until they have that.
+    If an inverse root of its moving average has a modulus above 0.99, all are scaled so that the largest has 0.99.
     """
     p, q = len(start.ar), len(start.ma)
     errors, variances = start.forecast_errors(w)
@@ -100,7 +100,7 @@ def likeliest(w: FloatArray, start: Model) -> Model:
             )
             model = Model(start.d, tuple(map(float, found.ar_params)), tuple(map(float, found.ma_params)))
             better = np.isfinite(found.params).all() and model.aic(w) <= start.aic(w)
-    except (ValueError, np.linalg.LinAlgError):  # the search has left the models that are stationary
+    except (ValueError, np.linalg.LinAlgError):  # the search has left the stationary models
         return _forgetting(start)
     return _forgetting(model if better else start)
 
@@ -108,7 +108,7 @@ def likeliest(w: FloatArray, start: Model) -> Model:
 def _forgetting(model: Model) -> Model:
     roots = np.roots([1.0, *model.ma])
     factor = _SLOWEST_ROOT / max(float(np.abs(roots).max(initial=0.0)), _SLOWEST_ROOT)
-    # Coefficient k is, but for its sign, a sum of products of k roots.
+    # Coefficient k is, up to its sign, a sum of products of k roots.
     return replace(model, ma=tuple(theta * factor**k for k, theta in enumerate(model.ma, start=1)))
 
 

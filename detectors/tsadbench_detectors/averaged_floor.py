@@ -15,15 +15,15 @@ from tsadbench_detectors.standardise import Standardiser
 
 @detector
 class AveragedFloor(Detector):
-    """Scores a row by how far each of its sensors is off, and averages the scores of the last ``mean`` rows.
+    """Scores a row by the deviations of its sensors, and averages the scores of the last ``mean`` rows.
 
-    Contributions are averaged like the scores. Runs add the floor as it is and with a mean of 10 rows: methods that
-    score windows average as well, and a floor without a mean would be beaten by the mean alone.
+    Contributions are averaged like the scores. Runs include such a floor without a mean and with a mean of 10
+    rows: methods that score windows average too, and could beat a floor without a mean by averaging alone.
 
     Parameters
     ----------
     mean
-        Rows of the trailing mean over the scores, at least 1 (= no mean); at a recording's start, of those that exist.
+        Rows of the trailing mean over the scores, at least 1 (= no mean); fewer at a recording's start.
     """
 
     traits: ClassVar[Traits] = Traits(family="floor", floor=True)
@@ -39,7 +39,7 @@ class AveragedFloor(Detector):
 
     @property
     def _n_past(self) -> int:
-        """Number of rows before a row that its score without a mean depends on."""
+        """Number of earlier rows on which a row's score without a mean depends."""
         return 0
 
     def _score(self, recording: Recording) -> FloatArray:
@@ -53,12 +53,12 @@ class AveragedFloor(Detector):
         """Return each sensor's deviation in each row of a recording, at least 0, [n_rows, n_sensors]."""
 
     def _row_scores(self, by_sensor: FloatArray) -> FloatArray:
-        """Return the score of each row, [n_rows], for what `_by_sensor` returned: here the root of the sum."""
+        """Return each row's score, [n_rows], from the deviations of `_by_sensor`: here the root of their sum."""
         return np.asarray(np.sqrt(by_sensor.sum(axis=1)))
 
 
 class ZScoreFloor(AveragedFloor):
-    """A floor that looks at the absolute z-scores of a row.
+    """A floor on the absolute z-scores of a row.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`).
     """

@@ -1,4 +1,4 @@
-"""CATCH: a window's spectrum in patches of frequencies, in each of which a mask says which sensors see each other."""
+"""CATCH: attention between sensors in patches of a window's spectrum, masked by which sensors are related."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ with extra("catch", "deep"):
 
     from tsadbench_detectors.deep.network_detector import NetworkDetector, Size
 
-# Of the clustering loss, as published.
+# Constants of the clustering loss, as published.
 _TEMPERATURE = 0.07
 _SPARSITY = 0.5
-# Added to a window's variance: of a sensor that stands still, 0.
+# Added to a window's variance, which is 0 for a constant sensor.
 _SMALLEST_VARIANCE = 1e-5
-# In scoring: with few sensors, what a layer makes of so many windows fits in a core's cache.
+# In scoring: with few sensors, a layer's outputs for this many windows fit in a core's cache.
 _WINDOWS_AT_ONCE = 32
-# Keeps the attention finite if the largest logit, that of a hidden sensor, leaves nothing to those that are seen.
+# Keeps the attention finite if a hidden sensor's logit is so large that the weights of all seen ones underflow.
 _SMALLEST_WEIGHT = 1e-30
 
 
@@ -34,8 +34,8 @@ class CATCH(NetworkDetector):
     """Scores a row by two errors of its window's reconstruction: of the row, and of the last rows' spectrum.
 
     A window's Fourier transform is cut into overlapping patches of frequencies. In each patch the sensors attend to
-    each other where a mask lets them, which a generator makes from their spectra. From all patches of a sensor the
-    spectrum is reconstructed, and from the spectrum the window. A loss on the masks lets sensors with similar spectra
+    each other where a mask lets them; a generator makes the masks from their spectra. All patches of a sensor give its
+    reconstructed spectrum, and the spectrum the window. A loss on the masks lets sensors with similar spectra
     see each other and keeps others apart; the mask generator learns slower than the rest.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
@@ -43,14 +43,14 @@ class CATCH(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once, and frequencies.
+        Rows that the network sees at once; also the number of frequencies.
     patch_size, patch_stride
-        Frequencies of a patch, and from one patch's start to the next one's. The last patch must end with the last
+        Frequencies in a patch, and between the starts of neighbouring patches. The last patch must end with the last
         frequency.
     size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
+        "default", or "paper": the published widths where they are None.
     d_model
-        Half of the features that a sensor has in a patch for the reconstruction. None: 16; at size "paper" 128.
+        Half the features per sensor and patch in the reconstruction. None: 16; at size "paper" 128.
     cf_dim
         Width of the attention layers. None: 16; at size "paper" 64.
     layers
@@ -62,7 +62,7 @@ class CATCH(NetworkDetector):
     feed_forward
         Width inside a layer's two dense layers. None: 32; at size "paper" 256.
     head_layers
-        Residual dense layers before each spectrum is reconstructed; published: 3, at any ``size`` 0 if not given.
+        Residual dense layers before the spectrum is reconstructed. Published: 3; here 0 at either ``size``.
     dropout
         Share of the layers' output that is dropped in training.
     normalised
@@ -92,8 +92,8 @@ class CATCH(NetworkDetector):
         Score: ``mean_sensors ((x_t - x'_t)^2 + 0.05 mean |FFT(x - x')|)``, this transform over the last 32 rows up to
         t. A sensor's share of the mean is its contribution.
     Differences
-        A row is scored by the window that ends with it, and by the last ``score_rows`` of that window; published are
-        windows side by side and the mean over all patches that cover a row. The reference feeds the draw of masks the
+        A row is scored by the window that ends with it, and by the last ``score_rows`` of that window; in the paper,
+        windows do not overlap and the mean over all patches that cover a row counts. The reference draws masks from the
         log-odds and their negative, which is sharper than the probability used here. The mask generator takes a step
         with each batch; in the reference every ``min(batches // 10, 100)`` batches, at another rate after an epoch.
         Rates are constant. Inside the network the transform is divided by the root of the window. The clustering loss
@@ -122,7 +122,7 @@ class CATCH(NetworkDetector):
     paper: ClassVar[dict[str, int]] = {"d_model": 128, "cf_dim": 64, "layers": 3, "head_dim": 64, "feed_forward": 256}
     network_: Network = field(init=False)
 
-    # In checks as long as the shift that they plant, of which shorter windows show the two ends alone.
+    # The checks use a window as long as the shift that they plant: a shorter one sees only the shift's two ends.
     window: Annotated[int, Choice((32, 64, 96, 128), alters_loss=True), Cheap(40)] = 64
     stride: Annotated[int, Cheap(1)] = 4
     patch_size: Annotated[int, Ge(1), Choice((8, 16)), Cheap(8)] = 8
@@ -235,7 +235,7 @@ class Network(nn.Module):
         self.merge = nn.Linear(2 * window, window)
 
     def forward(self, rows: Tensor, with_clustering: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Return rows [batch, n_sensors, window] and their spectrum as reconstructed, and the clustering loss or 0."""
+        """Return the reconstructed rows [batch, n_sensors, window] and spectrum, and the clustering loss or 0."""
         patches = self.patches(rows)
         batch, n_patches, n_sensors, _ = patches.shape
         tokens = patches.flatten(0, 1)  # every patch of every window is a sequence of sensors
@@ -253,7 +253,7 @@ class Network(nn.Module):
     def patches(self, rows: Tensor) -> Tensor:
         """Return [batch, n_patches, n_sensors, 2 * patch_size]: a patch's real parts, then its imaginary parts.
 
-        Of the transform divided by the root of the window, whose values have the size of the rows'.
+        The transform is divided by the root of the window, so its values have the scale of the rows.
         """
         parts = torch.view_as_real(torch.fft.fft(rows, norm="ortho"))
         return parts.unfold(2, *self.patch).permute(0, 2, 1, 3, 4).flatten(3)
@@ -290,7 +290,7 @@ class Head(nn.Module):
 
 
 class Fusion(nn.Module):
-    """An attention layer over sensors, normalised before each part, in which a sensor sees those that a mask shows."""
+    """A pre-norm attention layer over sensors, in which each sensor sees those that a mask allows."""
 
     def __init__(self, width: int, heads: int, head_dim: int, feed_forward: int, dropout: float) -> None:
         super().__init__()
@@ -306,7 +306,7 @@ class Fusion(nn.Module):
         n_sequences, n, _ = tokens.shape
         parts = self.query_key_value(self.first_norm(tokens)).view(n_sequences, n, 3, self.heads, self.head_dim)
         query, key, value = parts.permute(2, 0, 3, 1, 4).contiguous()
-        # PyTorch's softmax over few values takes several times as long as its parts.
+        # PyTorch's softmax over few values takes several times as long as its separate steps.
         logits = (query * self.head_dim**-0.5) @ key.mT
         weights = (logits - logits.detach().amax(dim=3, keepdim=True)).exp() * mask[:, None]
         attended = (weights @ value) / (weights.sum(dim=3, keepdim=True) + _SMALLEST_WEIGHT)

@@ -37,7 +37,7 @@ class TwoCharts(Detector):
         return np.maximum(trailing_median(first, self.smoothing), trailing_median(second, self.smoothing))
 
     def _statistics(self, recording: Recording) -> FloatArray:
-        """Return both statistics of each row, over their limits, [n_rows, 2]."""
+        """Return both statistics of each row, divided by their limits, [n_rows, 2]."""
 
         def sums(rows: FloatArray) -> FloatArray:
             return np.column_stack([split.sum(axis=1) for split in self._split(rows)])
@@ -58,11 +58,11 @@ class TwoCharts(Detector):
 
     @abstractmethod
     def _split(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both statistics of inputs, over their limits, split by sensor, [n_rows, n_varying] each."""
+        """Return both statistics of inputs, divided by their limits and split by sensor, [n_rows, n_varying] each."""
 
 
 def t2_limit(n_variables: int, n_rows: int, confidence: float) -> float:
-    """Return the limit of Hotelling's T-squared for a new row, one that was not used to estimate the covariance.
+    """Return the limit of Hotelling's T-squared for a row that was not used to estimate the covariance.
 
     ``m (n - 1) (n + 1) / (n (n - m)) F(confidence; m, n - m)`` for m variables and n > m training rows; ``confidence``
     is the share of normal rows below the limit.
@@ -77,7 +77,7 @@ def t2_limit(n_variables: int, n_rows: int, confidence: float) -> float:
 
 
 def q_limit(residual_variances: FloatArray, confidence: float) -> float:
-    """Return the limit of Q, the squared length of what the principal components leave of a row.
+    """Return the limit of Q, the squared length of a row's residual outside the principal components.
 
     Jackson and Mudholkar's approximation (Technometrics 21(3), 1979) for the variances of the components that were not
     kept, [n_residual], positive; infinite if there are none. It does not hold if its exponent h0 is not positive; then

@@ -24,7 +24,7 @@ class ConvAE(Reconstructor):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     shared_output
         Whether all sensors share one output channel, as in the SKAB benchmark's network (an oversight there): it learns
         one common curve, and the score is the distance of the sensors from it.
@@ -38,9 +38,9 @@ class ConvAE(Reconstructor):
         and 16 channels, or 4 and 2 for each sensor if that is more, and dropout between; ``decode``: their transposes.
         The loss is the mean of ``(x - r)^2``, the score ``sum_i |x_i - r_i|`` of the window's last row.
     Differences
-        The SKAB benchmark's network has one output channel against all sensors (``shared_output=on``): its optimum is
-        the mean of the sensors' z-scores, and untrained that mean scores as well. Its score of a row is gathered from
-        windows after it; here it is the row's own error.
+        The SKAB benchmark's network has one output channel for all sensors (``shared_output=on``): its optimum is the
+        mean of the sensors' z-scores, which scores as well without training. There, a row's score comes from windows
+        after it; here it is the row's own error.
     Defaults
         32 and 16 channels, kernel 7, dropout 0.2, 100 epochs, patience 5 and a tenth of the windows held out are the
         example's. The window of 30 rows (not 60) is this project's; batches of 128 (not 32) for cost.

@@ -1,4 +1,4 @@
-"""Canonical variate analysis: the directions of the past that foretell the future, and what the past holds besides."""
+"""Canonical variate analysis: the directions of the past that predict the future, and the rest of the past."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tsadbench_detectors.t2 import NEGLIGIBLE_VARIANCE
 from tsadbench_detectors.window_covariance import shrunk_covariance
 
 _PAPERS_STATES = 25
-# Training rows vary by about 1 along every state. If they leave less of the past than this, it is rounding.
+# Training rows have a variance of about 1 along every state. A limit below this one is rounding.
 _SMALLEST_LIMIT = 1e-6
 
 
 @detector
 class CVA(TwoCharts):
-    """Scores how unusual the recent past is, in the directions that foretell the future (T2) or in all others (Q).
+    """Scores how unusual the recent past is, in the directions that predict the future (T2) or in all others (Q).
 
     Canonical variate analysis finds the linear combinations of the last ``past`` rows that correlate most with
     combinations of the ``future`` rows after them: the states of a linear dynamic system. T-squared is the squared
     length of the states, Q that of the rest of the past, once the past is scaled so that training rows vary alike in
     all directions. The larger counts, each divided by its limit, so that a score above 1 is an alarm.
 
-    It learns from stretches of ``past + future`` rows within a recording. To score, copies of a recording's first row
-    stand before it. Sensors that are constant over the training rows are left out.
+    It learns from stretches of ``past + future`` rows within a recording. In scoring, copies of a recording's first
+    row precede it. Sensors that are constant over the training rows are left out.
 
     Contributions split a row's larger statistic ``p' M p``, before smoothing and divided by its limit, into
     ``p_i (M p)_i``, summed over a sensor's past rows. They sum to the row's own score and may be negative.
@@ -43,12 +43,12 @@ class CVA(TwoCharts):
     past
         Rows of the past, with the row that is scored as the last; at least 1.
     future
-        Rows of the future, at least 1. They are used while it learns only.
+        Rows of the future, at least 1; used in training only.
     states
-        How many states, at least 1 and at most the sensors times the smaller of ``past`` and ``future``. None: the
+        Number of states, at least 1 and at most the sensors times the smaller of ``past`` and ``future``. None: the
         paper's 25, or half as many as the past has values if that is less.
     confidence
-        Of both control limits, at least 0.5 and below 1.
+        Confidence of both control limits, at least 0.5 and below 1.
     smoothing
         Rows of the trailing median over both statistics, before the larger is taken; 1: none.
 
@@ -68,8 +68,8 @@ class CVA(TwoCharts):
         by Ledoit and Wolf's formula. A row that breaks an exact collinearity scores high, but not without bound. The
         paper watches two charts; here the larger statistic counts.
     Defaults
-        ``past``, ``future``, ``states`` and ``confidence`` are the paper's: 15, 15, 25 (it looks at where the canonical
-        correlations fall) and 99 %. With up to three sensors there are fewer states, so that Q has something left.
+        ``past``, ``future``, ``states`` and ``confidence`` are the paper's: 15, 15, 25 (chosen where the canonical
+        correlations fall) and 99 %. With up to three sensors there are fewer states, so that Q keeps some directions.
 
     References
     ----------
@@ -122,7 +122,7 @@ class CVA(TwoCharts):
         self.correlations_ = np.asarray(correlations)
         states = max(1, min(_PAPERS_STATES, n_past // 2)) if self.states is None else int(self.states)
         self.n_states_ = min(states, len(self.correlations_))
-        # V's columns beyond the states span what they leave: as many values as needed, and the same Q.
+        # V's columns beyond the states give the residuals in fewer coordinates, with the same Q.
         self.variates_ = np.ascontiguousarray(scale_past @ np.asarray(variates).T)
         self.limits_ = np.ones(2)  # until the statistics of the training rows are known
         full = [self._statistics(recording)[self.past - 1 :] for recording in recordings]
@@ -148,7 +148,7 @@ class CVA(TwoCharts):
 
 
 def _inverse_root(covariance: FloatArray) -> FloatArray:
-    """Return the symmetric inverse square root; directions of no variance count with 1e-12 of the largest."""
+    """Return the symmetric inverse square root; variances are at least 1e-12 of the largest."""
     variances, vectors = eigh(covariance)
     variances = np.maximum(variances, NEGLIGIBLE_VARIANCE * variances[-1])
     root: FloatArray = (vectors / np.sqrt(variances)) @ vectors.T
@@ -156,7 +156,7 @@ def _inverse_root(covariance: FloatArray) -> FloatArray:
 
 
 def _kernel_density_limit(values: FloatArray, confidence: float) -> float:
-    """Return what a value drawn from the kernel density estimate of some values exceeds as rarely as said."""
+    """Return the quantile at ``confidence`` of the kernel density estimate of values."""
     largest = float(values.max())
     if np.ptp(values) <= 1e-9 * largest:  # no width
         return largest

@@ -22,8 +22,8 @@ with extra("deep-svdd", "deep"):
 
 Objective: TypeAlias = Literal["one-class", "soft-boundary"]
 
-_LEAST_OF_CENTRE = 0.1  # distance of a coordinate of the centre from 0, which zero weights would reach
-_SLOPE = 0.1  # of a leaky ReLU, the reference code's
+_LEAST_OF_CENTRE = 0.1  # least distance of the centre's coordinates from 0, where zero weights map every window
+_SLOPE = 0.1  # of a leaky ReLU, as in the reference code
 
 
 @detector
@@ -31,8 +31,8 @@ class DeepSVDD(NetworkDetector):
     """Scores the squared distance of a window's representation from the centre that training drew all windows to.
 
     An autoencoder is trained to reconstruct windows. The mean of its encoder's representations of the training windows
-    is the centre, and the encoder is trained on to bring them closer to it. The networks have no biases, with which an
-    encoder could map any window to the centre. A window belongs to its last row.
+    is the centre, and the encoder is trained on to bring them closer to it. The networks have no biases: with them, an
+    encoder could map every window to the centre. A window scores its last row.
 
     Without biases the representation is a sum over the inputs, ``phi(x) = J(x) x``, and so is the score: a sensor's
     contribution is its part of that sum plus an equal share of the constant. Contributions may be negative; they sum
@@ -44,7 +44,7 @@ class DeepSVDD(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     hidden_size
         Width of the encoder's first layer; the second has half of it. None: 64, or 8 times as many as there are sensors
         if that is more.
@@ -54,9 +54,9 @@ class DeepSVDD(NetworkDetector):
         "one-class": the mean squared distance. "soft-boundary": the smallest sphere around the centre with few windows
         outside.
     nu
-        Of the soft boundary: the share of the training windows that lie outside the sphere.
+        Share of the training windows outside the sphere, with a soft boundary.
     warm_up
-        Of the soft boundary: epochs with radius 0 at the beginning.
+        Epochs with radius 0 at the beginning, with a soft boundary.
     weight_decay
         Half of it times the encoder's squared weights is added to the second phase's loss.
     pretraining_epochs
@@ -74,10 +74,10 @@ class DeepSVDD(NetworkDetector):
         standardised rows, without batch normalisation, whose running means would be biases. The reference code takes R
         from the last batch of an epoch; here R^2 is the (1 - nu) quantile of the squared distances of all training
         windows (with ``max_steps``, of some), computed before each epoch. A coordinate of the centre that is exactly 0
-        stays there in the reference; here it becomes 0.1. Its score with a soft boundary subtracts R^2, which changes
-        no ranking. The learning rate is constant. The training facts show whether the representation collapses to one
-        point: ``spread`` is its standard deviation over held-out windows, averaged over its coordinates, and
-        ``spread_before`` the same before the second phase.
+        stays there in the reference; here it becomes 0.1. With a soft boundary, the reference subtracts R^2 from
+        scores, which changes no ranking. The learning rate is constant. The training facts show whether the
+        representation collapses to one point: ``spread`` is its standard deviation over held-out windows, averaged over
+        its coordinates, and ``spread_before`` the same before the second phase.
     Defaults
         Batches of 200, nu 0.1, weight decay 1e-6 and the warm-up's share of the epochs (10 of 150, rounded up) are
         those of the paper's code. A window of 30 rows is this project's; widths follow the number of values. 10 epochs
@@ -95,7 +95,7 @@ class DeepSVDD(NetworkDetector):
     )
     network_: Network = field(init=False)
 
-    # The distance from the centre says nothing of the quality: it is smallest if everything collapses.
+    # The loss, a distance from the centre, says nothing about quality: it is smallest if everything collapses.
     window: Annotated[int, Tune(5, 60, log=True, alters_loss=True), Cheap(8)] = 30
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 32, 128), alters_loss=True), Cheap(16)] = None
     representation_size: Annotated[int | None, Ge(1), Choice((None, 4, 8, 32), alters_loss=True), Cheap(8)] = None
@@ -144,7 +144,7 @@ class DeepSVDD(NetworkDetector):
         }
 
     def _pretrain(self, windows: Windows) -> None:
-        """Train the autoencoder, for half of the steps at most."""
+        """Train the autoencoder for at most half of the steps."""
         plan = self._plan
         most = None if plan.max_steps is None else plan.max_steps // 2
         if self.pretraining_epochs > 0 and most != 0:
@@ -161,18 +161,18 @@ class DeepSVDD(NetworkDetector):
         return loss
 
     def _represented(self, windows: Windows, numbers: Tensor) -> Tensor:
-        """Return the representations of the windows of these numbers, [n_numbers, representation_size]."""
+        """Return the representations of the windows with these numbers, [n_numbers, representation_size]."""
         with torch.no_grad():
             batches = torch.split(numbers, WINDOWS_AT_ONCE)
             return torch.cat([self.network_.encoder(windows[batch].flatten(1)) for batch in batches])
 
     def _radius(self, windows: Windows, numbers: Tensor) -> float:
-        """Return the radius outside of which the share ``nu`` of the windows of these numbers lies."""
+        """Return the radius that leaves the share ``nu`` of the windows with these numbers outside."""
         distances = (self._represented(windows, numbers) - self.network_.centre).square().sum(dim=1)
         return math.sqrt(np.quantile(distances.cpu().numpy(), 1.0 - self.nu))
 
     def _spread(self, windows: Windows, numbers: Tensor) -> float:
-        """Return the standard deviation of the representation, the mean over its coordinates."""
+        """Return the standard deviation of the representation, averaged over its coordinates."""
         return float(self._represented(windows, numbers).std(dim=0, correction=0).mean())
 
     def _score(self, recording: Recording) -> FloatArray:
@@ -183,7 +183,7 @@ class DeepSVDD(NetworkDetector):
 
 
 def centre_of(representations: Tensor) -> Tensor:
-    """Return their mean, [size], whose coordinates nearer than 0.1 to 0 become 0.1, or -0.1 if they are negative.
+    """Return the mean representation, [size]; coordinates within 0.1 of 0 become 0.1, or -0.1 if they are negative.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def centre_of(representations: Tensor) -> Tensor:
 
 
 def soft_boundary_loss(distances: Tensor, radius: float, nu: float) -> Tensor:
-    """Return the squared radius plus how far outside of it windows lie, from their squared distances [n_windows]."""
+    """Return the squared radius plus, over ``nu``, the mean excess of squared distances [n_windows] over it."""
     return radius**2 + (distances - radius**2).clamp(min=0.0).mean() / nu
 
 

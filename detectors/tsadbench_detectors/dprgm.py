@@ -163,7 +163,7 @@ class DPRGM(Forecaster):
 
     @property
     def node_weights_(self) -> FloatArray:
-        """How much each sensor weighs in the score, [n_sensors]."""
+        """Each sensor's weight in the score, [n_sensors]."""
         return self._node_weights(self.standardiser_)
 
     def sensor_graph(self, recordings: Sequence[Recording]) -> tuple[FloatArray, FloatArray]:
@@ -205,7 +205,7 @@ class DPRGM(Forecaster):
 
 
 def _floored(spread: FloatArray) -> FloatArray:
-    """Return the sensors' spreads, none of them 0: a sensor whose error never varied must not divide by it."""
+    """Return the sensors' spreads with a positive minimum, because they are divisors."""
     largest = spread.max()
     return np.maximum(spread, 1e-8 * largest) if largest > 0 else np.ones_like(spread)
 

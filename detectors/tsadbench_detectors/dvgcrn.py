@@ -25,10 +25,10 @@ _SLOPE = 0.2  # of the leaky rectifiers
 class DVGCRN(NetworkDetector):
     """Scores how improbable a row is given latent variables that a learned graph links to the sensors.
 
-    Layers of latent variables lie above the sensors, the fewest on top. Sensors and latent variables have embeddings,
-    whose cosines are the weights of a graph between neighbouring layers. Each layer's recurrent network gathers its
-    input along this graph. Upwards, latent variables are inferred from the row and the layer's state. Downwards, each
-    layer is the prior of the one below, and the lowest layer gives mean and variance of the row.
+    Layers of latent variables are stacked on the sensors, the smallest on top. Sensors and latent variables have
+    embeddings, whose cosines give the weights of a graph between neighbouring layers. Each layer's recurrent network
+    gathers its input along this graph. Upwards, latent variables are inferred from the row and the layer's state.
+    Downwards, each layer is the prior of the one below, and the lowest layer gives mean and variance of the row.
 
     The score is the sum of the sensors' contributions. At least two sensors are needed.
 
@@ -37,14 +37,14 @@ class DVGCRN(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once, at least 2.
+        Rows that the network sees at once, at least 2.
     layers
         Layers of latent variables.
     latent_size
-        Latent variables of the lowest layer; the number falls evenly, to a third of that in the third of 3. None: 6, or
-        15 for every 38 sensors if that is more; at size "paper" 15.
+        Latent variables of the lowest layer; the number falls evenly, so the third of 3 layers has a third. None: 6,
+        or 15 for every 38 sensors if that is more; at size "paper" 15.
     hidden_size
-        Hidden units of the lowest layer; the number falls evenly, to a half of that in the third of 3. None: 16, or 20
+        Hidden units of the lowest layer; the number falls evenly, so the third of 3 layers has half. None: 16, or 20
         for every 38 sensors if that is more; at size "paper" 20.
     embedding_size
         Width of an embedding. None: 32; at size "paper" 256.
@@ -67,10 +67,10 @@ class DVGCRN(NetworkDetector):
     Differences
         The reference code casts the forecast's error to an integer, which gives no gradient; here it has one, and a
         weight. Sensors are standardised on training rows, not scaled to (-1, 1) by the test rows' own range, so the
-        row's mean has no tanh and log-variances are clamped to [-6, 6]. The heads of z are linear, the variances of the
-        priors a linear layer's. The divergence's weight rises over 2 of 5 epochs (there 11 of 60). As there, the score
-        is the lowest layer's, on which the layers above act through training alone. The reference code may add the
-        density of z to the score; ours leaves it out.
+        row's mean has no tanh and log-variances are clamped to [-6, 6]. The heads of z are linear, and the variances of
+        the priors come from a linear layer. The divergence's weight rises over 2 of 5 epochs (there 11 of 60). As
+        there, the score is the lowest layer's, which the layers above affect only through training. The reference code
+        may add the density of z to the score; ours leaves it out.
     Defaults
         The window is the paper's. Widths follow the number of sensors as the paper's do for 38, with a minimum for few
         sensors. For cost: 5 epochs in batches of 64 (660 steps on SKAB; there 60 epochs in batches of 512), at five
@@ -120,14 +120,14 @@ class DVGCRN(NetworkDetector):
     def _row_terms(self, windows: Tensor) -> Tensor:
         """Return ``-log p`` of each window's last row at the latent variables' means."""
         rows = windows.transpose(0, 1)
-        # The layers above the lowest have a part in the prior alone.
+        # The layers above the lowest only enter the prior.
         noise = rows.new_zeros(*rows.shape[:2], self.network_.layers[0].latent)
         (lowest,) = self.network_.read(rows, noise, n_layers=1)
         return self.network_.row_surprise(rows[-1], lowest.state[-2], lowest.latent[-1])
 
 
 def narrowing(layers: int, latent: int, hidden: int) -> tuple[list[int], list[int]]:
-    """Return the layers' numbers of latent variables and of hidden units, as fast falling as the paper's.
+    """Return each layer's number of latent variables, and of hidden units, which fall as in the paper.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def adjacency(lower: Tensor, upper: Tensor) -> Tensor:
 
 
 def divergence(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
-    """Return the Kullback-Leibler divergence of normal distributions from others, element by element."""
+    """Return the Kullback-Leibler divergence of normal distributions from normal priors, element by element."""
     scaled = (log_variance.exp() + (mean - prior_mean).square()) * (-prior_log_variance).exp()
     return 0.5 * (scaled + prior_log_variance - log_variance - 1.0)
 
@@ -169,7 +169,7 @@ class Course(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """What a layer adds to d and u for x at every step, and the matrices of z, h and the layer below."""
+    """A layer's terms of d and u that depend on x, at every step, and its matrices of the other inputs."""
 
     d_of_x: Tensor
     u_of_x: Tensor
@@ -186,7 +186,7 @@ class Layer(nn.Module):
 
     ``d = leaky(V [x_t, h_{t-1}] + v)``, mean and log-variance of z_t ``W d + w``,
     ``u = softplus(leaky(G A [below_t, z_t] + g))``, ``h_t = LSTM([u, h_t of the layer below], h_{t-1})``.
-    ``below``: latent variables and hidden units of the layer below; None for the lowest, whose below_t is x_t.
+    ``below``: numbers of latent variables and hidden units below; None for the lowest layer, whose below_t is x_t.
     """
 
     def __init__(self, n_sensors: int, below: tuple[int, int] | None, latent: int, hidden: int) -> None:
@@ -200,7 +200,7 @@ class Layer(nn.Module):
         self.gates = nn.Linear(2 * hidden + self.below, 4 * hidden)
 
     def factors(self, rows: Tensor, lower: Tensor, upper: Tensor) -> Factors:
-        """Return the layer's factors; ``lower`` and ``upper`` embed what is below, and its own latent variables."""
+        """Return the layer's factors; ``lower`` and ``upper`` embed the level below and its own latent variables."""
         graph = adjacency(lower, upper)
         d_by_x, d_by_h = self.posterior.weight.tensor_split([-self.hidden], dim=1)
         u_by_x, u_by_lower, u_by_z = (self.gathered.weight @ graph).tensor_split([self.n_rows, -self.latent], dim=1)
@@ -221,7 +221,7 @@ class Network(nn.Module):
             Layer(n_sensors, lower, latent, hidden)
             for lower, latent, hidden in zip(below[:-1], latents, hiddens, strict=True)
         )
-        # Of the sensors, then of each layer's latent variables; those of the hidden units that speak to either.
+        # Embeddings of the sensors and of each layer's latent variables, then of the hidden units that generate them.
         sizes = [n_sensors, *latents]
         self.nodes = nn.ParameterList(_embeddings(size, embedding_size) for size in sizes)
         self.units = nn.ParameterList(_embeddings(size, embedding_size) for size in [hiddens[0], *hiddens])
@@ -235,10 +235,10 @@ class Network(nn.Module):
         self.forecast = nn.Linear(sum(hiddens), n_sensors)
 
     def read(self, rows: Tensor, noise: Tensor, n_layers: int | None = None) -> list[Course]:
-        """Return what the layers, or the lowest of them, infer from rows and noise (0 gives the means).
+        """Return what the lowest ``n_layers`` layers (None: all) infer from rows and noise (0 gives the means).
 
-        Each layer runs one step behind the layer below, whose step it needs, so one product with a block matrix serves
-        all layers. Inside, windows come last, so that each gate is one piece of memory.
+        Each layer runs one step behind the layer below, whose state it needs, so one product with a block matrix serves
+        all layers. Internally, windows are the last dimension, so that each gate is contiguous in memory.
         """
         layers = self.layers[:n_layers]
         latents, hiddens = [layer.latent for layer in layers], [layer.hidden for layer in layers]
@@ -293,7 +293,7 @@ class Network(nn.Module):
         return surprise(rows, self.generated(0, before, latent), clamped(log_variance))
 
     def losses(self, rows: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return surprise and divergence, summed over the window, and the last row's forecast error; window means."""
+        """Return surprise and divergence, summed over a window, and the last row's forecast error; window means."""
         found, n_windows = self.read(rows, noise), rows.shape[1]
         total = self.row_surprise(rows, found[0].before, found[0].latent).sum()
         apart = rows.new_zeros(())
@@ -313,7 +313,7 @@ def _by_kind(parts: Sequence[Tensor], n_kinds: int) -> list[Tensor]:
 
 
 def _joined(parts: Sequence[Tensor], sizes: Sequence[int], shift: int = 0, n_kinds: int = 1) -> Tensor:
-    """Return a block matrix, kind by kind: a layer's part meets its columns, or with shift=1 the lower layer's."""
+    """Return a block matrix, kind by kind: a part fills its layer's columns, or with shift=1 the lower layer's."""
     starts = [*[0] * shift, *accumulate(sizes, initial=0)][: len(sizes)]
     blocks = zip(_by_kind(parts, n_kinds), n_kinds * starts, strict=True)
     return torch.cat([functional.pad(block, (at, sum(sizes) - at - block.shape[1])) for block, at in blocks])
@@ -331,5 +331,5 @@ def _embeddings(n_nodes: int, size: int) -> nn.Parameter:
 
 
 def _topics(of: Tensor, to: Tensor) -> Tensor:
-    """Return how much each of some nodes takes from each of others, by their embeddings; every row sums to 1."""
+    """Return how much each node of ``of`` takes from each of ``to``, by their embeddings; every row sums to 1."""
     return (of @ to.t()).softmax(dim=1)

@@ -18,15 +18,15 @@ class DynamicPCA(T2Q):
     T-squared and Q (`T2Q`) are computed on rows that are extended by the rows before them. The components then contain
     a linear vector autoregression, and a row that does not follow from its past leaves them.
 
-    It learns from rows that have all their lags in their recording. To score, copies of a recording's first row stand
-    before it. Sensors that are constant over the training rows are left out.
+    It learns from rows that have all their lags in their recording. In scoring, copies of a recording's first row
+    precede it. Sensors that are constant over the training rows are left out.
 
     Contributions are those of `T2Q`; a sensor's are summed over the row and its lags.
 
     Parameters
     ----------
     lags
-        Rows before a row that are looked at with it, at least 1.
+        Number of earlier rows that extend a row, at least 1.
     variance, confidence, smoothing
         As for `T2Q`.
 

@@ -1,4 +1,4 @@
-"""GANF: the density of every sensor's next value given its own past and the sensors that a learned graph puts first."""
+"""GANF: the density of every sensor's next value given its own past and its parents in a learned graph."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ with extra("ganf", "deep"):
     from tsadbench_detectors.deep.training import Loss
     from tsadbench_detectors.deep.windows import Windows
 
-_STRUCTURE_SHARE = 0.4  # of the epochs, which learn an acyclic graph: the paper has at most 20, then 30
-_N_UPDATES = 10  # of the constraint's weights meanwhile
+_STRUCTURE_SHARE = 0.4  # share of the epochs that learn an acyclic graph: in the paper at most 20, before another 30
+_N_UPDATES = 10  # of the constraint's weights in these epochs
 
 
 @detector
@@ -39,7 +39,7 @@ class GANF(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     hidden_size
         Width of the LSTM, of the condition d and of the flow's hidden layer.
     blocks
@@ -64,8 +64,8 @@ class GANF(NetworkDetector):
         each of at most 20 epochs, followed by 30); then edges that still close a cycle are removed, the weakest first,
         and training goes on with an acyclic graph, so that held-out likelihoods can be compared. One learning rate, no
         weight decay, no clipped gradients; log-scales are limited to -3 to 3. Rows are scaled by the training rows
-        (there by all rows, those tested included), and a score is that of its last row (there the mean over a window,
-        labelled by its first row).
+        (there by all rows, test rows included), and a window scores its last row (there, its mean scores its first
+        row).
     Defaults
         Widths, one block and the learning rate are the paper's for SWaT; its windows have 60 rows, ours the project's
         30. For cost, every second window, batches of 32 (not 512) and 5 epochs (not 50): about 620 steps on SKAB.
@@ -108,7 +108,7 @@ class GANF(NetworkDetector):
         if most is not None:
             n_steps = most = min(n_steps, math.ceil(_STRUCTURE_SHARE * most))
         constrained = ConstrainedLoss(self.network_, self._loss, n_steps)
-        # No held-out loss counts yet, so that none can end this part.
+        # Held-out losses do not count yet, so they must not end this part.
         structure = replace(plan, epochs=n_structure, min_steps=1, max_steps=most, patience=n_structure + 1)
         self._train_part(windows, structure, loss=constrained)
         self.network_.project()
@@ -141,7 +141,7 @@ class ConstrainedLoss:
         self._n_taken = 0
 
     def __call__(self, windows: Tensor) -> Tensor:
-        """Return the loss; raise the constraint's weights where it is time."""
+        """Return the loss; raise the constraint's weights when it is time."""
         if not self._network.training:
             return windows.new_tensor(math.nan)
         loss = self._loss(windows)

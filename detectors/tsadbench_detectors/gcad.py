@@ -34,19 +34,19 @@ with extra("gcad", "deep"):
     from tsadbench_detectors.deep.network_detector import Size
     from tsadbench_detectors.deep.windows import WINDOWS_AT_ONCE
 
-_EPSILON = 0.01  # share of the median edge that is added to each
+_EPSILON = 0.01  # as a share of the median edge
 _ENTRIES_AT_ONCE = 2**18  # values in the windows that are differentiated at once
-_ENOUGH_EDGES = 2**22  # for the threshold, a quantile of them; 32 MiB
+_ENOUGH_EDGES = 2**22  # from which the threshold, a quantile, is taken; 32 MiB
 
 
 @detector
 class GCAD(Forecaster):
     """Scores how the Granger causality between sensors differs from its mean in normal operation.
 
-    A network forecasts the next row. In a window, sensor i drives sensor j as strongly as the gradient of j's squared
+    A network forecasts the next row. The edge from sensor i to sensor j in a window is the gradient of j's squared
     forecast error by i's rows. Of the two directions between i and j only the excess of the stronger one is kept, and
     weak edges are dropped. The score is the mean relative deviation of the edges from the mean graph of training
-    windows, over the last rows. An edge's deviation contributes half to either sensor.
+    windows, over the last rows. Each of an edge's two sensors gets half of its deviation.
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
@@ -79,11 +79,11 @@ class GCAD(Forecaster):
         ``|D_ij - M_ij| / (M_ij + eps)`` over the pairs of sensors, plus beta times its mean over the diagonal.
     Differences
         The threshold is a quantile of the training windows' edges (there .002 to .008, by data set), and eps is .01 of
-        the median edge of M (there 1e-4): neither has a unit. The trailing mean takes the last 3 rows (there 2 and the
-        next one). Gradients go through the window's mean and deviation as well. The diagonal's term is in the paper,
-        but not in the authors' code. A row has its own label (there any of its window's rows decides), all rows are
-        scored, and the sample depends on the seed. Gradients are in double precision, so rounding never decides whether
-        an edge exists.
+        the median edge of M (there 1e-4): both scale with the edges. The trailing mean takes the last 3 rows (there 2
+        and the next one). Gradients go through the window's mean and deviation as well. The diagonal's term is in the
+        paper, but not in the authors' code. A row has its own label (there any of its window's rows decides), all rows
+        are scored, and the sample depends on the seed. Gradients are in double precision, so rounding never decides
+        whether an edge exists.
     Defaults
         Batches of 128, the sample and beta are the paper's for SWaT, its plant (beta is 0 to 1 elsewhere). Windows have
         30 rows, as the paper's for three of five data sets; its 5 rows for SWaT forecast SKAB's held-out training rows
@@ -168,7 +168,7 @@ class GCAD(Forecaster):
         return directed(np.asarray(torch.cat(parts).cpu()))
 
     def _granger(self, windows: Tensor) -> Tensor:
-        """Return G [n_windows, n_sensors, n_sensors] of windows with the row that is forecast, in double precision."""
+        """Return G [n_windows, n_sensors, n_sensors] of windows that end with the forecast row, in double precision."""
         past, row = windows[:, :-1].requires_grad_(), windows[:, -1]
         with torch.enable_grad():
             # No window's error depends on another window.
@@ -192,7 +192,7 @@ class GCAD(Forecaster):
             of_edges = deviations.sum(axis=1) + deviations.sum(axis=2) - 2.0 * own
             of_rows = of_edges / (2 * n_sensors * (n_sensors - 1)) + self.beta * own / n_sensors
             contributions[self.window + first] = of_rows
-        # As the windows before the first row are copies of it, so are their scores.
+        # Windows before the first row would hold only copies of it, as the first row's window does.
         before = np.repeat(contributions[:1], self.smoothing - 1, axis=0)
         return trailing_mean(np.concatenate([before, contributions]), self.smoothing)[self.smoothing - 1 :]
 
@@ -212,5 +212,5 @@ def directed(graphs: FloatArray) -> FloatArray:
 
 
 def of_pairs(graphs: FloatArray) -> FloatArray:
-    """Return the entries beside the diagonals of graphs [n, n_sensors, n_sensors], in one dimension."""
+    """Return the off-diagonal entries of graphs [n, n_sensors, n_sensors], in one dimension."""
     return graphs[:, ~np.eye(graphs.shape[1], dtype=np.bool_)].ravel()

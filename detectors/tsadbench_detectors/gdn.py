@@ -1,4 +1,4 @@
-"""GDN: forecasts each sensor by attention over the sensors that learned identities make its neighbours."""
+"""GDN: forecasts each sensor by attention over the sensors with the most similar learned embeddings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EPSILON = 1e-2  # the reference's, in units of the scaled sensors; here a share
 
 @detector
 class GDN(Forecaster):
-    """Graph deviation network: the largest of the sensors' forecast errors, each against its usual size.
+    """Graph deviation network: the largest of the sensors' forecast errors, each relative to its usual size.
 
     Median and inter-quartile range of the errors are those of the training rows held out from training, or of all if
     none are. A sensor's contribution is its deviation a_i, smoothed.
@@ -35,7 +35,7 @@ class GDN(Forecaster):
     window
         Rows that a forecast sees.
     embedding_size
-        Width of a sensor's learned identity, and of the features of its window.
+        Width of a sensor's learned embedding, and of the features of its window.
     top_k
         Neighbours of a sensor, itself included.
     smoothing
@@ -56,7 +56,7 @@ class GDN(Forecaster):
     Differences
         Median and inter-quartile range are those of held-out training rows; the reference takes them from the rows that
         it scores, a leak that ``quirks=on`` repeats. eps is .01 of the sensors' median inter-quartile range, not .01.
-        The reference's best F1 over thresholds of test labels has no place here.
+        The reference's threshold, the one with the best F1 on test labels, is not used here.
     Defaults
         Embedding 64, top_k 5, smoothing 4, dropout 0.2, learning rate 1e-3, 30 epochs, patience 15 and a fifth of the
         windows held out are those of the reference's run script. The window of 30 rows (not 5) is this project's;
@@ -135,7 +135,7 @@ def _median_and_iqr(errors: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class Network(nn.Module):
-    """Attention of each sensor over the ``top_k`` sensors whose learned identities are nearest to its own."""
+    """Attention of each sensor over the ``top_k`` sensors whose learned embeddings are nearest to its own."""
 
     def __init__(self, n_sensors: int, window: int, embedding_size: int, top_k: int, dropout: float) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Network(nn.Module):
     def neighbours(self) -> Tensor:
         """Return each sensor's neighbours, itself first, [n_sensors, n_neighbours]."""
         directions = nn.functional.normalize(self.identity.detach(), dim=1)
-        similarity = (directions @ directions.t()).fill_diagonal_(2.0)  # above any cosine: itself is always one
+        similarity = (directions @ directions.t()).fill_diagonal_(2.0)  # above any cosine, so that it comes first
         return similarity.topk(self.n_neighbours, dim=1).indices
 
     def attention(self, features: Tensor, neighbours: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ class Network(nn.Module):
 def mixed(weights: Tensor, features: Tensor, neighbours: Tensor) -> Tensor:
     """Return the weighted sum of each sensor's neighbours' features, [batch, n_sensors, size]."""
     n_sensors, size = features.shape[1:]
-    if n_sensors > weights.shape[2] * size:  # a weight for every pair would take more memory than the features gathered
+    if n_sensors > weights.shape[2] * size:  # a weight for every pair would take more memory than the gathered features
         return torch.einsum("bik,bikd->bid", weights, features[:, neighbours])
     of_all = weights.new_zeros(len(weights), n_sensors, n_sensors)
     return of_all.scatter(2, neighbours.expand_as(weights), weights) @ features

@@ -31,30 +31,30 @@ _SMALLEST_DEVIATION = 1e-6  # of m in training windows
 
 @detector
 class GReLeN(NetworkDetector):
-    """Scores how the relations between sensors change, which it learns as latent variables of a forecast.
+    """Scores changes of the relations between sensors, which it learns as latent variables of a forecast.
 
     A graph learner maps the sensors' windows to the probabilities of four types of relation for each ordered pair of
     sensors; the first type is "none". For each other type, a recurrent layer exchanges its state along a graph of
-    drawn relations and forecasts each next row of the window. The score is made of each sensor's mean probability to
-    have no relation: see ``statistic``. A single sensor has no relations: it scores 0, except with "reconstruction".
+    drawn relations and forecasts each next row of the window. The score is made of each sensor's mean probability of
+    having no relation: see ``statistic``. A single sensor has no relations: it scores 0, except with "reconstruction".
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     hidden_size
         Width of the recurrent layers, for each sensor. None: 16; at size "paper" 64.
     diffusion_steps
         Number of relations along which the state travels in one step, with and against their direction.
     temperature
-        Of the Gumbel-softmax: the smaller, the less smooth.
+        Temperature of the Gumbel-softmax: the smaller, the nearer its draws are to 0 and 1.
     statistic
         "reference": as in the authors' code (github.com/Vicky-51/GRELEN, test_grelen.py), the mean over the sensors of
-        m_i's distance from its moving average over two windows; there, a threshold lies on either side of 0, here the
+        m_i's distance from its moving average over two windows; there, thresholds lie on both sides of 0, here the
         score is the absolute value. "difference": the mean of the absolute values, which are the contributions of
-        both. Both need one row more. "deviation": how many standard deviations of the training windows m_i is from
+        both. Both see one more row. "deviation": how many standard deviations of the training windows m_i is from
         their mean, averaged over the sensors. "reconstruction": the mean squared error of the last row's forecast, with
         the probabilities instead of drawn relations.
 
@@ -66,8 +66,8 @@ class GReLeN(NetworkDetector):
         ``|mean_i (m_i(t) - m_i(t - 1)) / 2|`` with m_i(t) the mean over j of ``p_ij(none)`` in the window that ends
         with row t.
     Differences
-        The score stands at the window's last row (in the reference at the first, a look-ahead of 29 rows), and nothing
-        is drawn to score. Batch normalisation scores by its running moments, not by the windows of the same batch. The
+        The score belongs to the window's last row (in the reference to the first, a look-ahead of 29 rows), and scoring
+        draws nothing. Batch normalisation scores by its running moments, not by those of the same batch. The
         diffusion takes all its hops; the reference leaves out the second. Values enter the recurrent layers directly: a
         linear layer before a linear convolution would add nothing.
     Defaults
@@ -162,9 +162,9 @@ class GReLeN(NetworkDetector):
         return terms / recording.n_sensors
 
     def _half_changes(self, recording: Recording) -> FloatArray:
-        """Return how far m is from its mean over this row's and the row before's window, [n_rows, n_sensors]."""
+        """Return m's distance from its mean over the windows of this row and the previous one, [n_rows, n_sensors]."""
         by_row = self._unrelated(recording)
-        # Like the first row's window, the one before it would be the first row throughout.
+        # The window before the first row's would hold only copies of the first row too.
         return np.asarray(np.diff(by_row, axis=0, prepend=by_row[:1]) / 2)
 
     def _unrelated(self, recording: Recording) -> FloatArray:
@@ -181,7 +181,7 @@ class GReLeN(NetworkDetector):
         return torch.as_tensor((forecast - windows[:, -1]).square())
 
     def _probabilities(self, windows: Tensor) -> Tensor:
-        """Return those of each pair's types of relation, [batch, type, from, to], with the digits they need."""
+        """Return the probabilities of each pair's types of relation, [batch, type, from, to], in double precision."""
         return torch.as_tensor(self.network_.learner(windows.double()).softmax(dim=1))
 
 
@@ -227,7 +227,7 @@ class Network(nn.Module):
 
 
 class GraphLearner(nn.Module):
-    """Infers relations from a window: a perceptron shared by the sensors, then a query and a key a sensor and type."""
+    """Infers relations from a window: a perceptron shared by the sensors, then queries and keys per sensor and type."""
 
     def __init__(self, window: int) -> None:
         super().__init__()
@@ -291,7 +291,7 @@ class Decoder(nn.Module):
 
 
 class _Maps(nn.Module):
-    """One linear map for each type of relation but none: [type, n, n_in] to [type, n, n_out]."""
+    """One linear map for each type of relation except "none": [type, n, n_in] to [type, n, n_out]."""
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()

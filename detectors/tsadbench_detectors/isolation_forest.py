@@ -24,9 +24,9 @@ class IsolationForest(Detector):
     n_estimators
         Trees, at least 1.
     max_samples
-        Rows from which each tree is grown, at least 1; all of them if there are fewer.
+        Rows from which each tree is grown, at least 1; all training rows if there are fewer.
     seed
-        Decides the rows and the cuts that the trees draw, at least 0 and below 2^32.
+        Seed of the trees' random rows and cuts, at least 0 and below 2^32.
 
     Notes
     -----

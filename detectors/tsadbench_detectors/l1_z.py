@@ -6,7 +6,7 @@ from tsadbench_detectors.averaged_floor import SumFloor
 
 
 class L1Z(SumFloor):
-    """The sum, over all sensors, of how many training standard deviations one lies from its training mean.
+    """Sum of the sensors' distances from their training means, each in training standard deviations.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`). Contributions are the
     absolute z-scores; the score is their sum. Both are averaged over the last ``mean`` rows.

@@ -21,7 +21,7 @@ class Lag(SumFloor):
     Parameters
     ----------
     lag
-        How many rows before, at least 1.
+        How many rows back, at least 1.
 
     Notes
     -----

@@ -14,7 +14,7 @@ from tsadbench.base import Cheap, Detector, FloatArray, Ge, Recording, Traits, T
 from tsadbench_detectors.rows import by_blocks, evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser, pooled_rows
 
-# The differences of so many rows of 50 sensors to 20 neighbours are 8 MiB.
+# The differences of this many rows of 50 sensors to 20 neighbours are 8 MiB.
 _ROWS_AT_ONCE = 1_024
 
 
@@ -23,12 +23,12 @@ class LOF(Detector):
     """Scores how sparse a row's surroundings are among the training rows, compared with those of its neighbours.
 
     The score is near 1 where a row lies as close to its neighbours as these lie to theirs, and above 1 where it lies
-    farther away. So training rows may be dense in one operating state and sparse in another. Rows are z-scores. It
-    remembers the distinct ones of at most ``max_rows`` evenly spaced training rows (scikit-learn's
+    farther away. So training rows may be dense in one operating state and sparse in another. Rows are z-scores. The
+    neighbours are the distinct ones of at most ``max_rows`` evenly spaced training rows (scikit-learn's
     ``LocalOutlierFactor(novelty=True)``).
 
     Training rows are cut into ``blocks`` stretches, and each is scored by the rows of the others: in a slow system a
-    row resembles its neighbours in time, so leaving out the row alone is not enough.
+    row resembles its neighbours in time, so leaving out only the row is not enough.
 
     Contributions divide the score among the sensors in proportion to their mean squared difference to the neighbours.
 
@@ -37,10 +37,10 @@ class LOF(Detector):
     n_neighbors
         Neighbours of a row (the paper's MinPts), at least 1; all but one of the remembered rows if these are fewer.
     max_rows
-        Training rows that it remembers at most, at least 2.
+        Maximum number of training rows to remember, at least 2.
     blocks
-        Stretches of training rows that are held out in turn for the training scores, at least 2; or 0: a remembered
-        row has scikit-learn's ``negative_outlier_factor_``, which leaves out the row alone.
+        Stretches of training rows that are held out in turn for the training scores, at least 2; or 0: remembered
+        rows get scikit-learn's ``negative_outlier_factor_``, which leaves out only the row itself.
 
     Notes
     -----
@@ -54,7 +54,7 @@ class LOF(Detector):
         remembered once, which stands for the paper's k-distinct-distance and keeps lrd finite.
     Defaults
         n_neighbors = 20, scikit-learn's, within the paper's range of 10 to 50. max_rows for cost: 10,000 rows, more
-        than SKAB trains on. blocks = 10, by training rows alone: of the last fifth of SKAB's training rows, 50 % lie
+        than SKAB trains on. blocks = 10, chosen on training rows: of the last fifth of SKAB's training rows, 50 % lie
         above the .99 quantile of the other rows' ``negative_outlier_factor_``, and 10 % above that of held-out blocks.
 
     References
@@ -99,8 +99,8 @@ class LOF(Detector):
         return self._factors(self.model_, recording.values)
 
     def _factors(self, model: LocalOutlierFactor, values: FloatArray) -> FloatArray:
-        """Return the factors of rows [n_rows, n_sensors] as new ones, [n_rows]."""
-        model = copy.deepcopy(model)  # its tree counts the queries
+        """Return the factors of rows [n_rows, n_sensors] that are treated as new, [n_rows]."""
+        model = copy.deepcopy(model)  # its tree counts queries, so scoring would change the fitted model
         return -np.asarray(model.score_samples(self.standardiser_.z_scores(values)), dtype=np.float64)
 
     def _training_scores(self, recordings: tuple[Recording, ...]) -> list[FloatArray]:
@@ -128,7 +128,7 @@ class LOF(Detector):
 
         def shares(rows: FloatArray) -> FloatArray:
             z = self.standardiser_.z_scores(rows)
-            # A single distinct row stands in the model twice.
+            # A single distinct row is in the model twice.
             neighbours = model.kneighbors(z, return_distance=False) % len(self.memory_)
             squares = ((z[:, None] - self.memory_[neighbours]) ** 2).mean(axis=1)
             total = squares.sum(axis=1, keepdims=True)

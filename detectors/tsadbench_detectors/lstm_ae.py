@@ -22,7 +22,7 @@ class LSTMAE(Reconstructor):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     hidden_size
         Width of both layers, and of the summary of the window between them. None: 100, or twice as many as there are
         sensors if that is more.
@@ -34,8 +34,8 @@ class LSTMAE(Reconstructor):
         the loss is the mean of ``|x - r|`` over the window, the score ``sum_i |x_i - r_i|`` of its last row.
     Differences
         The paper's decoder runs backwards and is fed its own outputs, and its score is a Mahalanobis distance of the
-        errors; this is the simpler form of the SKAB benchmark. That one replaces the LSTM's tanh by a ReLU, which makes
-        it unstable, and does not shuffle its training windows.
+        errors; this is the simpler form of the SKAB benchmark. The benchmark replaces the LSTM's tanh by a ReLU, which
+        makes it unstable, and does not shuffle its training windows.
     Defaults
         Width 100, learning rate 1e-3, patience 5 and a tenth of the windows held out are the SKAB benchmark's; the
         window of 30 rows (not 10) is this project's. For cost: every second window of training, in batches of 64 (not

@@ -18,16 +18,16 @@ with extra("lstm-ndt", "deep"):
 
     from tsadbench_detectors.deep.forecaster import Forecaster
 
-_NEGLIGIBLE_WEIGHT = 1e-3  # share of the weight of all errors that are so old that they are left out
+_NEGLIGIBLE_WEIGHT = 1e-3  # share of the weight of the oldest errors, which are left out
 _SMALLEST_ERROR = 1e-3  # in standard deviations of the training rows: only a constant sensor is forecast better
-# The candidates for z and what the rule falls back to, as the reference code has them.
+# The candidates for z, and the z if all are rejected, as in the reference code.
 _DEVIATIONS, _LARGEST_DEVIATIONS = np.arange(2.5, 12.0, 0.5), 12.0
 _MOST_RUNS = 5
 
 
 @detector
 class LSTMNDT(Forecaster):
-    """Scores the sensor that is worst forecast by two LSTM layers, by its smoothed error against that of training rows.
+    """Scores the largest smoothed forecast error of two LSTM layers, each sensor's relative to its training rows.
 
     Each sensor's absolute forecast error is averaged over time with exponentially falling weights, and divided by the
     mean plus the standard deviation of the same average over the training rows. The score is the largest of these
@@ -58,9 +58,9 @@ class LSTMNDT(Forecaster):
         ``s[t] = a e[t] + (1 - a) s[t-1]``, ``a = 2 / (span + 1)``, from ``s[0] = e[0]`` on in each recording. Score:
         ``max over sensors of s[t] / (mu + sigma)``; with ``severity``, of ``(s[t] - eps) / (mu + sigma)``. Mean mu and
         standard deviation sigma are those of s over the training rows, and ``eps = mu + z sigma`` with the z of 2.5, 3,
-        ..., 11.5 that maximises ``((mu - mu') / mu + (sigma - sigma') / sigma) / (runs^2 + rows)``: mu' and sigma' of
-        the errors up to eps, over so many rows above it in so many runs. A z that leaves more than 5 runs or half of
-        the rows above does not count; if none is left, z is 12.
+        ..., 11.5 that maximises ``((mu - mu') / mu + (sigma - sigma') / sigma) / (runs^2 + rows)``: mu' and sigma' are
+        those of the errors up to eps; ``rows`` are above eps, in ``runs`` runs. A z with more than 5 runs, no row or
+        half of the rows above eps does not count; if none is left, z is 12.
     Differences
         One network forecasts all sensors, at a fraction of the cost of one network a sensor
         (``separate_networks=on``), and there are no commands among the inputs. The paper finds its threshold on the
@@ -188,7 +188,7 @@ class Network(nn.Module):
 
     def __init__(self, n_sensors: int, hidden_size: int, n_outputs: int, dropout: float) -> None:
         super().__init__()
-        # Two layers instead of one of two, whose dropout between them would keep PyTorch from handing them to oneDNN.
+        # Not one LSTM of two layers: its dropout between the layers would keep PyTorch from using oneDNN.
         self.first = nn.LSTM(n_sensors, hidden_size)
         self.second = nn.LSTM(hidden_size, hidden_size)
         self.dropout = nn.Dropout(dropout)
@@ -203,7 +203,7 @@ class Network(nn.Module):
 
 
 class Networks(nn.ModuleList):
-    """Networks side by side, each of which forecasts sensors of its own."""
+    """Parallel networks, each of which forecasts its own sensors."""
 
     def forward(self, past: Tensor) -> Tensor:
         """Return the forecast of all sensors, [batch, 1, n_sensors]."""

@@ -28,9 +28,9 @@ class LSTMVAE(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
+        "default", or "paper": the published widths where they are None.
     hidden_size
         Width of both layers. None: 32, or twice as many as there are sensors if that is more; at size "paper" 32.
     latent_size
@@ -48,10 +48,10 @@ class LSTMVAE(NetworkDetector):
         The paper adds noise to its input and lets its prior move with the task's progress; here the prior is standard
         normal. The SKAB benchmark's network draws z with the logarithm of the variance as its deviation, has more
         latent variables than inputs, and a tanh output, which no z-score above 1 can reach; this one has none of these
-        faults, and draws nothing to score.
+        faults, and scoring draws nothing.
     Defaults
         hidden_size = 32 is the SKAB benchmark's. latent_size = 4 for 8 sensors (not 100, more than the 40 values of its
-        windows): a bottleneck must be narrower than what passes it. The window of 30 rows is this project's. Batches of
+        windows): a bottleneck must be narrower than its input. The window of 30 rows is this project's. Batches of
         128 (not 1) for cost.
 
     References

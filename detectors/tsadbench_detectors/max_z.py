@@ -9,7 +9,7 @@ from tsadbench_detectors.averaged_floor import ZScoreFloor
 
 
 class MaxZ(ZScoreFloor):
-    """How many training standard deviations the farthest sensor of a row lies from its training mean.
+    """Largest distance of a row's sensors from their training means, each in training standard deviations.
 
     A sensor that is constant over the training rows counts in its own unit (`Standardiser`). Contributions are the
     absolute z-scores; the score is the largest of them. Both are averaged over the last ``mean`` rows.

@@ -24,7 +24,7 @@ class MovingSpread(SumFloor):
     Parameters
     ----------
     rows
-        Rows that a standard deviation (ddof 0) is taken over, at least 2.
+        Rows of each standard deviation (ddof 0), at least 2.
 
     Notes
     -----

@@ -21,7 +21,7 @@ class MSCRED(NetworkDetector):
     """Scores how far the sensors' signature matrices are from their reconstruction by a convolutional LSTM autoencoder.
 
     The three signature matrices of a row are one image with three channels. From five images, two rows apart, the
-    network reconstructs the last, which ends with the row scored. A pair's error counts half for either sensor.
+    network reconstructs the last, which ends with the row scored. Each of a pair's two sensors gets half of its error.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
@@ -30,15 +30,15 @@ class MSCRED(NetworkDetector):
     size
         "default", or "paper": the published scales, gap and channels where they are None.
     scale_short, scale_middle, scale_long
-        Rows that a signature matrix is the mean of, at each of the three scales. None: 5, 10 and 20; at size "paper"
+        Rows over which a signature matrix is averaged, at each of the three scales. None: 5, 10 and 20; at size "paper"
         10, 30 and 60.
     steps
         Images that the network sees at once.
     gap
         Rows from one image to the next. None: 2; at size "paper" 10.
     channels
-        Of the first of the four levels; each further level has twice as many as the one before. None: 8; at size
-        "paper" 32. Images have a pixel for each pair of sensors, so the cost grows with their square.
+        Channels of the first of the four levels; each further level has twice as many. None: 8; at size "paper" 32.
+        Images have a pixel for each pair of sensors, so the cost grows with the square of the number of sensors.
 
     Notes
     -----
@@ -97,7 +97,7 @@ class MSCRED(NetworkDetector):
 
     @property
     def _window(self) -> int:
-        """The first image's longest scale, and the rows from there to the last image."""
+        """Rows of the longest scale, plus those from the first image to the last."""
         return self._scales[-1] + (self.steps - 1) * self._given_or("gap", 2)
 
     def _check(self, sensors: tuple[str, ...]) -> None:
@@ -137,7 +137,7 @@ def network(n_scales: int, channels: int) -> Level:
 
 
 class Level(nn.Module):
-    """Reconstructs the last of several images: a convolution, then the states of a recurrence, then the way back.
+    """Reconstructs the last of several images by a convolution, a recurrent network and a transposed convolution.
 
     ``outer`` and ``inner`` are the channels of the images and of the images inside, which the level ``below``
     reconstructs. The stride divides the images' size, rounded up.
@@ -160,14 +160,14 @@ class Level(nn.Module):
         mean = attended(self.recurrent(inside))
         if self.below is not None:
             mean = torch.cat([mean, selu(self.below(inside))], dim=1)
-        # An odd size had been rounded up on the way in.
+        # The first convolution rounded an odd size up.
         size = [self.stride * mean.shape[-2], self.stride * mean.shape[-1]]
         reconstructed: Tensor = self.up(mean, output_size=size)[..., :height, :width]
         return reconstructed
 
 
 class ConvLSTM(nn.Module):
-    """A long short-term memory with convolutions for matrix products, from the state 0 (Shi et al. 2015)."""
+    """An LSTM with convolutions instead of matrix products, starting from the state 0 (Shi et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -196,9 +196,9 @@ def attended(states: Tensor) -> Tensor:
 
 
 def convolved(images: Tensor, convolution: nn.Conv2d) -> Tensor:
-    """Return the convolution of images with zeros around them, more of them at the end if their number is odd.
+    """Return the convolution of images padded with zeros, one more at the end if their number is odd.
 
-    Thus only the stride divides the images' size. On a CPU, a product is faster than a convolution of small images.
+    Thus only the stride divides the images' size. On a CPU, a matrix product is faster than convolving small images.
     """
     size, weight, bias = convolution.kernel_size[0], convolution.weight, convolution.bias
     before, after = (size - 1) // 2, size // 2

@@ -42,7 +42,7 @@ class MSET(Detector):
 
     The score is the length of ``x - estimate``, smoothed; contributions are its squares by sensor, before smoothing.
 
-    Of the distinct rows it remembers those with each sensor's smallest and largest value, then rows evenly spaced in
+    Of the distinct rows, it remembers those with each sensor's smallest and largest value, then rows evenly spaced in
     the order of their length, up to ``memory_rows`` (more if the extremes alone are more).
 
     A remembered row has no residual. So for training scores each recording is cut into five blocks, and each block is
@@ -51,7 +51,7 @@ class MSET(Detector):
     Parameters
     ----------
     memory_rows
-        Rows that it remembers, at least 1.
+        Number of remembered rows, at least 1.
     ridge
         Added to the diagonal of the memory's similarities, which nearly equal rows make singular.
     residual
@@ -152,7 +152,7 @@ class Memory:
     rows
         D', [n_remembered, n_sensors].
     factors, pivots
-        LU decomposition of their similarities to each other.
+        LU decomposition of the rows' similarities to each other.
     """
 
     rows: FloatArray
@@ -178,7 +178,7 @@ def similarities(some: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def chosen_rows(rows: FloatArray, at_most: int) -> IntArray:
-    """Return the sorted indices of at most so many rows: extremes (all of them), and others evenly spaced by length."""
+    """Return the sorted indices of all extreme rows, and of others evenly spaced by length, up to ``at_most`` rows."""
     if len(rows) <= at_most:
         return np.arange(len(rows), dtype=np.int64)
     extremes = np.unique(np.concatenate([rows.argmin(axis=0), rows.argmax(axis=0)]))

@@ -30,15 +30,15 @@ class MTADGAT(NetworkDetector):
 
     A convolution smooths a window over time. The outputs of attention between the sensors (each with its values over
     the window) and between the rows (each with its sensors' values) are concatenated to it. A recurrent layer's last
-    state gives the forecast of the next row and, by another recurrent layer, the window again. Each sensor's share of
-    the score is its contribution.
+    state gives the forecast of the next row and, through another recurrent layer, the reconstruction. Each sensor's
+    share of the score is its contribution.
 
     Parameters of training, ``size`` and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     hidden_size
         Width of both recurrent layers and of the forecast's layers. None: 32, or twice as many as there are sensors if
         that is more; at size "paper" 300.

@@ -16,7 +16,7 @@ from tsadbench_detectors.own_start import without_beginning
 from tsadbench_detectors.standardise import Standardiser
 from tsadbench_detectors.window_covariance import shrunk_covariance
 
-# Of the held-out rows' statistics: what they are divided by.
+# The quantile of the held-out rows' statistics by which statistics are divided.
 _QUANTILE = 0.99
 # Neighbours in time resemble each other: a judge does not see these rows around the block that it judges.
 _GAP = 30
@@ -27,9 +27,9 @@ VIEWS = ("level", "distance", "residual", "forecast")
 _N_PAST, _MINOR_SHARE = 3, 0.15
 # The z-score of a sensor that moves for the first time.
 _FIRST_MOVE = 10.0
-# Of the share of a sensor that forecasts leave, and of a statistic: exact relations leave rounding.
+# Lower bounds of variances, scales and eigenvalues: exact relations leave only rounding.
 _LEAST_VARIANCE, _LEAST_SCALE, _LEAST_EIGENVALUE = 1e-6, 1e-6, 1e-9
-# The adaptive variant: rows of a recording's beginning, and of the stretches of training rows that have one each.
+# The adaptive variant: rows of a recording's beginning, and of the stretches into which training recordings are cut.
 _BEGINNING, _STRETCH = 60, 1_000
 _ROWS_AT_ONCE = 10_000
 
@@ -42,11 +42,11 @@ class Panel:
     precision: FloatArray  # [n_varying, n_varying], of the shrunk covariance
     minor: FloatArray  # [n_varying, n_minor]: the principal components without the major ones
     window_mean: FloatArray  # [4 * n_varying] of windows of four rows, the oldest first
-    errors: FloatArray  # [4 * n_varying, n_varying]: of a window, less its mean, these make the scaled forecast errors
+    errors: FloatArray  # [4 * n_varying, n_varying]: map a window, less its mean, to the scaled forecast errors
 
     @classmethod
     def of(cls, series: Sequence[FloatArray]) -> Self:
-        """Learn from series of raw values [n_rows, n_sensors], of which at least one sensor varies."""
+        """Learn from series of raw values [n_rows, n_sensors], in which at least one sensor varies."""
         standardiser = Standardiser.of_rows(np.concatenate(series))
         z = [standardiser.varying_z_scores(values) for values in series]
         covariance = _moments(z, 1)[1]
@@ -62,7 +62,7 @@ class Panel:
         return cls(standardiser, inv(covariance), np.ascontiguousarray(minor), mean, errors)
 
     def squares(self, values: FloatArray, views: Iterable[str]) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield each view's squared statistic [n_rows] for raw values, and how sensors share it [n_rows, n_sensors]."""
+        """Yield each view's squared statistic [n_rows] of raw values, and weights to split it [n_rows, n_sensors]."""
         z = self.standardiser.varying_z_scores(values)
         for view in views:
             if view == "level":
@@ -95,20 +95,20 @@ class Panel:
 
 
 def _moments(series: Sequence[FloatArray], length: int) -> tuple[FloatArray, FloatArray]:
-    """Return mean and shrunk covariance of windows; of equal windows, it has an inverse as well."""
+    """Return mean and shrunk covariance of windows; the covariance of equal windows is invertible too."""
     mean, covariance = shrunk_covariance(series, length)
     covariance[np.diag_indices(len(covariance))] += _LEAST_EIGENVALUE
     return mean, covariance
 
 
 def _padded(z: FloatArray) -> FloatArray:
-    """Return rows with copies of the first before it, which stand in for the rows that a forecast needs."""
+    """Return rows preceded by copies of the first one: the past from which the first rows are forecast."""
     return np.concatenate([np.repeat(z[:1], _N_PAST, axis=0), z])
 
 
 @detector
 class MultiView(Detector):
-    """Adds up how large several statistics of a row are, each compared with normal rows that it was not fitted on.
+    """Adds up several statistics of a row, each on a scale taken from normal rows that it was not fitted on.
 
     *level* is the largest z-score; *distance*, the Mahalanobis distance to the training mean; *residual*, the distance
     to the major principal components; *forecast*, the length of the errors of a linear forecast from three rows, each
@@ -116,16 +116,16 @@ class MultiView(Detector):
     rows: faults are often shifts of several sensors that last.
 
     The training rows are cut into blocks, and views that are fitted on the other blocks judge each block. A view that
-    does not carry over to unseen rows has large statistics there and loses its say. Training scores are those of the
-    held-out blocks. Contributions split the score in proportion to what correcting a sensor alone would take from the
-    squares of the statistics (reconstruction-based contributions), these on their common scale.
+    does not carry over to unseen rows has large statistics there and so counts little. Training scores are those of the
+    held-out blocks. Contributions split the score in proportion to how much correcting only that sensor would reduce
+    the squares of the scaled statistics (reconstruction-based contributions).
 
     Parameters
     ----------
     views
         Names of the views, joined by ``+``.
     mean
-        Rows over which each squared statistic is averaged, in addition to the row's own; at least 1.
+        Rows over which each squared statistic is averaged; the row's own value counts as well. At least 1.
     blocks
         Held-out blocks of the training rows, 2 to 100; or 1: the views judge the rows that they were fitted on.
     adaptive
@@ -139,10 +139,10 @@ class MultiView(Detector):
         view's squared statistic over the last m rows, and Q_vm the .99 quantile of a_vm over held-out normal rows.
         Covariances are shrunk by Ledoit and Wolf's formula.
     Differences
-        The method is this project's; `docs/studies/multiview.md` tells how it was chosen, and what of it was seen on
+        The method is this project's; `docs/studies/multiview.md` says how it was chosen, and what was known from
         labels.
     Defaults
-        mean = 10, as of the floors. blocks = 5. Neither was tuned.
+        mean = 10, as for the floors. blocks = 5. Neither was tuned.
 
     References
     ----------
@@ -200,7 +200,7 @@ class MultiView(Detector):
         weights, scales = np.zeros(values.shape), iter(self.scale_)
         for total, parts in self.panel_.squares(values, self._names):
             for rows in (1, self.mean):
-                # A statistic within its usual range says nothing of a sensor: squares let the others decide.
+                # A statistic within its usual range says nothing about a sensor: squares let the others decide.
                 size = np.maximum(trailing_mean(total, rows), 0.0) / next(scales) ** 2
                 weights += _split(size, trailing_mean(parts, rows))
         return _split(self._score(recording), weights)
@@ -224,7 +224,7 @@ class MultiView(Detector):
         return found
 
     def _summed(self, statistics: Iterable[FloatArray]) -> list[FloatArray]:
-        """Return the scores [n_rows] of each recording for its statistics."""
+        """Return each recording's scores [n_rows] from its statistics."""
         return [np.log1p(rows / self.scale_).sum(axis=1) for rows in statistics]
 
     def _values(self, recordings: Iterable[Recording]) -> list[FloatArray]:
@@ -252,7 +252,7 @@ class MultiView(Detector):
 
     @property
     def _n_past(self) -> int:
-        """Rows before a row that its score depends on, if the beginning of its recording has no part in it."""
+        """Number of earlier rows on which a row's score depends, if not ``adaptive``."""
         return _N_PAST * ("forecast" in self._names) + self.mean - 1
 
 

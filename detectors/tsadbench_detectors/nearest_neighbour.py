@@ -20,20 +20,20 @@ class NearestNeighbour(AveragedFloor):
     """Euclidean distance, in z-scores, of a row to the nearest of the training rows that it remembers.
 
     It remembers all of them, or ``max_rows`` evenly spaced ones. The training score of a row is its distance to the
-    nearest remembered row that is not its neighbour in time: rows of a slow system resemble those a moment before and
-    after, and would make the threshold too low. Rows are left out by their number, not by their distance, so that a
-    row that occurs again at another time scores 0. A sensor that is constant over the training rows counts in its own
+    nearest remembered row that is not its neighbour in time: in a slow system, neighbours are very similar and would
+    make the threshold too low. Rows are left out by their number, not by their distance, so that a row that occurs
+    again at another time scores 0. A sensor that is constant over the training rows counts in its own
     unit (`Standardiser`). Contributions are the squared differences to the nearest row; the score is the root of their
     sum. Both are averaged over the last ``mean`` rows.
 
     Parameters
     ----------
     max_rows
-        How many training rows it remembers at most, at least 2.
+        Maximum number of training rows to remember, at least 2.
     exclude
-        Share of the training rows, 0 to 0.1, that is left out of a row's training score before the row, and as many
-        after it. Rows are counted through all recordings. A share, because a number of rows would mean another time at
-        every sampling rate.
+        Share of the training rows, 0 to 0.1, that a row's training score ignores before the row; it ignores as many
+        after it. Rows are counted through all recordings. It is a share because a number of rows would be a different
+        time at each sampling rate.
 
     Notes
     -----
@@ -42,7 +42,7 @@ class NearestNeighbour(AveragedFloor):
     Differences
         No publication: a rule that learns next to nothing.
     Defaults
-        max_rows = 20,000 by cost. exclude = 0.05 leaves out a tenth of the training rows around a row, as ten held-out
+        max_rows = 20,000 for cost. exclude = 0.05 leaves out a tenth of the training rows around a row, as ten held-out
         blocks do.
 
     Examples
@@ -86,7 +86,7 @@ class NearestNeighbour(AveragedFloor):
         scores = []
         for recording, first in zip(recordings, borders, strict=False):
             numbers = first + np.arange(recording.n_rows)
-            # The places in the memory of the row itself and of its neighbours in time; none between two equal numbers.
+            # The range in the memory of the row and its neighbours in time; empty if start equals stop.
             start = np.searchsorted(self.remembered_, numbers - reach, "left")
             stop = np.searchsorted(self.remembered_, numbers + reach, "right")
             z = self.standardiser_.z_scores(recording.values)

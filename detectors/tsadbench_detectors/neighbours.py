@@ -9,7 +9,7 @@ from tsadbench.base import FloatArray, IntArray
 
 # In more dimensions a tree looks at nearly all rows, one at a time.
 _MOST_COLUMNS_FOR_A_TREE = 8
-# The products of so many rows with each other are 2 MiB: they stay in the cache until their largest is found.
+# The products of this many rows with each other take 2 MiB, and stay in the cache until the largest is found.
 _QUERIES_AT_ONCE, _REMEMBERED_AT_ONCE = 1_024, 256
 _CANDIDATES = 4
 
@@ -18,7 +18,7 @@ class Neighbours:
     """Finds the nearest of some remembered rows (Euclidean distance).
 
     Matrix products find a few candidates: the row m nearest to x has the largest ``x m - |m|^2 / 2``. Only the
-    candidates' distances are computed as such, because the product loses digits. Up to 8 columns, a tree is faster
+    candidates' distances are computed directly, because the product loses digits. Up to 8 columns, a tree is faster
     unless rows are excluded.
 
     Parameters
@@ -44,8 +44,8 @@ class Neighbours:
     def nearest(self, queries: FloatArray, excluded: IntArray | None = None) -> tuple[FloatArray, IntArray]:
         """Return the distance to the nearest remembered row, and its index, [n_queries] each.
 
-        ``excluded`` [n_queries, 2] is the first and the stop of the remembered rows that a query leaves out; it must
-        leave at least one.
+        ``excluded`` [n_queries, 2] is the half-open range of remembered rows that a query ignores; at least one row
+        must remain.
         """
         if excluded is None and self.rows.shape[1] <= _MOST_COLUMNS_FOR_A_TREE:
             distances, indices = self._tree.query(queries)

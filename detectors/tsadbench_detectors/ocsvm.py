@@ -1,4 +1,4 @@
-"""One-class support vector machine: how far a row is outside of the region that holds the training rows."""
+"""One-class support vector machine: how far a row is outside the region that holds the training rows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tsadbench.base import (
 from tsadbench_detectors.rows import by_blocks, evenly_spaced_rows
 from tsadbench_detectors.standardise import Standardiser
 
-# The distances of so many rows to 250 support vectors take 4 MiB.
+# The distances of this many rows to 250 support vectors take 4 MiB.
 _ROWS_AT_ONCE = 2_048
 
 
 @detector
 class OneClassSVM(Detector):
-    """Scores how far a row is outside of the region that a one-class support vector machine draws around normal rows.
+    """Scores how far a row is outside the region that a one-class support vector machine draws around normal rows.
 
     The machine (scikit-learn's, with an RBF kernel) finds the weights of a few training rows, its support vectors, so
     that the weighted sum of their kernels lies above a bound for all but a share ``nu`` of the training rows. The
@@ -46,12 +46,12 @@ class OneClassSVM(Detector):
     Parameters
     ----------
     nu
-        Above 0 and at most 1: bounds the share of training rows outside of the region from above, and the share of
+        Above 0 and at most 1: bounds the share of training rows outside the region from above, and the share of
         support vectors from below.
     gamma
-        Of the kernel ``exp(-gamma |x - y|^2)``, above 0; None: 1 / (number of sensors x variance of the z-scores).
+        Factor in the kernel ``exp(-gamma |x - y|^2)``, above 0; None: 1 / (number of sensors x z-scores' variance).
     max_rows
-        Training rows that take part at most, at least 2.
+        Maximum number of training rows that take part, at least 2.
 
     Notes
     -----
@@ -89,7 +89,7 @@ class OneClassSVM(Detector):
         variance = float(z.var())
         scale = 1 / (z.shape[1] * variance) if variance > 0 else 1.0
         self.gamma_ = float(scale if self.gamma is None else self.gamma)
-        # scikit-learn draws a number from the global generator that a one-class machine does not use.
+        # scikit-learn draws a number from the global generator, but a one-class machine does not use it.
         with seeded(0):
             machine = SklearnOneClassSVM(kernel="rbf", gamma=self.gamma_, nu=self.nu).fit(z)
         self.support_vectors_ = np.ascontiguousarray(z[machine.support_])

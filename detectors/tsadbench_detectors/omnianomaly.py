@@ -32,9 +32,9 @@ class OmniAnomaly(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
+        "default", or "paper": the published widths where they are None.
     hidden_size
         Width of the recurrent and the dense layers. None: 32, or twice as many as there are sensors if that is more;
         at size "paper" 500.
@@ -62,11 +62,11 @@ class OmniAnomaly(NetworkDetector):
         trained, and each window has its own noise. As there, the next step sees z_{t-1} before the flow, which is
         invertible. Log-variances clamped to [-6, 6] replace the softplus, and sensors are standardised (there scaled to
         [0, 1], by test rows' own range). The learning rate is constant, gradients are not clipped, and the loss is not
-        weighted. Held-out windows are watched with one fixed draw of z.
+        weighted. The held-out loss uses one fixed draw of z.
     Defaults
-        Batch and learning rate are the paper's. For cost on one core, the others are smaller than its windows of 100
-        rows, width 500, 3 latent variables, 20 maps, 20 epochs: 5 epochs are about 800 steps on SKAB. The window is
-        that of this project's other networks. 0 samples, because a draw doubles the cost of scoring.
+        Batch and learning rate are the paper's. For cost on one core, the others differ from its windows of 100 rows,
+        width 500, 3 latent variables, 20 maps, 20 epochs: 5 epochs are about 800 steps on SKAB. The window is that of
+        this project's other networks. 0 samples, because a draw doubles the cost of scoring.
 
     References
     ----------
@@ -145,7 +145,7 @@ class Network(nn.Module):
         """Return z before the flow, and its log-variance, of the noise's shape each; noise 0 gives z's mean."""
         states, _ = self.encoder(rows)
         features = self.encoded(states).relu()
-        # W [features, z] = W_h features + W_z z, the first of all steps at once.
+        # W [features, z] = W_h features + W_z z; the first term is computed for all steps at once.
         of_features, of_latent = self.linked.weight.tensor_split([features.shape[2]], dim=1)
         inputs = nn.functional.linear(features, of_features, self.linked.bias)
         z, latents, log_variances = torch.zeros_like(noise[0]), [], []

@@ -16,14 +16,14 @@ from tsadbench_detectors.averaged_floor import ZScoreFloor
 class OwnStart(ZScoreFloor):
     """Euclidean distance, in z-scores, of a row to the mean of its recording's first ``rows`` rows.
 
-    It takes a recording's start for normal: tables show it unranked, beside detectors that do so too. Before row
+    It assumes that a recording starts normal: tables show it unranked, like others that assume this. Before row
     ``rows`` the mean is over the rows so far. Contributions are the squared differences; the score is the root of their
     sum. Both are averaged over the last ``mean`` rows.
 
     Parameters
     ----------
     rows
-        Rows that are taken for normal, at least 1.
+        First rows, assumed to be normal; at least 1.
 
     Notes
     -----
@@ -54,7 +54,7 @@ class OwnStart(ZScoreFloor):
 
 
 def without_beginning(values: FloatArray, rows: int) -> FloatArray:
-    """Return values [n_rows, n_sensors] less their mean over the first ``rows`` rows; before, over the rows so far.
+    """Return values [n_rows, n_sensors] less their mean over the first ``rows`` rows, or over the rows so far if fewer.
 
     Examples
     --------

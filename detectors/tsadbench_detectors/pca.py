@@ -1,4 +1,4 @@
-"""The principal component classifier: far along the major components, or off along the minor ones."""
+"""The principal component classifier: far along the major components, or along the minor ones."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class PCA(TwoCharts):
     minor ones. The components between are ignored. Each of the two sums is divided by a quantile of its training
     values, and the larger one counts, so that a score above 1 is an alarm.
 
-    The ``trimmed`` share of the training rows with the largest Mahalanobis distances count for the quantiles alone, not
-    for the components. Sensors that are constant over the remaining rows are left out. A direction in which these do
+    The ``trimmed`` share of the training rows with the largest Mahalanobis distances counts for the quantiles, not for
+    the components. Sensors that are constant over the remaining rows are left out. A direction in which these rows do
     not vary (collinear sensors) counts with 1e-12 of the largest variance.
 
     Contributions split a row's larger sum, before smoothing, divided by its quantile, into ``z_i (P L^-1 P' z)_i`` (P
@@ -82,7 +82,7 @@ class PCA(TwoCharts):
         self.standardiser_ = Standardiser.of([Recording("typical rows", rows, recordings[0].sensors)])
         self.standardiser_.require_variation("PCA")
         pca = decomposition.PCA(svd_solver="covariance_eigh").fit(self.standardiser_.varying_z_scores(rows))
-        # The divisor of scikit-learn is one less than the number of rows, that of the z-scores is this number.
+        # scikit-learn divides by one less than the number of rows, the z-scores by the number of rows.
         variances = pca.explained_variance_ * (len(rows) - 1) / len(rows)
         variances = np.maximum(variances, NEGLIGIBLE_VARIANCE * variances[0])
         held = np.cumsum(variances) / variances.sum()

@@ -13,7 +13,7 @@ from tsadbench.base import Detector, FloatArray, Ge, Recording, Traits, detector
 
 @detector
 class Random(Detector):
-    """A uniform random number in [0, 1) for every row: what ranking is worth without any skill.
+    """A uniform random number in [0, 1) for every row: the ranking metrics that need no skill.
 
     The numbers follow from the seed and the recording's first row, so that scoring is repeatable and two recordings
     do not share their numbers.
@@ -21,14 +21,14 @@ class Random(Detector):
     Parameters
     ----------
     seed
-        Decides the random numbers, at least 0.
+        Seed of the random numbers, at least 0.
 
     Notes
     -----
     Equations
         ``s(t) ~ U[0, 1)``, drawn by the seed and the recording's first row.
     Differences
-        No publication: a rule that learns nothing, or next to nothing.
+        No publication: a rule that learns nothing.
     Defaults
         No parameters but the seed.
     """

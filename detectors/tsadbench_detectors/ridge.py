@@ -14,7 +14,7 @@ from tsadbench_detectors.averaged_floor import AveragedFloor
 from tsadbench_detectors.rows import by_blocks
 from tsadbench_detectors.standardise import Standardiser
 
-# A block of windows is copied: of 10 rows and 50 sensors, so many take 9 MiB.
+# A block of windows is copied: this many windows of 11 rows and 50 sensors take 9 MiB.
 _WINDOWS_AT_ONCE = 2_048
 
 
@@ -23,7 +23,7 @@ class Ridge(AveragedFloor):
     """Euclidean length of the difference between a row, in z-scores, and its forecast from the ``lags`` rows before it.
 
     All sensors of those rows forecast all sensors of the next. It is fitted on the training rows with ``lags`` rows
-    before them in their recording. While it scores, rows before a recording's first are taken to be equal to the first.
+    before them in their recording. In scoring, rows before a recording's first are taken to be equal to the first.
     Training scores are in-sample. A sensor that is constant over the training rows counts in its own unit
     (`Standardiser`). Contributions are the squared differences; the score is the root of their sum. Both are averaged
     over the last ``mean`` rows.
@@ -41,7 +41,7 @@ class Ridge(AveragedFloor):
         ``W, b`` minimise ``sum_t |z(t) - W x(t) - b|^2 + penalty |W|^2``; ``s(t) = |z(t) - W x(t) - b|`` with x(t) the
         ``lags`` rows before t.
     Differences
-        Ridge regression itself is the paper's; that its forecast error is the score is this project's.
+        Ridge regression itself is the paper's; to score its forecast error is this project's idea.
     Defaults
         lags = 10, as many rows as the other floors average over; penalty = 1 in z-scores. Neither was tuned.
 
@@ -77,7 +77,7 @@ class Ridge(AveragedFloor):
         self.standardiser_ = Standardiser.of(recordings)
         n_sensors = recordings[0].n_sensors
         n_past = self.lags * n_sensors
-        # Moments of x and z about 0: z-scores are small, so little is lost when those about the mean follow from them.
+        # Moments of x and z about 0: z-scores are small, so the moments about the mean lose little precision.
         products, sums, n_windows = np.zeros((n_past, n_past + n_sensors)), np.zeros(n_past + n_sensors), 0
         for windows in self._windows(recordings):
             products += windows[:, :n_past].T @ windows

@@ -1,4 +1,4 @@
-"""What detectors of rows share: blocks of rows, evenly spaced rows, the trailing median."""
+"""Helpers for detectors that score single rows: blocks, evenly spaced rows, the trailing median."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def evenly_spaced_rows(recordings: Sequence[Recording], at_most: int) -> tuple[F
 
 
 def trailing_median(values: FloatArray, rows: int) -> FloatArray:
-    """Return the median of each value and the ``rows - 1`` before it; at the start, of those that exist.
+    """Return the median of each value and the ``rows - 1`` before it, or fewer at the start.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def weighted(graph: FloatArray, correlation: FloatArray) -> FloatArray:
 
 
 def node_weights(standardiser: Standardiser) -> FloatArray:
-    """Return how far each sensor can be trusted, [n_sensors], with sum 1: the steadiest sensors weigh most.
+    """Return the sensors' weights in the score, [n_sensors], with sum 1: the steadiest sensors weigh most.
 
     The weight follows the inverse of the coefficient of variation in percent over the raw training rows,
     ``CV = sigma / (|mu| + eps) * 100``, ``r = 1 / (CV + eps)``, ``w = r / sum(r)``, eps = 1e-8. A constant sensor

@@ -96,7 +96,7 @@ class Standardiser:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitRange:
-    """Smallest value and range of each sensor over the training rows, mapped to [0, 1]; other rows may leave it.
+    """Maps each sensor's range over the training rows to [0, 1]; other rows may exceed it.
 
     A sensor that is constant over the training rows has the range 1, as for `Standardiser`.
 

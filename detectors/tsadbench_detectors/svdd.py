@@ -10,7 +10,7 @@ from tsadbench_detectors.ocsvm import OneClassSVM
 
 
 class SVDD(OneClassSVM):
-    """Scores how far a row is outside of the smallest ball around normal rows: with an RBF kernel, `ocsvm`.
+    """Scores how far a row is outside the smallest ball around normal rows; with an RBF kernel, equal to `ocsvm`.
 
     The ball lies in the kernel's feature space and may leave a few training rows outside. With an RBF kernel it is the
     one-class support vector machine under another name: same problem, same weights, same scores. A table needs only
@@ -29,7 +29,7 @@ class SVDD(OneClassSVM):
         The paper scores ``|phi(x) - a|^2 - R^2``, which is ``2 rho (1 - exp(-score))``: the same order and sign. Other
         kernels, and the paper's outliers among the training rows, are left out.
     Defaults
-        Those of `ocsvm`, so that the two rows are equal.
+        Those of `ocsvm`, so that their rows in a table are equal.
 
     References
     ----------

@@ -27,7 +27,7 @@ from tsadbench_detectors.window_covariance import shrunk_covariance
 
 # Directions with a smaller share of the largest variance are rounding: collinear sensors give about 1e-15.
 NEGLIGIBLE_VARIANCE = 1e-12
-_LARGEST_CONDITION_NUMBER = 1e18  # stands for infinity, which is no fact
+_LARGEST_CONDITION_NUMBER = 1e18  # instead of infinity: facts are finite
 
 
 @detector
@@ -36,15 +36,15 @@ class T2(Detector):
 
     Sensors that are constant over the training rows are left out. If the others are collinear, S has no inverse and the
     pseudo-inverse is used: T-squared then misses a row that breaks the collinearity (`T2Q` does not), and if they are
-    nearly so, rounding decides. Tables say if the condition number of S is above 1e6; ``shrinkage`` lowers it.
+    nearly collinear, rounding decides. Tables say if the condition number of S is above 1e6; ``shrinkage`` lowers it.
 
-    Contributions split a row's own T-squared, before the median: ``z_i (S^+ z)_i``. One is negative if the sensor's
-    deviation is what the other sensors' deviations predict. They are averaged like the scores.
+    Contributions split a row's own T-squared, before the median: ``z_i (S^+ z)_i``. A contribution is negative if the
+    sensor's deviation is what the other sensors' deviations predict. They are averaged like the scores.
 
     Parameters
     ----------
     smoothing
-        Rows of the trailing median over the statistic, at least 1 (= none); at the start, of those that exist.
+        Rows of the trailing median over the statistic, at least 1 (= none); fewer at a recording's start.
     mean
         Rows of the trailing mean over the statistic, after the median, at least 1 (= no mean).
     shrinkage

@@ -31,7 +31,7 @@ class T2Q(TwoCharts):
     variance
         Share of the variance that the components hold at least, above 0 and at most 1.
     confidence
-        Of both control limits, at least 0.5 and below 1.
+        Confidence of both control limits, at least 0.5 and below 1.
     smoothing
         Rows of the trailing median over both statistics, before the larger is taken; 1: none.
 

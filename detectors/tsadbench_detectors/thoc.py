@@ -1,4 +1,4 @@
-"""Temporal hierarchical one-class network: at several time scales, features belong to learned directions."""
+"""Temporal hierarchical one-class network: clusters features at several time scales around learned centres."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUDGE = 0.01  # standard deviation of the noise that separates centres placed o
 
 @detector
 class THOC(NetworkDetector):
-    """Scores how far a row's features at several time scales lie from the centres that a hierarchy of clusters learned.
+    """Scores how far a row's features at several time scales lie from the centres of a learned hierarchy of clusters.
 
     A dilated recurrent network reads the window: its layer l looks back ``2^(l-1)`` rows at a time. At the bottom, the
     last row's feature is distributed over the centres by cosine similarity; each centre's share is merged with the
@@ -38,7 +38,7 @@ class THOC(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     layers
         Recurrent layers L; the top one's ``2^(L-1)`` rows must be fewer than ``window``.
     size
@@ -81,8 +81,8 @@ class THOC(NetworkDetector):
         Every layer looks back within the window of 32 rows, so L = 5 (ports have one more, which sees a single row).
         The published table could not be verified: the width of 128 and the weights of 1 are those of ports. 32 units,
         every second window and batches of 64 are for cost. At the ports' temperature of 1 none of 10 orthogonal centres
-        can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep SVDD's. 3 epochs, about 200
-        steps on SKAB, take the forecasts' error most of its way down.
+        can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep SVDD's. 3 warm-up epochs,
+        about 200 steps on SKAB, reduce most of the forecasts' error.
 
     References
     ----------
@@ -96,7 +96,7 @@ class THOC(NetworkDetector):
     paper: ClassVar[dict[str, int]] = {"hidden_size": 128}
     network_: Network = field(init=False)
 
-    # A loss compares no two one-class networks whose distances differ in meaning.
+    # Losses cannot be compared between one-class networks whose distances differ in meaning.
     window: Annotated[int, Ge(2), Tune(32, 100, log=True, alters_loss=True), Cheap(8)] = 32
     stride: Annotated[int, Cheap(1)] = 2
     layers: Annotated[int, Ge(1), Tune(3, 5, alters_loss=True), Cheap(3)] = 5
@@ -156,7 +156,7 @@ class THOC(NetworkDetector):
         chains = network.chains(rows)
         error = network.forecast_error(chains, rows)
         if not self.centres_placed_:
-            # No network without its centres is the best one on the held-out windows.
+            # Without its centres, a network must not count as the best one on the held-out windows.
             return error if network.training else torch.full_like(error, torch.inf)
         distance, _ = network.distance(last_features(chains))
         decay = torch.cat([parameter.flatten() for parameter in network.parameters()]).square().sum()
@@ -166,7 +166,7 @@ class THOC(NetworkDetector):
     def _score(self, recording: Recording) -> FloatArray:
         return self._by_row(recording, self._distances)
 
-    # It offers none.
+    # THOC has none.
     _contributions = Detector._contributions
 
     def _distances(self, windows: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ with extra("timesnet", "deep"):
     from tsadbench_detectors.deep.reconstructor import Reconstructor
     from tsadbench_detectors.deep.row_embedding import RowEmbedding
 
-# Keeps the division by a window's standard deviation finite, and is that of the authors' code.
+# Keeps the division by a window's standard deviation finite; the value is that of the authors' code.
 _SMALLEST_VARIANCE = 1e-5
 # Pixels from the middle of the largest kernel to its edge: kernels of 1, 3, ... 11 pixels.
 _REACH = 5
@@ -38,10 +38,9 @@ class TimesNet(Reconstructor):
     Parameters
     ----------
     window
-        Rows that it sees at once, at least 2. None: 50; at size "paper" 100.
+        Rows that the network sees at once, at least 2. None: 50; at size "paper" 100.
     size
-        "default", or "paper": the published window and widths, as far as they are None. What is given counts at either
-        size.
+        "default", or "paper": the published window and widths where they are None.
     d_model
         Width of a row between the blocks. None: 16, or half as many as there are sensors if that is more; at size
         "paper" the number of sensors rounded up to a power of 2, from 32 to 128.
@@ -66,8 +65,8 @@ class TimesNet(Reconstructor):
     Differences
         Periods are those of each window; the authors' code takes those of the batch's mean spectrum, so a row's score
         depends on the other windows of its batch. The period is rounded up, as in the paper; the code rounds down. Each
-        row is scored by the window that ends with it, not by windows side by side. The code also trains on the rows
-        held out, takes its threshold from test scores, and point-adjusts its figures.
+        row is scored by the window that ends with it; in the code, windows do not overlap. The code also trains on the
+        rows held out, takes its threshold from test scores, and point-adjusts its figures.
     Defaults
         ``top_k``, ``normalised``, ``dropout`` and ``patience`` are the paper's or its code's. ``d_model``, ``d_ff``,
         ``n_layers``, ``window``, ``stride`` and ``batch_size`` are smaller for cost on one core. ``learning_rate`` is
@@ -88,7 +87,7 @@ class TimesNet(Reconstructor):
     )
     paper: ClassVar[Mapping[str, int]] = {"window": 100, "n_layers": 3}
 
-    # In a shorter window than its cheap one, a shift of level fills the window too soon to be seen.
+    # The cheap window is no shorter, because a shift of level would fill it too soon to be seen.
     window: Annotated[int | None, Ge(2), Choice((None, 25, 100), alters_loss=True), Cheap(24)] = None  # type: ignore[assignment]
     stride: int = 4
     size: Size = "default"
@@ -157,7 +156,7 @@ class Network(nn.Module):
 
 
 class TimesBlock(nn.Module):
-    """Folds each window by its strongest periods, convolves, and adds the mean by amplitude to the window."""
+    """Folds each window by its strongest periods, convolves, and adds the results to it, weighted by amplitude."""
 
     def __init__(self, d_model: int, d_ff: int, top_k: int) -> None:
         super().__init__()
@@ -180,7 +179,7 @@ class TimesBlock(nn.Module):
 
 
 class Inception(nn.Module):
-    """The mean of six convolutions, by kernels of 1, 3, ... 11 pixels: one by the kernels' mean, at half the cost."""
+    """The mean of six convolutions, by kernels of 1, 3, ... 11 pixels, computed by the mean kernel at half the cost."""
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()

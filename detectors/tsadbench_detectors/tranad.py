@@ -20,7 +20,7 @@ with extra("tranad", "deep"):
     from tsadbench_detectors.deep.row_embedding import sinusoids
 
 _FEWEST_VALUES = 8  # half the least width of a token at size "default": layer normalisation erases one or two values
-_LARGEST_FOCUS = 1e15  # sums of its square are still float32, so no attention weight is NaN
+_LARGEST_FOCUS = 1e15  # sums of its square are finite in float32, so no attention weight is NaN
 
 
 @detector
@@ -37,9 +37,9 @@ class TranAD(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once; the last one is reconstructed.
+        Rows that the network sees at once; the last one is reconstructed.
     size
-        "default", or "paper": as many heads as there are sensors, and tokens that hold a row and its focus alone.
+        "default", or "paper": as many heads as there are sensors, and tokens that hold only a row and its focus.
     heads
         Attention heads; they divide the width of a token: twice the number of sensors, at size "default" at least 16.
         None: 2, or at size "paper" the number of sensors.
@@ -70,17 +70,17 @@ class TranAD(NetworkDetector):
         network can learn to copy it. C is the window; the paper also speaks of the whole series up to the row.
         The authors' code minimises ``|O1 - x|^2 / n + (1 - 1/n) |O2' - x|^2`` alone, without an adversary, scores by
         O2' alone, labels a window of rows i - 10 to i - 1 with row i, has no layer normalisation, and makes the
-        feed-forward layers linear (LeakyReLU of slope 1). Which loss trains E the paper leaves open: here the sum, in
-        which the adversarial terms cancel. The weight has a floor, because below w = 1/2 D2 lowers its loss most by
+        feed-forward layers linear (LeakyReLU of slope 1). The paper leaves open which loss trains E: here the sum,
+        in which the adversarial terms cancel. The weight has a floor, because below w = 1/2 D2 lowers its loss most by
         being as wrong as a sigmoid can be. As in the authors' code, there is no step of meta-learning after an epoch.
         Adam has no weight decay or schedule. The loss on held-out windows is the score's mean.
     Defaults
         ``window`` 10, ``hidden_size`` 64, ``dropout`` 0.1 and one layer of each kind are the paper's. Its epsilon is
         slightly above 1: with 1.01 the adversary's weight rises to a tenth in ten epochs; with 1.5 and no floor D2
-        collapses in the third. The floor of 0.9 is that of `USAD`, chosen by the loss on held-out training rows. Two
-        heads instead of one a sensor halve the time of a fit with 52 sensors. The learning rate of 3e-3 gives as small
-        a loss on SKAB's held-out training rows as the paper's 1e-2, and a smaller one than 1e-3. 12 epochs in batches
-        of 128 are about 750 steps there.
+        collapses in the third epoch. The floor of 0.9 is that of `USAD`, chosen by the loss on held-out training rows.
+        Two heads instead of one per sensor halve the time of a fit with 52 sensors. The learning rate of 3e-3 gives as
+        small a loss on SKAB's held-out training rows as the paper's 1e-2, and a smaller one than 1e-3. 12 epochs in
+        batches of 128 are about 750 steps there.
 
     References
     ----------
@@ -133,7 +133,7 @@ class TranAD(NetworkDetector):
         return [self._adam(parameters) for parameters in (*decoders, encoder)]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what decoder 1, decoder 2 and the encoder minimise in the epoch that runs."""
+        """Return what decoder 1, decoder 2 and the encoder minimise in the current epoch."""
         weight = max(self.epsilon**-self._epoch, self.least_weight)
         first, second, again = (mse_loss(made, windows[:, -1]) for made in self.network_(windows))
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again, weight * (first + second)

@@ -14,11 +14,11 @@ with extra("untrained", "deep"):
 
 
 class Untrained(DPRGM):
-    """DPR-GM with the weights that its network is initialised with: what its score is worth without learning.
+    """DPR-GM with the initial weights of its network: what its score is worth without learning.
 
     Scaler, graph, node weights and the quantiles of the errors come from the training rows as for `DPRGM`, and so do
-    the initial weights from the seed; no training step is taken. A network that is not above this floor owes its row to
-    the formula of its score. Runs do not add it by themselves: name it (it needs the extra "deep").
+    the initial weights from the seed; no training step is taken. A trained network that does not beat this floor owes
+    its result to the formula of its score. Runs do not include it unless it is named (it needs the extra "deep").
 
     Parameters: as for `DPRGM`; those of training, such as ``epochs``, have no effect.
 
@@ -27,7 +27,7 @@ class Untrained(DPRGM):
     Equations
         Those of `DPRGM`, with ``theta = theta_0``: the weights are the initial ones.
     Differences
-        Of `DPRGM`, training is left out.
+        `DPRGM` without training.
     Defaults
         Those of `DPRGM`.
     """

@@ -32,9 +32,9 @@ class USAD(NetworkDetector):
     Parameters
     ----------
     window
-        Rows that it sees at once.
+        Rows that the network sees at once.
     size
-        "default", or "paper": the published widths of what is None. What is given counts at either size.
+        "default", or "paper": the published widths where they are None.
     hidden_size
         Width of both hidden layers of the encoder and of the decoders. None: a half and a quarter of the number of
         values in a window, as published.
@@ -64,11 +64,11 @@ class USAD(NetworkDetector):
         ``|W - W1|^2`` and ``|W - W3|^2``, ends training and chooses the network; the paper trains for a fixed number of
         epochs. Windows are not down-sampled.
     Defaults
-        ``window`` 12 is the paper's for SWaT (40 latent variables, 51 sensors); it has about one latent variable per
-        sensor. ``alpha`` 1/2 is one of its settings, Adam's rate of 1e-3 PyTorch's. ``least_weight`` 0.9 was chosen by
-        the loss on held-out training rows: with it, that loss falls as without an adversary, on SKAB and on a simulated
-        series of coupled oscillations; with 0.8 not for every seed, with 0.5 to 0.7 not on the series. 12 epochs in
-        batches of 128 are about 750 steps on SKAB.
+        ``window`` 12 is the paper's for SWaT (40 latent variables, 51 sensors); here too there is about one latent
+        variable per sensor. ``alpha`` 1/2 is one of its settings, Adam's rate of 1e-3 PyTorch's. ``least_weight`` 0.9
+        was chosen by the loss on held-out training rows: with it, that loss falls as without an adversary, on SKAB and
+        on a simulated series of coupled oscillations; with 0.8 not for every seed, with 0.5 to 0.7 not on the series.
+        12 epochs in batches of 128 are about 750 steps on SKAB.
 
     References
     ----------
@@ -93,7 +93,7 @@ class USAD(NetworkDetector):
     hidden_size: Annotated[int | None, Ge(1), Choice((None, 16, 64)), Cheap(8)] = None
     latent_size: Annotated[int | None, Ge(1), Choice((None, 4, 16, 40)), Cheap(4)] = None
     alpha: Annotated[float, Ge(0), Le(1), Tune(0.0, 1.0)] = 0.5
-    # More than 0.9 and less adversary would always lower the loss on held-out rows.
+    # Above 0.9, a weaker adversary would always lower the loss on held-out rows.
     least_weight: Annotated[float, Ge(0), Le(1), Choice((0.0, 0.5, 0.8, 0.9), alters_loss=True)] = 0.9
     epochs: Annotated[int, Cheap(2)] = 12
     batch_size: Annotated[int, Choice((32, 64, 128, 256))] = 128
@@ -110,7 +110,7 @@ class USAD(NetworkDetector):
         return [self._adam([*encoder, *decoder]) for decoder in decoders]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the first autoencoder minimises and what the second does, in the epoch that runs."""
+        """Return what the first and what the second autoencoder minimises in the current epoch."""
         weight = max(1 / self._epoch, self.least_weight)
         first, second, again = (mse_loss(made, windows) for made in self.network_(windows))
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again

@@ -21,16 +21,16 @@ with extra("vanilla-ae", "deep"):
 class VanillaAE(Reconstructor):
     """Scores how far a row is from its reconstruction by a dense autoencoder: the sum of the absolute errors.
 
-    Like the SKAB benchmark's, it sees single rows; with ``window`` above 1 the rows of a window side by side.
+    Like the SKAB benchmark's, it sees single rows; with ``window`` above 1, the concatenated rows of a window.
 
     Parameters of training, and ``device``: see `NetworkDetector`.
 
     Parameters
     ----------
     window
-        Rows that it sees at once; the score is that of the last one.
+        Rows that the network sees at once; the score is that of the last one.
     size
-        "default", or "paper": 5, 4, 2, 4, 5 inside, as published for 8 sensors, for any number of values.
+        "default", or "paper": hidden widths 5, 4, 2, 4, 5, as published for 8 sensors, for any number of values.
 
     Notes
     -----

@@ -12,9 +12,9 @@ from tsadbench.base import FloatArray
 def shrunk_covariance(series: Sequence[FloatArray], length: int) -> tuple[FloatArray, FloatArray]:
     """Return mean [size] and covariance [size, size] of all windows, shrunk by Ledoit and Wolf's formula.
 
-    It is `sklearn.covariance.ledoit_wolf` of the windows in rows (size = ``length * n_sensors``, the oldest row first),
-    which would take ``length`` times the memory of the series and ``length / 2`` times as long: the products of two of
-    a window's rows are those of the two rows before them in the next window. Each series has at least ``length`` rows.
+    It equals `sklearn.covariance.ledoit_wolf` of the windows (size = ``length * n_sensors``, the oldest row first),
+    which takes ``length`` times the memory of the series and ``length / 2`` times as long. Here, products are reused:
+    two rows of a window are one place earlier in the next window. Each series has at least ``length`` rows.
     """
     n_sensors = series[0].shape[1]
     size, n_windows = length * n_sensors, sum(len(rows) - length + 1 for rows in series)

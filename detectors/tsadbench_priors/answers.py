@@ -1,4 +1,4 @@
-"""Reads a language model's answer: only edges between known sensors are taken, whatever else it says."""
+"""Reads a language model's answer: only edges between known sensors count, whatever else it says."""
 
 from __future__ import annotations
 

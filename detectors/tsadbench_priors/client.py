@@ -15,7 +15,7 @@ KEY = "ANTHROPIC_API_KEY"
 
 
 class LanguageModel:
-    """Asks by the Messages API, with the SDK's retries; the key is in the environment and goes only into requests."""
+    """Asks by the Messages API, with the SDK's retries; the key is from the environment and goes only into requests."""
 
     def __init__(self, timeout: float) -> None:
         self._key = os.environ.get(KEY, "")
@@ -26,7 +26,7 @@ class LanguageModel:
     def ask(self, question: Question) -> Reply:
         """Return the answer to a question; a ModelError if there is none after all retries."""
         try:
-            # Without a base_url, the SDK takes ANTHROPIC_BASE_URL or its own.
+            # Without a base_url, the SDK takes ANTHROPIC_BASE_URL or its default.
             with anthropic.Anthropic(api_key=self._key, timeout=self._timeout) as client:
                 message = client.messages.create(
                     model=question.model,
@@ -41,7 +41,7 @@ class LanguageModel:
             problem = f"{error}; check the key in {KEY}"
         except anthropic.APIError as error:
             problem = str(error)
-        except (ValueError, TypeError, AttributeError) as error:  # the SDK does not check what it was sent
+        except (ValueError, TypeError, AttributeError) as error:  # the SDK does not validate responses
             problem = f"not an answer of the Messages API ({error})"
         # A server may echo the key.
         problem = " ".join(problem.replace(self._key, "[key]").split())[:500]

@@ -197,7 +197,7 @@ def _sensors(dataset: str | None, file: Path | None, directory: Path | None) -> 
 
 
 def _print_ballots(ballots: list[Ballot]) -> None:
-    """Print the edges that answers named, what was left out, how far answers agree, and what was paid."""
+    """Print the edges that answers named, what was left out, how far answers agree, and the tokens paid for."""
     from tsadbench_priors.extract import agreement, counts, grouped, valid
 
     voting = valid(ballots)
@@ -215,7 +215,7 @@ def _print_ballots(ballots: list[Ballot]) -> None:
 
 
 def _print(text: str, *, err: bool = False) -> None:
-    """Print a line of somebody else's text, control characters escaped."""
+    """Print a line of untrusted text, control characters escaped."""
     typer.echo("".join(one if one.isprintable() else ascii(one)[1:-1] for one in text), err=err)
 
 

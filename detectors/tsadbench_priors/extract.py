@@ -24,7 +24,7 @@ Pair: TypeAlias = tuple[str, str]
 
 
 class ModelError(TsadbenchError, RuntimeError):
-    """A language model gives no answer."""
+    """A language model gives no usable answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,7 @@ def collect(request: Request, ask: Ask | None, cache: Cache) -> list[Ballot]:
         reply, paid = cache.find(question), None
         if reply is None:
             if ask is None:
-                raise UsageError(
-                    f"--offline: {done} of {len(questions)} answers are stored; run without it for the rest"
-                )
+                raise UsageError(f"--offline: answer {done + 1} of {len(questions)} is not stored; run without it")
             reply = paid = ask(question)
             cache.keep(question, reply)
         ballots.append(Ballot(question.model, variant, read_answer(reply.text, reply.stop_reason, names), paid))

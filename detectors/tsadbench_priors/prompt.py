@@ -54,7 +54,7 @@ class Document(NamedTuple):
 
 
 def read_document(path: Path) -> Document:
-    """Return a document; a UsageError if it cannot be read or holds no text."""
+    """Return a document; a UsageError if it is not text in UTF-8 or a PDF, or holds no text."""
     try:
         text = _pdf_text(path) if path.suffix.lower() == ".pdf" else path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
 """Audit data sets: ``python docs/audits/write.py [NAME...]``; without names, all of them (``make pages``).
 
-Writes NAME.md and NAME.svg beside this file, the findings that ship with the package, and their list in README.md.
+Writes NAME.md and NAME.svg next to this file, the findings that ship with the package, and their list in README.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 
 
 def main(names: list[str]) -> None:
-    """Write the pages of these data sets, and what was found into README.md."""
+    """Write the pages of these data sets, and the list of findings in README.md."""
     for name in names:
         data = load_dataset(name)(DataOptions())
         found = audit(data)

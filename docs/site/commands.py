@@ -23,10 +23,10 @@ def commands() -> Mapping[str, click.Command]:
 
 
 def _prose(text: str) -> str:
-    """Return a help text as Markdown: pages that it names are linked, and nothing in it is markup."""
+    """Return a help text as Markdown: pages that it names become links, everything else is escaped."""
     paragraphs = (" ".join(part.split()) for part in text.split("\n\n"))
     escaped = "\n\n".join(re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", part) for part in paragraphs)
-    # Pages are named from the repository's root; these pages lie two folders below docs/.
+    # Pages are named from the repository's root; these pages are two folders below docs/.
     return _PAGE.sub(lambda found: f"[docs/{found[1]}](../../{found[1]})", escaped)
 
 

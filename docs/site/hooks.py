@@ -1,9 +1,9 @@
-"""What MkDocs does beside its plugins: pages made from the code, notebooks, and links that leave docs/.
+"""MkDocs hooks: pages made from the code, notebooks, and links that leave docs/.
 
 On GitHub a link in docs/ leads to any file of the repository. On the site only pages and pictures exist, so a link to
 another file is turned into its address in the repository: the entry ``Repository`` of ``[project.urls]`` in
-pyproject.toml. Without an address, the words stay and the link goes. A link to a file that does not exist is left to
-MkDocs, which refuses it.
+pyproject.toml. Without an address, only the link's text stays. A link to a file that does not exist is left to
+MkDocs, which reports it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from tsadbench.reporting import pages, tables
 
 # The line that the table of hostile detectors replaces.
 ATTACKS = "<!-- attacks -->"
-# The line of the first page that its results replace, and the page of all tables, which the data sets' pages follow.
+# The line of the first page that the results replace, and the page of all tables, which the data sets' pages follow.
 RESULTS, ALL_TABLES = "<!-- results -->", f"{pages.FOLDER}/index.md"
-# The page that lists the commands: theirs follow it in the navigation.
+# The page that lists the commands; their pages follow it in the navigation.
 LISTING = f"{commands.FOLDER}/README.md"
 _FENCED = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.M | re.S)
 # Code is matched first, and left alone. Words may hold code with brackets: [`dprgm[graph=none]`](...).
@@ -66,10 +66,10 @@ class Links:
         return address and address.rstrip("/").removesuffix(".git")
 
     def outside(self, page: str, target: str) -> str | None:
-        """Return the path, from the repository's root, of a file that a link leads to and the site does not have.
+        """Return the path, from the repository's root, of a link's target that the site lacks.
 
-        None stands for all other links: to what the site has, to other hosts, to anchors of the page itself, and to
-        what does not exist.
+        None for all other links: to files of the site, to other hosts, to anchors of the page itself, and to files
+        that do not exist.
         """
         path = target.partition("#")[0]
         if not path or re.match(r"[a-z]+:", path):
@@ -80,7 +80,7 @@ class Links:
         return found
 
     def rewritten(self, text: str, page: str) -> str:
-        """Return a page's text, its links to files that the site does not have led to the repository."""
+        """Return a page's text in which links to files that the site lacks lead to the repository."""
         address = self.address()
 
         def replaced(link: re.Match[str]) -> str:
@@ -96,7 +96,7 @@ class Links:
 
 
 def _outside_fences(text: str, change: Callable[[str], str]) -> str:
-    """Return a text in which everything but fenced code is changed."""
+    """Apply a change to everything but fenced code."""
     parts, position = [], 0
     for block in _FENCED.finditer(text):
         parts += [change(text[position : block.start()]), block[0]]
@@ -111,7 +111,7 @@ def _rows(frame: pd.DataFrame) -> str:
 
 
 def _notebook(page: str) -> str | None:
-    """Return the path of the notebook that is made of a page; None if none is."""
+    """Return the path of a page's notebook, or None if it has none."""
     folder, name = posixpath.split(page)
     return f"{page.removesuffix('.md')}.ipynb" if folder == "tutorials" and name != "README.md" else None
 
@@ -172,7 +172,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links that leave docs/ to the repository, and name what the site alone has."""
+    """Point links that leave docs/ to the repository, and insert what only the site has."""
     path = page.file.src_uri
     if path.startswith(f"{pages.FOLDER}/"):
         return markdown

@@ -1,7 +1,7 @@
 """The tutorials as notebooks: each page of docs/tutorials becomes one, cell by cell.
 
-A file that the page has saved becomes a ``%%writefile`` cell, commands become a ``%%bash`` cell that ends at the first
-that fails. What a page shows of their output becomes text, as the cell shows its own.
+A file to save becomes a ``%%writefile`` cell, commands become a ``%%bash`` cell that stops at the first failure. Output
+that a page shows becomes a Markdown cell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 _BLOCK = re.compile(
     r"(?:^Save this as `(?P<file>[\w.]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTILINE
 )
-# A kernel asks programs for colours, as a terminal would, and progress bars would fill the outputs.
+# A kernel sets variables that ask programs for colours and progress bars, which would fill the outputs.
 _START = """\
 # The commands below need `tsadbench`, and write into a new folder.
 import os, sys, tempfile

@@ -1,7 +1,7 @@
 """How `multiview` was chosen, and what came of it: ``python docs/studies/multiview.py planted``, ``labels``, ``page``.
 
 ``planted`` plants faults in held-out training rows of all eight data sets and writes multiview-planted.csv: no label is
-read. ``labels`` runs what was chosen and its parts on the test rows, into runs/multiview, and writes multiview.csv.
+read. ``labels`` runs the detector and its variants on the test rows, into runs/multiview, and writes multiview.csv.
 ``page`` writes the tables of docs/studies/multiview.md from these two files and the committed tables. The page has the
 rule, which was committed before the first run of the other two.
 """
@@ -94,7 +94,7 @@ def planted() -> pd.DataFrame:
 
 
 def labels() -> pd.DataFrame:
-    """Return AUPRC, MCC and false alarms of what was chosen and its parts on the test rows, split overall."""
+    """Return AUPRC, MCC and false alarms of the chosen detector, its variants and others on the test rows."""
     for name in DATASETS:
         tsadbench.run(LABELLED, dataset=name, seeds=1, floors=False, out="runs/multiview")
     rows = tsadbench.load_board("runs/multiview").to_frame()

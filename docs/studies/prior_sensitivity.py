@@ -1,6 +1,6 @@
 """What a prior is worth to DPR-GM: ``python docs/studies/prior_sensitivity.py`` writes docs/prior-sensitivity.md.
 
-The page comes from the records beside it (prior-sensitivity.jsonl). With ``--run FOLDER`` the missing trials are run
+The page comes from the records next to it (prior-sensitivity.jsonl). With ``--run FOLDER`` the missing trials are run
 first and kept in that run store, and their records replace the committed ones.
 """
 
@@ -24,7 +24,7 @@ DATASETS = ("skab", "pumploop")
 PRIOR = "dprgm"
 GRAPHS = {
     PRIOR: "the prior",
-    "dprgm[graph=random]": "as many edges, drawn",
+    "dprgm[graph=random]": "as many random edges",
     "dprgm[graph=none]": "no graph",
     "dprgm[edge_weights=off,graph=complete]": "every pair, unweighted",
 }
@@ -86,7 +86,7 @@ def section(dataset: str, records: Sequence[tsadbench.Record]) -> list[str]:
 
 
 def main() -> None:
-    """Run what is missing if it is asked for, and write the page."""
+    """Run missing trials if ``--run`` is given, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run store: run what it lacks")
     arguments = parser.parse_args()

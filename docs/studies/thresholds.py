@@ -1,7 +1,7 @@
 """Which rule sets the threshold: ``python docs/studies/thresholds.py [--run]`` writes the page and its CSV file.
 
 ``--run`` first runs the detectors that fit in seconds, and the floors, on all data sets under `strict`, with thresholds
-from training rows and from held-out rows, into runs/thresholds: trials that are there are not run again. The page
+from training rows and from held-out rows, into runs/thresholds: finished trials are not run again. The page
 judges the stored scores of that folder.
 """
 
@@ -33,28 +33,28 @@ HEAD = """\
 # Which rule sets the threshold?
 
 Peaks-over-Threshold sets a threshold on scores of normal rows at q = .001: one in a thousand should be flagged.
-`strict` takes the scores of the training rows (*training*), or of the last fifth, which then does not train
+`strict` takes the scores of the training rows (*training*), or of the last fifth, which is then not trained on
 (*held-out*). *Second fit* is the threshold of held-out rows with the test scores of a detector that was fitted on all
-rows, at almost twice the cost. *DSPOT* holds scores against their recent mean and takes the first 60 rows of each
-recording for normal ([protocol](../protocol.md#thresholds)). Below are the means over each data set's ten best rows
+rows, at almost twice the cost. *DSPOT* compares scores with their recent mean and assumes the first 60 rows of each
+recording to be normal ([protocol](../protocol.md#thresholds)). Below are the means over each data set's ten best rows
 by AUPRC, among the detectors that fit in seconds and the floors (`strict`, split overall, one seed).
 
-**A detector reports its own training scores.** One that recognises its training rows can so choose its threshold, and
+**A detector reports its own training scores.** One that recognises its training rows can thus choose its threshold, and
 gets the column *chosen*, the highest MCC on the test labels, at an unchanged AUPRC. A check that lets a threshold
 differ by a factor of 3 from that of a second fit, as honest thresholds do, leaves most of the gain (*chosen within a
 factor of 3*). Held-out rows leave none: they are scored among the test recordings, in a secret order, and nothing
 tells the detector which is which, unless it knows the data set.
 
-**Honest detectors gain little by held-out rows, and can lose much.** MCC and the share of flagged normal rows hardly
+**Honest detectors gain little from held-out rows, and can lose much.** MCC and the share of flagged normal rows hardly
 differ. Without the last fifth of the normal rows AUPRC falls by .11 on skab, where `sensor-range[mean=10]` falls from
 .78 to .48, and by .07 on causrca. On tep a fifth is less than the 1,000 rows that a threshold needs, so training rows
 set it after all.
 
 So `calibration=training` stays the default: AUPRC ranks the rows of a table, and every table says that detectors
-report the scores which set thresholds. Who claims an MCC or a rate of false alarms runs `--set
+report the scores that set thresholds. To claim an MCC or a false alarm rate, use `--set
 strict.calibration=held-out`.
 
-DSPOT takes nearly all false alarms on skab away. It loses where faults fill much of a recording, because the mean
+DSPOT removes nearly all false alarms on skab. It loses where faults fill much of a recording, because the mean
 then follows them (cranfield, causrca, smd), and with scores that are 0 for most rows (`sensor-range`), which have no
 logarithm. No rule comes near the best threshold where a plant has moved.
 """
@@ -74,7 +74,7 @@ def best_mcc(scores: np.ndarray, anomalous: np.ndarray, low: float = -np.inf, hi
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     last = np.append(np.flatnonzero(np.diff(ranked)), len(order) - 1)
-    # Row `last` is the lowest that is flagged: the threshold lies below it, but not below the next one.
+    # Row `last` is the lowest flagged one: the threshold is below its score, but not below the next score.
     below = np.append(ranked[1:], -np.inf)[last]
     last = last[(ranked[last] > low) & (below <= high)]
     tp = np.cumsum(anomalous[order])[last].astype(float)
@@ -124,7 +124,7 @@ def _calibrated_by(fit: tsadbench.Scored, other: tsadbench.Scored) -> tsadbench.
 
 
 def _places(labels: tsadbench.Labels, fit: tsadbench.Scored) -> Iterator[tuple[np.ndarray, slice, slice, int]]:
-    """Yield the labels of each recording, where its rows are in the scores, which count, and in which scores."""
+    """Yield the labels of each recording, where its rows are in the scores, which count, and the scores' index."""
     for place in TRAINING.places(fit.episode, {name: len(rows) for name, rows in labels.rows.items()}):
         truth = labels.rows[place.recording]
         yield truth, slice(place.start, place.start + len(truth)), place.evaluated, place.scored
@@ -152,7 +152,7 @@ def table(dataset: str) -> pd.DataFrame:
     data = load_dataset(dataset)
     found = []
     for label in rows.loc[rows["status"] == "ok", "detector"]:
-        if label != "all-positive":  # has a threshold of its own
+        if label != "all-positive":  # has its own threshold
             arms = [
                 select(STORE, dataset=data, protocol=protocol, detectors=[label]).results(one_each=True)[0]
                 for protocol in ("strict", HELD_OUT_LABEL)

@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
 
 class ComparedRow(NamedTuple):
-    """One of our rows beside the paper's, on one split."""
+    """One of our rows and the paper's, on one split."""
 
     method: Method
     split: str
@@ -73,7 +73,7 @@ def pooled(ours: Summary, paper: Summary) -> float:
 
 
 def beside_paper(table: Table, rows: Mapping[tuple[str, str], Any]) -> list[ComparedRow]:
-    """Return the table's rows, split by split, beside ours by label and split."""
+    """Return the table's rows paired with ours, split by split; ``rows`` are ours, by label and split."""
     paper, compared = published(table.key), []
     for split in table.splits():
         for method in table.methods:

@@ -20,7 +20,7 @@ _SERIES = (
 
 
 def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
-    """Draw AUROC, AUPRC and Prac-F1 of every row of a table, ours beside the paper's, as SVG."""
+    """Draw AUROC, AUPRC and Prac-F1 of every row of a table, ours and the paper's, as SVG."""
     splits = table.splits()
     with mpl.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": table.key}):
         figure = Figure(figsize=(10, 1.2 + 0.32 * len(table.methods) * len(splits)), layout="constrained")

@@ -103,7 +103,7 @@ def _flagging(published: reading.Rows, split: str, shown: Sequence[str]) -> str:
 
 
 def _graphs(published: reading.Rows) -> dict[str, str]:
-    """Return DPR-GM's AUPRC by the source of its graph, and how far from the prior's the others are at most."""
+    """Return DPR-GM's AUPRC by the source of its graph, and the largest distance of another source from the prior."""
     rows = {name: published.get((label, "overall")) for name, label in _GRAPHS.items()}
     auprc = {name: summary_of(row, "auprc") for name, row in rows.items() if row is not None and row.ok}
     means = {name: one.mean for name, one in auprc.items() if one.mean is not None}

@@ -18,7 +18,7 @@ PROTOCOL = "published"
 
 
 class Summary(NamedTuple):
-    """Mean and standard deviation over seeds; None if undefined, the second also for one seed."""
+    """Mean and standard deviation over seeds; None if undefined; ``std`` also for one seed."""
 
     mean: float | None
     std: float | None

@@ -1,4 +1,4 @@
-"""The SKAB repository's own leaderboard beside ours: the page ``docs/skab-leaderboard.md``."""
+"""The SKAB repository's own leaderboard next to ours: the page ``docs/skab-leaderboard.md``."""
 
 from __future__ import annotations
 

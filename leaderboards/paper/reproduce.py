@@ -1,4 +1,4 @@
-"""Write the paper's tables beside ours from the committed records: ``python leaderboards/paper/reproduce.py``.
+"""Write the paper's tables next to ours from the committed records: ``python leaderboards/paper/reproduce.py``.
 
 With ``--run FOLDER`` the missing trials are run first (half an hour on two cores), kept in that run store, and their
 records replace the committed ones (``make reproduce``).

@@ -1,8 +1,8 @@
-"""DSPOT: Peaks-over-Threshold on what scores exceed their recent mean by, for scores whose level drifts.
+"""DSPOT: Peaks-over-Threshold on the excess of scores over their recent mean, for scores whose level drifts.
 
-A row's log score, less the mean over the last 100 rows that were not flagged, is held against one threshold, found on
-training recordings that are treated alike [1]_ (section 4.3). Unlike the paper's, the tail is not updated by test rows:
-they may be anomalous. The mean needs a beginning: a recording's first 60 rows are taken for normal and never flagged.
+A row's log score, less the mean over the last 100 rows that were not flagged, is compared with one threshold, found
+on training recordings that are treated alike [1]_ (section 4.3). Unlike in the paper, test rows do not update the tail:
+they may be anomalous. The mean needs a beginning: a recording's first 60 rows are assumed normal and never flagged.
 
 References
 ----------
@@ -21,7 +21,7 @@ from tsadbench.base import FloatArray
 
 DEPTH, BEGINNING = 100, 60
 
-_TINY = float(np.finfo(np.float64).tiny)  # stands for scores that have no logarithm
+_TINY = float(np.finfo(np.float64).tiny)  # replaces scores that have no logarithm
 _ROUNDING = 1e-9  # of a mean of equal logarithms
 
 

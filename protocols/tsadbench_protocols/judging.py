@@ -1,6 +1,6 @@
 """What the protocols share: the rule for thresholds, and how the scores of fits are judged."""
 
-# No postponed annotations: a subclass's constructor has `PotProtocol`'s, and its module need not know `Literal`.
+# No postponed annotations: a subclass's constructor inherits them, and its module need not import `Literal`.
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,10 +49,10 @@ class PotProtocol(Protocol):
     level
         Quantile level of the initial threshold.
     q
-        Risk: the share of normal rows that the threshold lets be flagged.
+        Risk: the share of normal rows that may be flagged.
     threshold
         "pot"; or "dspot": Peaks-over-Threshold on log scores less their mean over the last rows that were not flagged,
-        which takes the first 60 rows of each recording for normal (`tsadbench_protocols.dspot`).
+        which assumes that the first 60 rows of each recording are normal (`tsadbench_protocols.dspot`).
     """
 
     metrics = METRICS
@@ -132,7 +132,7 @@ class PotProtocol(Protocol):
     def _evaluated(self, fit: Scored, threshold: Threshold, labels: Labels) -> dict[str, Rows]:
         """Return the evaluated rows of every test recording, by its id."""
         rows, n_labels, limits = {}, Counter[int](), self.limits(fit, threshold)
-        # A mean could gain from rows that are left out: if there are such, no row of the recording has one.
+        # Leaving rows out could improve a mean: if a score is missing, no row of the recording has a mean.
         whole = [np.where(np.isnan(one).any(), np.nan, one) for one in fit.test]
         averaged = [trailing_mean(one, AVERAGED_ROWS) for one in whole]
         for place in self.places(fit.episode, {name: len(anomalous) for name, anomalous in labels.rows.items()}):
@@ -152,7 +152,7 @@ class PotProtocol(Protocol):
         return rows
 
     def _judge_split(self, members: Mapping[str, Sequence[Rows]], fits: Sequence[str]) -> SplitJudgement:
-        """Judge the recordings of each fit by themselves, because scores of two fits share no scale."""
+        """Judge the recordings of each fit separately, because scores of two fits share no scale."""
         entities = {}
         for fit, recordings in members.items():
             scores, averaged, limits, anomalous = map(np.concatenate, zip(*recordings, strict=True))

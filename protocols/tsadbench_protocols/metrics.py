@@ -18,8 +18,8 @@ all others  as usual                    undefined         undefined
 Undefined is None. Without any row, all metrics are undefined.
 A row without a score counts as the worst case. A normal one is flagged at every threshold; an anomalous one is flagged
 at none, so recall stays below 1. Hence removing scores never improves a metric. (If the lowest threshold flagged the
-misses, it would improve AUPRC where scores tie: the labels 0 1 1 1 with the scores 4 3 2 2 have .667, and .694 with the
-second row's score below all others.)
+misses, that would improve AUPRC where scores tie: the labels 0 1 1 1 with the scores 4 3 2 2 have .667, and .694 with
+the second row's score below all others.)
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("events_at_01", "Events at .1 %", oracle=True),
     Metric("auprc_mean10", "AUPRC, mean of 10"),
 )
-# Rows of the trailing mean after which `auprc_mean10` ranks: is it the detector, or the average?
+# Rows of the trailing mean in `auprc_mean10`, which shows what averaging alone gains.
 AVERAGED_ROWS = 10
 _ONE_IN = {"events_at_1": 100, "events_at_01": 1000}
 

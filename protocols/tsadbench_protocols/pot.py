@@ -38,8 +38,8 @@ _GRID = 70  # points on either side of gamma = 0: neighbours differ by at most 0
 def fit(scores: FloatArray, level: float = 0.98, q: float = 1e-3) -> Threshold:
     """Return the score that a normal row exceeds with probability ``q``.
 
-    The initial threshold ``t`` is the quantile of the scores at ``level``, which falls by .01 at a time, to .90 at
-    least, while fewer than 30 scores lie above ``t``. The value is
+    The initial threshold ``t`` is the quantile of the scores at ``level``, which falls by .01 at a time, down to
+    .90, while fewer than 30 scores lie above ``t``. The value is
 
     - the largest score if none lies above ``t``: status "degenerate";
     - the empirical (1 - q) quantile if fewer than 10 distinct scores lie above ``t``: status "quantile";
@@ -143,7 +143,7 @@ def _gamma(x: float, y: FloatArray) -> float:
 
 
 def _slope(x: float, y: FloatArray) -> float:
-    """Return what is gamma / (1 + gamma) at the likeliest sigma for a fixed gamma; it grows with x."""
+    """Return a value that is gamma / (1 + gamma) at the likeliest sigma for a fixed gamma; it grows with x."""
     return float(np.mean(x * y / (1 + x * y)))
 
 
@@ -164,7 +164,7 @@ def _solve(grows: Callable[[float, FloatArray], float], target: float, y: FloatA
 
 
 def _checked(scores: FloatArray) -> FloatArray:
-    """Return the scores in ascending order; a DataError unless there is one and all are finite."""
+    """Return the scores in ascending order; a DataError unless there is at least one and all are finite."""
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=None)
     with np.errstate(over="ignore", invalid="ignore"):
         if len(ordered) == 0 or not np.isfinite(ordered[-1] - ordered[0]):  # NaN is sorted to the end

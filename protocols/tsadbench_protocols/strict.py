@@ -1,4 +1,4 @@
-"""The default protocol: no row is trained on and tested on, no window crosses a recording's border."""
+"""The default protocol: no row serves both training and testing, no window crosses a recording's border."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST_CALIBRATION_ROWS = 1_000
 class Strict(PotProtocol):
     """The default protocol. The paper's protocol is `published`.
 
-    1. *Training.* One fit per entity (one in all without entities), on its training recordings less the rows that also
+    1. *Training.* One fit per entity (a single fit without them), on its training recordings less the rows that also
        occur in one of its test recordings, with the same time and values (SKAB has such rows). What remains keeps its
        order and is cut into recordings at the gaps. A row without time equals no other, because a system at rest
        repeats its values. Rows that occur only in another entity's test stay.

@@ -1,4 +1,4 @@
-"""Curves, score groups and tails by hand, and against scikit-learn and SciPy."""
+"""Curves and operating points by hand, and against scikit-learn."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_areas_are_scikit_learns_with_ties_and_missing_scores(missing, seed):
     ranked = np.where(np.isnan(scores), np.where(anomalous, -1.0, 9.0), scores)
     assert area(curve_of(rows(scores, anomalous), "roc")) == pytest.approx(roc_auc_score(anomalous, ranked))
     found = curve_of(rows(scores, anomalous), "precision_recall")
-    # No threshold flags a miss: scikit-learn's lowest one does, with the share of the misses in all rows.
+    # Only scikit-learn's lowest threshold flags missing scores; it adds the share of anomalous rows without a score.
     expected = average_precision_score(anomalous, ranked) - np.mean(np.isnan(scores) & anomalous)
     assert area(found) == pytest.approx(expected)
     assert (found.y[-1] == 0.0) == (missing > 0)

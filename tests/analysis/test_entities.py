@@ -1,4 +1,4 @@
-"""What is computed from stored scores of several entities: no number mixes the scores of two models."""
+"""Figures and resamples over several entities: no number mixes the scores of two models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows_of(result: TrialResult, machine: str) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.concatenate([getattr(one, what)[30:] for one in shown]) for what in ("scores", "anomalous"))
 
 
-def test_a_split_has_the_rows_of_each_fit_apart(result):
+def test_the_rows_of_each_fit_are_kept_apart(result):
     fits = fits_of(result, "overall")
     assert [fit.episode for fit in fits] == list(MACHINES)
     for fit in fits:
@@ -58,7 +58,7 @@ def test_a_curve_is_the_mean_of_the_entities_curves_and_its_area_the_mean_in_the
 
 class TestSignificance:
     @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall"])
-    def test_resamples_are_those_of_each_entity_then_averaged(self, result, metric):
+    def test_resamples_are_computed_for_each_entity_and_averaged(self, result, metric):
         names = list(result.recordings)
         drawn = draw([[i] for i in range(len(names))], 40, seed=1)
         found = resampled(result, metric, names, drawn)

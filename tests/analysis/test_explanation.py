@@ -23,7 +23,7 @@ TIME = 100.0 + 5.0 * np.arange(12)
 
 
 class Written(TrialResult):
-    """A result that no store holds."""
+    """A result without a store."""
 
     def __init__(self, record, recordings, data):
         self.record, self.data = record, data
@@ -83,7 +83,7 @@ def test_events_alarms_and_delays(record):
     assert (first["first_alarm"]["row"], first["delay_rows"], first["delay_seconds"]) == (6, 2, 10.0)
     assert (first["first_alarm"]["score"], first["first_alarm"]["ratio"]) == (4.0, 2.0)
     assert (first["highest"]["row"], first["highest"]["ratio"]) == (7, 3.0)
-    # Row 1 is flagged, but not evaluated; row 3 is a false alarm, row 9 one of the next event.
+    # Row 1 is flagged, but not evaluated; rows 3 and 9 are false alarms, one before each event.
     assert first["before"] == {"alarms": 1, "rows": 1, "normal_rows": 2}
     assert second["before"] == {"alarms": 1, "rows": 1, "normal_rows": 2}
     assert second["first_alarm"] is None
@@ -135,5 +135,5 @@ def test_a_prior_that_the_label_names_is_not_opened(record, tmp_path):
 @pytest.mark.parametrize(
     ("label", "state"), [("t2", "not kept"), ("random", "not offered"), ("tests.helpers.tiny:Largest", "not known")]
 )
-def test_what_is_known_of_contributions_that_were_not_kept(record, label, state):
+def test_why_contributions_were_not_kept(record, label, state):
     assert explain(result(record, kept=False, label=label), "r").about["contributions"] == state

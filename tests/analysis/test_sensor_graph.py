@@ -1,4 +1,4 @@
-"""A detector's graph is derived from its label and the training recordings, whatever the protocol."""
+"""A detector's graph depends on its label and the training recordings, not on the protocol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OwnGraph(Detector):
         return np.full((3, 3), float(sum(one.n_rows for one in recordings))), np.full(3, 1 / 3)
 
 
-def test_data_that_strict_refuses_do_not_matter(tmp_path):
+def test_a_graph_is_derived_even_from_data_that_strict_refuses(tmp_path):
     data = make_data()
     copies = tuple(replace(one, id=f"copy of {one.id}") for one in data.dataset.train)
     test = (*data.dataset.test, *copies)

@@ -1,4 +1,4 @@
-"""Choosing trials of a store: what is shown by default, what a wrong name says."""
+"""Choosing trials of a store: by default, by name, by seed, and requests that are ambiguous."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_best_five_and_the_best_floor(made):
     assert len(select(store.path, everything=True).rows) == 10
 
 
-def test_what_is_asked_for_comes_in_that_order(made):
+def test_chosen_detectors_keep_the_requested_order(made):
     store, _ = made
     chosen = select(store.path, detectors=["d6", "cheat", "d6"])
     assert labels(chosen) == ["d6", "cheat"]

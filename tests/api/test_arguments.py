@@ -1,4 +1,4 @@
-"""A wrong argument of `tsadbench.run` is one line that names it as Python does, with what was expected and found."""
+"""A wrong argument of `tsadbench.run` gives one line that names it as Python does, with what was expected and found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
 DATA = make_data()
 
-# One value a kind of mistake, with the text that the message must have.
+# One value per kind of mistake, with text that the message must contain.
 WRONG = [
     ({"detectors": 3}, "detectors", "3"),
     ({"detectors": PCA}, "detectors", "PCA()"),
@@ -80,7 +80,7 @@ def test_several_wrong_arguments_are_all_named():
     assert [part.partition(":")[0] for part in str(caught.value).split("; ")] == ["jobs", "memory"]
 
 
-def test_floors_alone_and_beside_detectors(tmp_path):
+def test_floors_alone_and_with_detectors(tmp_path):
     board = tsadbench.run(["distance", "noisy"], DATA, seeds=2, splits=["overall"], out=tmp_path / "runs")
     frame = board.to_frame()
     assert set(frame["detector"]) == {"distance", "noisy", *floor_labels()}
@@ -97,7 +97,7 @@ def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     assert tsadbench.load_board("~/runs").frame["detector"][0] == "distance"
 
 
-def test_what_a_caller_would_try_is_taken():
+def test_common_forms_of_arguments_are_accepted():
     board = tsadbench.run(
         (Distance(power=3), "noisy"),  # an instance that is not fitted
         DATA,

@@ -65,14 +65,14 @@ def test_a_wrong_argument_of_load_board_is_named(board, folder, arguments, name)
         package.load_board(**{"runs": folder / "runs", **arguments})
 
 
-def test_a_comparison_is_the_commands(board, folder, tmp_path):
+def test_a_comparison_equals_the_commands(board, folder, tmp_path):
     data = make_data()
     compared = board.compare("distance", "noisy", metric="auroc", independent=True)
     reference = package.compare(folder / "runs", ["distance", "noisy"], metric="auroc", independent=True, dataset=data)
     assert compared.to_json() == reference.to_json()
     assert compared.to_frame().equals(reference.to_frame())
     assert "distance" in str(compared)
-    # A store alone does not hold the data: they are given by name, card, or as they are.
+    # A store does not hold the data: pass them by name, card or as an object.
     loaded = package.load_board(folder / "runs", dataset=data)
     loaded = loaded.compare("distance", "noisy", metric="auroc", independent=True)
     assert loaded.to_json() == compared.to_json()

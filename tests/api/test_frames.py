@@ -122,7 +122,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("error", "arguments", "options", "match"), WRONG)
-def test_what_is_wrong_is_one_line_that_names_argument_and_frame(error, arguments, options, match):
+def test_an_error_is_one_line_that_names_argument_and_frame(error, arguments, options, match):
     with pytest.raises(error, match=match) as caught:
         dataset_from_frames(*arguments, **options)
     assert "\n" not in str(caught.value)
@@ -140,7 +140,7 @@ def test_without_labels_it_can_be_fitted_and_scores_but_not_be_judged(tmp_path):
     assert len(scored) == len(TEST)
 
 
-def test_a_run_on_frames_is_the_run_on_the_card_of_the_same_files(tiny_plugin, tmp_path):
+def test_a_run_on_frames_equals_the_run_on_a_card_of_the_same_files(tiny_plugin, tmp_path):
     rows = pd.DataFrame(np.random.default_rng(1).normal(size=(240, 2)), columns=["flow", "pressure"])
     truth = np.zeros(120, dtype=int)
     truth[60:80] = 1

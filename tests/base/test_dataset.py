@@ -91,7 +91,7 @@ def test_labels_in_any_form_are_the_same_labels(rows):
     assert not labels.rows["f"].flags.writeable
 
 
-def test_the_callers_own_array_stays_writable_and_apart():
+def test_labels_neither_share_nor_lock_the_callers_array():
     mine = TRUTH.copy()
     labels = Labels({"f": mine}, {"overall": ("f",)})
     mine[:] = False

@@ -16,7 +16,7 @@ from tsadbench.utils.parameters import changed_texts, parameters_of, parse_argum
 
 
 class Returns(Detector):
-    """Returns what it is told to."""
+    """Returns the given scores."""
 
     def __init__(self, *, scores: object = None) -> None:
         self.scores = scores
@@ -102,7 +102,7 @@ def test_frames_arrays_and_recordings_give_the_same_scores():
     assert_array_equal(fitted.score(frame), fitted.score(frame.to_numpy()))
 
 
-def test_contributions_are_offered_only_where_written():
+def test_contributions_are_offered_only_where_implemented():
     assert Distance.offers_contributions()
     assert Distance().fit(ROWS).contributions(ROWS * 2).shape == (4, 2)
     assert not Returns.offers_contributions()
@@ -170,7 +170,7 @@ def test_a_value_out_of_its_declared_range_is_refused(cls, parameter, value):
 
 
 def test_a_class_that_is_pickled_by_value_keeps_its_declarations():
-    # As a notebook's class reaches its box.
+    # A notebook's class reaches its box this way.
     made = type(
         "Cell", (Declared,), {"__module__": "__main__", "__annotations__": {"more": Annotated[int, Ge(2)]}, "more": 2}
     )

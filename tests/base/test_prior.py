@@ -57,7 +57,7 @@ def test_broken_files_are_refused_with_the_reason(tmp_path, content, message):
         Prior.load(write(tmp_path, content))
 
 
-def test_a_file_may_leave_out_what_is_for_people_and_its_provenance_may_hold_numbers(tmp_path):
+def test_optional_fields_may_be_missing_and_provenance_may_hold_numbers(tmp_path):
     prior = Prior.load(write(tmp_path, {"schema": 1, "edges": EDGES, "provenance": {"votes": 5}, "sensors": None}))
     assert prior.provenance == {"votes": "5"}
     assert prior.sensors == ()

@@ -1,4 +1,4 @@
-"""What several replay audits say together, and what marks a row."""
+"""How several replay audits are combined, and when they mark a table row."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_missing_scores_rank_worst_for_their_label_and_nothing_else_changes(scor
 
 
 @given(SCORES, st.data())
-def test_at_every_threshold_misses_stay_quiet_and_false_alarms_do_not(scores, data):
+def test_missing_scores_are_misses_and_false_alarms_at_every_threshold(scores, data):
     anomalous = data.draw(hnp.arrays(np.bool_, len(scores)))
     threshold = data.draw(st.floats(allow_nan=False))
     for flagged, score, is_anomalous in zip(flagged_rows(scores, anomalous, threshold), scores, anomalous, strict=True):
@@ -37,7 +37,7 @@ def test_at_every_threshold_misses_stay_quiet_and_false_alarms_do_not(scores, da
 
 
 @pytest.mark.parametrize("size", [1.0, 2.0**53, 1e300])
-def test_scores_of_any_size_keep_a_missing_one_apart(size):
+def test_a_missing_score_never_ties_with_scores_of_any_size(size):
     # Subtracting 1 would tie from 2**53 on; sklearn refuses an infinite score.
     scores = np.array([size, np.nan, np.nextafter(size, np.inf)])
     assert roc_auc_score([False, True, True], worst_case(scores, np.array([False, True, True]))) == 0.5

@@ -32,7 +32,7 @@ def test_equal_numbers_are_equal_rows_of_two_recordings(tables, untimed, timed):
     owners = defaultdict(set)
     keys = []
     for owner, (rows, has) in enumerate(zip(tables, timed, strict=True)):
-        # A key of its own for each row that equals no other.
+        # Each row that equals no other gets a unique key.
         plain = [row[1:] if by_value else row if has else (owner, place, "alone") for place, row in enumerate(rows)]
         keys.append(plain)
         for key in plain:

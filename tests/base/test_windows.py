@@ -1,4 +1,4 @@
-"""A window for every row: full ones are those of the recording, the first are filled up with its first row."""
+"""A window for every row; the first windows are padded with the recording's first row."""
 
 import numpy as np
 from hypothesis import given
@@ -8,7 +8,7 @@ from tsadbench.base import trailing_windows
 
 
 @given(st.integers(1, 12), st.integers(1, 3), st.integers(1, 15))
-def test_each_row_ends_the_window_that_a_loop_cuts_out(n_rows, n_sensors, length):
+def test_windows_equal_those_cut_by_a_loop(n_rows, n_sensors, length):
     rows = np.random.default_rng(n_rows).normal(size=(n_rows, n_sensors))
     windows = trailing_windows(rows, length)
     expected = [[rows[max(0, last - back)] for back in range(length - 1, -1, -1)] for last in range(n_rows)]

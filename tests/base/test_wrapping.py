@@ -1,4 +1,4 @@
-"""Detectors whose work a library does: what reaches the library, and which row gets which of its scores."""
+"""Wrapped detectors: what the library receives, and which row gets which of its scores."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_windows_are_those_of_single_recordings_standardised_by_all_training_row
     assert flat.declared_traits().memory == 2
 
 
-def test_the_windows_are_a_data_set_of_torch():
+def test_windows_are_a_torch_data_set():
     import torch
 
     windows = Windows([rows(10), rows(6)], 4)
@@ -120,7 +120,7 @@ def test_scikit_learns_sign_is_reversed_and_pyods_is_not():
 
 
 class Neighbours(WrappedDetector):
-    """PyOD's, which remembers its rows."""
+    """PyOD's nearest neighbours, which remember their training rows."""
 
     def __init__(self, *, window: int = 1) -> None:
         self.window = window
@@ -140,7 +140,7 @@ def test_a_model_that_remembers_its_rows_gives_its_own_scores_of_them():
     found = fitted.training_scores(parts)
     assert_allclose(np.concatenate([one[1:] for one in found]), fitted.model_.decision_scores_)
     assert min(one[1:].min() for one in found) > 0
-    assert fitted.score(parts[0])[1:].max() == 0  # what the threshold would have been set on
+    assert fitted.score(parts[0])[1:].max() == 0  # without them, the threshold would be set on zeros
 
 
 class Wrong(ByRows):
@@ -157,7 +157,7 @@ class Wrong(ByRows):
     ("what", "said"),
     [("column", r"Wrong.* \[20, 1\]"), ("short", r"Wrong.*\[20\].*\[19\]"), ("text", "Wrong.* <U")],
 )
-def test_what_is_no_score_is_refused_in_plain_words(what, said):
+def test_invalid_scores_are_refused_with_the_reason(what, said):
     with pytest.raises(ContractError, match=said):
         Wrong(what=what).fit(rows(40)).score(rows(20))
 
@@ -168,7 +168,7 @@ def test_too_few_rows_for_two_windows_are_refused():
 
 
 class Chance(WrappedDetector):
-    """A library that draws from the global generators when it fits and when it scores."""
+    """A library that uses the global random generators in fitting and scoring."""
 
     traits = Traits(stochastic=True)
 
@@ -189,7 +189,7 @@ class Chance(WrappedDetector):
         return data[:, 0] + model.sum() + np.random.random() + random.random() + torch.rand(()).item()
 
 
-def test_chance_of_a_library_is_the_seed_alone():
+def test_the_seed_alone_decides_a_librarys_random_numbers():
     train, test = rows(20), rows(10, seed=1)
     first = Chance(seed=3).fit(train)
     assert_array_equal(first.score(test), first.score(test))

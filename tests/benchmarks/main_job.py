@@ -1,8 +1,8 @@
 """Times the main job on this machine: ``python -m tests.benchmarks.main_job [--write]``, about four minutes.
 
 One table compares jobs x threads on ``tsadbench run`` (DPR-GM, two baselines and the floors on SKAB, one seed). The
-other one says where the time of ``tsadbench run -d t2 --no-floors`` goes, in multiples of what the imports of NumPy,
-SciPy, pandas and scikit-learn take. ``--write`` puts both into docs/performance.md.
+other shows where the time of ``tsadbench run -d t2 --no-floors`` goes, in multiples of the time to import NumPy,
+SciPy, pandas and scikit-learn. ``--write`` puts both into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 5
 IMPORTS = "import numpy, scipy.linalg, scipy.optimize, pandas, sklearn.base"
 SMALL = ("run", "-d", "t2", "--no-floors")
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-# Functions in which the time goes, by what the table calls them; those further in are part of those around them.
+# Timed functions by their names in the table. "plan: data" is part of "plan", and so on.
 STAGES = {
     "settings": "tsadbench.execution.request:requested",
     "plan": "tsadbench.execution.plan:make_plans",
@@ -44,7 +44,7 @@ STAGES = {
     "trial: store": "tsadbench.execution.store:Store.add",
     "table": "tsadbench.cli.output:show_board",
 }
-# Runs a command with the functions above timed as soon as their modules are imported.
+# Runs a command and times the functions above, which are wrapped when their modules are imported.
 TIMED = """
 import atexit, functools, json, operator, sys, time
 began, stages, spent = float(sys.argv[1]), json.loads(sys.argv[2]), {}
@@ -86,16 +86,19 @@ sys.exit(main())
 """
 
 
+# Numeric libraries choose their own number of threads.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+
+
 def took(*command: str) -> float:
     """Return the seconds that Python takes to run a command."""
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     start = time.perf_counter()
-    subprocess.run([sys.executable, *command], check=True, capture_output=True, env=environment)
+    subprocess.run([sys.executable, *command], check=True, capture_output=True, env=ENVIRONMENT)
     return time.perf_counter() - start
 
 
 def jobs_by_threads() -> Iterator[list[str]]:
-    """Yield a row for each pair of jobs and threads: seconds, and those of DPR-GM's trial."""
+    """Yield a row for each pair of jobs and threads: the seconds of the run, and of DPR-GM's trial."""
     for jobs, threads in sorted({(1, 1), (1, 2), (2, 1), (CORES, 1)}):
         with tempfile.TemporaryDirectory() as folder:
             options = ("--jobs", str(jobs), "--threads", str(threads), "--out", folder)
@@ -107,15 +110,15 @@ def jobs_by_threads() -> Iterator[list[str]]:
 
 
 def to_the_table() -> Iterator[list[str]]:
-    """Yield a row for each stage of the small run: the median of its seconds, and of its share of the imports."""
+    """Yield a row for each stage of the small run: its median seconds, also as a multiple of the imports."""
     alone, whole, spent = [], [], []
-    for _ in range(ROUNDS):  # in turns, because the processor's speed changes while they are measured
+    for _ in range(ROUNDS):  # interleaved, because the processor's speed drifts
         alone.append(took("-c", IMPORTS))
         with tempfile.TemporaryDirectory() as folder:
             whole.append(took("-m", "tsadbench", *SMALL, "--out", folder))
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-c", TIMED, str(time.time()), json.dumps(STAGES), *SMALL, "--out", folder]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=ENVIRONMENT)
             spent.append(json.loads(done.stderr.splitlines()[-1]))
     imports = statistics.median(alone)
     yield ["imports alone", f"{imports:.2f} s", "1.0"]

@@ -1,8 +1,8 @@
 """Compares trials of two versions: ``python -m tests.benchmarks.networks BEFORE NOW [--write]``.
 
-BEFORE and NOW are run stores of the same trials of SKAB under `strict`, one made by each version; run both at the same
-time, a core each, so that the same load is on both. One table has their CPU seconds, the other one compares NOW's
-metrics with those of the committed leaderboard. ``--write`` puts the first into docs/performance.md.
+BEFORE and NOW are run stores of the same trials of SKAB under `strict`, one from each version. Run both versions at the
+same time, on one core each, so that both have the same load. One table has the CPU seconds, the other compares NOW's
+metrics with the committed leaderboard. ``--write`` puts the first into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "performance.md"
 COMMITTED = ROOT / "leaderboards" / "skab" / "strict" / "records.jsonl"
 METRICS = ("auprc", "auroc", "mcc")
-# The means of two versions agree within so many pooled standard deviations, or within this difference.
+# Two versions agree if their means differ by at most this many pooled standard deviations, or by at most DIFFERENCE.
 DEVIATIONS, DIFFERENCE = 2.0, 0.01
 
 
 def trials(texts: Iterable[str]) -> pd.DataFrame:
-    """Return the trials that are ok: label, seed, CPU seconds and metrics."""
+    """Return the successful trials: label, seed, CPU seconds and metrics."""
     found = [one for one in map(json.loads, texts) if one["status"] == "ok"]
     about = [{"seconds": one["fit_cpu_seconds"] + one["score_cpu_seconds"], **one} for one in found]
     metrics = [{name: one["splits"]["overall"]["metrics"][name] for name in METRICS} for one in found]
@@ -41,7 +41,7 @@ def seconds(before: pd.DataFrame, now: pd.DataFrame) -> Iterator[list[str]]:
 
 
 def results(committed: pd.DataFrame, now: pd.DataFrame) -> Iterator[list[str]]:
-    """Yield a row for each detector: its metrics, committed and now, and those that do not agree."""
+    """Yield a row for each detector: its metrics, committed and now, and which of them disagree."""
     for label in sorted({*committed["label"]} & {*now["label"]}):
         old, new = (frame.loc[frame["label"] == label, [*METRICS]] for frame in (committed, now))
         moments = pd.concat([old.mean(), old.std().fillna(0.0), new.mean(), new.std().fillna(0.0)], axis=1)

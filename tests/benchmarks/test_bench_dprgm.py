@@ -1,6 +1,6 @@
-"""What DPR-GM costs at SKAB's size, beside PyTorch's own layers too, and how much memory a long recording takes.
+"""What DPR-GM costs at SKAB's size, also relative to PyTorch's own layers, and the memory a long recording takes.
 
-The number of threads is the caller's: OMP_NUM_THREADS.
+OMP_NUM_THREADS sets the number of threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROUNDS = 10
 
 
 def told(benchmark, work: Callable[[], object], floor_of: Callable[[], object]) -> None:
-    """Compare the fastest of several rounds of both: what other processes on this machine take away is not theirs."""
+    """Compare the fastest of several rounds of both, to exclude the load of other processes."""
     seconds: dict[Callable[[], object], list[float]] = {work: [], floor_of: []}
     for _ in range(ROUNDS):
         for each, of_each in seconds.items():
@@ -39,14 +39,14 @@ def told(benchmark, work: Callable[[], object], floor_of: Callable[[], object]) 
 @pytest.mark.parametrize("backbone", ["sage", "gcn", "gat", "transformer"])
 def test_one_training_epoch_of_9405_rows(benchmark, backbone):
     training = noise(9_405)
-    # The training errors that the fit ends with are part of the time: a fifth of an epoch's.
+    # The time includes the training errors at the end of the fit: a fifth of an epoch.
     benchmark.pedantic(
         DPRGM(prior=PRIOR, backbone=backbone, epochs=1, min_steps=1).fit, args=(training,), rounds=3, warmup_rounds=1
     )
 
 
 class PlainEncoder(nn.Module):
-    """PyTorch's own recurrent layer, and its pooling."""
+    """PyTorch's own recurrent layer, and the pooling of its states."""
 
     def __init__(self, gru: nn.GRU) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def test_scoring_37401_rows(benchmark):
     benchmark.pedantic(detector.score, args=(noise(37_401),), rounds=3, warmup_rounds=1)
 
 
-# The whole process is watched, in one that has done nothing else.
+# In a fresh process, because the peak is that of the whole process.
 MEMORY = """
 import json, resource, time
 import psutil
@@ -104,7 +104,7 @@ print(json.dumps({"growth_gib": (peak - before) / 2**30, "score_seconds": second
 """
 
 
-def test_memory_that_scoring_a_million_rows_adds(benchmark):
+def test_memory_of_scoring_a_million_rows(benchmark):
     command = [sys.executable, "-c", MEMORY]
     done = benchmark.pedantic(subprocess.check_output, args=(command,), kwargs={"cwd": ROOT}, rounds=1)
     benchmark.extra_info.update(json.loads(done))

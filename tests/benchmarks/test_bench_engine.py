@@ -1,4 +1,4 @@
-"""What a trial costs beside its detector's own work, and what a second job gains."""
+"""What a trial costs in addition to its detector's own work, and what a second job gains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_TRIALS = 8
 
 
 class Busy(Detector):
-    """Keeps one core busy for about as long as it is told to, whatever else runs."""
+    """Keeps one core busy with ``rounds`` matrix decompositions."""
 
     traits = Traits(stochastic=True)
 
@@ -44,8 +44,8 @@ def seconds(jobs: int, rounds: int) -> float:
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
-def test_two_jobs_beside_one(benchmark):
-    """Throughput of two jobs over one on equal single-thread trials; the aim is 1.7 on two free cores."""
+def test_two_jobs_against_one(benchmark):
+    """Throughput of two jobs relative to one, on equal single-thread trials; the aim is 1.7 on two free cores."""
     seconds(2, 1)  # warms the servers
     rounds = 1500
     alone = seconds(1, rounds)
@@ -56,8 +56,8 @@ def test_two_jobs_beside_one(benchmark):
         print(f"throughput of two jobs over one: {alone / benchmark.stats.stats.min:.2f}")
 
 
-def test_a_trial_that_does_nothing_and_is_kept(benchmark, tmp_path):
-    """Box, judge and store: the overhead of a trial."""
+def test_an_empty_trial_that_is_stored(benchmark, tmp_path):
+    """The overhead of a trial: box, judge and store."""
     plan = make_plan([Busy()], dataset=make_data(), floors=False, seeds=1)
     store = Store.create(tmp_path / "runs")
     benchmark(lambda: run_plan(plan, store, rerun={"ok"}))

@@ -1,7 +1,7 @@
-"""What the floors and the statistics cost at a plant's size, in passes over the data and in multiples of the data.
+"""What the floors and the statistics cost at a plant's size: time in passes over the data, memory in copies of it.
 
 100,000 rows of 50 sensors to learn from and as many to score; TSADBENCH_BENCH_ROWS=1000000 asks for a million. One
-reference pass sums the training rows by sensor. Each detector runs in a process of its own, on one thread.
+pass sums the training rows by sensor. Each detector runs in its own process, on one thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tsadbench.registry import floors
 N_ROWS = int(os.environ.get("TSADBENCH_BENCH_ROWS", "100000"))
 STATISTICS = ("t2", "t2-q", "isolation-forest")
 
-# Rows of four slow cycles, noise, and sensors that are on or off. A peak is that of one call: the kernel counts anew.
+# Rows of four slow cycles, noise, and sensors that are on or off. The kernel's peak is reset before each call.
 PROGRAM = """
 import gc, json, sys, time
 import numpy as np

@@ -1,4 +1,4 @@
-"""Every command that reads a store, on a store with every kind of broken trial: told in a line each."""
+"""Every command that reads a store, on a store with every kind of broken trial: one line for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def broken(sound, tmp_path) -> BrokenStore:
 
 
 def told(store: BrokenStore, err: str) -> Counter[str]:
-    """Return in how many lines of an output each broken trial is told, by its kind."""
+    """Return the number of lines of an output that report each broken trial, by its kind."""
     lines = [line for line in err.splitlines() if line.startswith("broken: ")]
     kinds = {trial: kind for kind, trial in {**store.records, **store.arrays}.items()}
     return Counter(kind for line in lines for trial, kind in kinds.items() if trial in line)
@@ -49,7 +49,7 @@ def told(store: BrokenStore, err: str) -> Counter[str]:
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else one,
 )
-def test_what_is_broken_is_told_once_and_the_others_are_shown(broken, tmp_path, tsadbench, command, reads):
+def test_broken_trials_are_reported_once_and_the_others_shown(broken, tmp_path, tsadbench, command, reads):
     found = tsadbench(*[one.format(runs=broken.path, out=tmp_path) for one in command])
     assert (found.code, "Traceback" in found.err) == (1, False)
     expected = {**broken.records, **broken.arrays} if reads == "arrays" else broken.records
@@ -76,7 +76,7 @@ def test_comparisons_and_figures_leave_out_what_is_broken(broken, tmp_path, tsad
 
 
 def test_verify_and_judge_name_what_cannot_be_checked(broken, tsadbench):
-    for command in ("verify", "judge"):  # judging writes records anew
+    for command in ("verify", "judge"):  # judging rewrites records
         found = tsadbench(command, broken.path)
         assert found.code == 1
         lines = Counter(line.split(": ")[1].split(" ")[0] for line in found.out.splitlines() if ": " in line)

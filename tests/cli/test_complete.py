@@ -24,7 +24,7 @@ distance-noisy = tests.helpers.tiny:Noisy
 @pytest.fixture(autouse=True)
 def _program(tmp_path_factory, monkeypatch):
     if not PROGRAM.exists():
-        pytest.skip(f"the command is not installed beside {sys.executable}")
+        pytest.skip(f"the command is not installed next to {sys.executable}")
     site = tmp_path_factory.mktemp("site")
     write_package(site, "distances", ENTRY_POINTS, "")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]))
@@ -42,7 +42,7 @@ def test_names_and_suites():
     expected = {
         "tsadbench run -d distance-n": ["distance-noisy"],
         "tsadbench run -d distance --protocol ": ["published", "skab", "strict"],
-        "tsadbench run --dataset plant/": [],  # a path is the shell's own matter
+        "tsadbench run --dataset plant/": [],  # the shell itself completes paths
         "tsadbench info str": ["strict"],
         "tsadbench data fetch s": ["skab", "smd", "swat"],
     }

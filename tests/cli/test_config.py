@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_one_leaderboard_a_data_set_and_protocol_in_one_store_with_the_files_hash_in_every_manifest(tsadbench, folder):
+def test_one_leaderboard_per_data_set_and_protocol_and_the_files_hash_in_every_manifest(tsadbench, folder):
     (folder / "run.toml").write_text(CONFIG)
     done = tsadbench("run", "--config", "run.toml", "--format", "json")
     assert (done.code, "12 trials" in done.err) == (0, True)

@@ -17,7 +17,7 @@ from tsadbench.errors import DataError, UsageError
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Take a small, made-up SKAB for the published one, and serve it."""
+    """Serve a small, made-up SKAB instead of the published one."""
     folder = write_skab(tmp_path / "published")
     monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
     monkeypatch.delenv("TSADBENCH_DATA", raising=False)
@@ -38,7 +38,7 @@ def call(*arguments: object) -> Result:
 
 
 class TestFetch:
-    def test_brings_all_files_and_then_none(self, server: Server, data: Path) -> None:
+    def test_fetches_all_files_and_then_none(self, server: Server, data: Path) -> None:
         result = call("fetch", "skab", "--data", data)
         assert result.exit_code == 0
         assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(35 \w+\)\n", result.stdout)
@@ -57,7 +57,7 @@ def test_data_sets_without_published_files(name: str) -> None:
 
 
 class TestSeveral:
-    """A catalogue of three data sets, all served by one server, of which `servers` is a suite."""
+    """A catalogue of three data sets on one server; two of them are the suite `servers`."""
 
     @pytest.fixture
     def url(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
@@ -77,7 +77,7 @@ class TestSeveral:
         result = call("fetch", "servers", "--data", data)
         assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["asd", "smd"]
 
-    def test_a_line_a_failure_and_the_others_come(self, url: Server, data: Path) -> None:
+    def test_one_line_per_failure_and_the_others_are_fetched(self, url: Server, data: Path) -> None:
         url.faults |= {"skab/a.csv": "404", "smd/a.csv": "breaks off"}
         result = call("fetch", "skab", "asd", "smd", "--data", data)
         assert [line.partition(":")[0] for line in result.stdout.splitlines()] == ["asd"]

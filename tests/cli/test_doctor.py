@@ -14,7 +14,7 @@ from tests.helpers.packages import write_package
 from tsadbench.cli import doctor
 from tsadbench.sandbox import seal_status
 
-# Import-time faults of every kind; what is printed comes between no answers.
+# Import-time faults of every kind; printed text must not mix with answers.
 PLUGINS = {
     "broken.py": "raise RuntimeError('no licence')",
     "crashes.py": 'import os, signal; print(\'["ok", "noise"]\', flush=True); os.kill(os.getpid(), signal.SIGKILL)',
@@ -28,7 +28,7 @@ a-sound = tests.helpers.tiny:Distance
 """
 
 
-@pytest.mark.processes  # a torch that cannot be imported: some seconds, as every plugin is loaded
+@pytest.mark.processes  # loads every plugin, which takes some seconds
 def test_what_is_sound_missing_and_broken(tmp_path):
     for name, text in PLUGINS.items():
         write_package(tmp_path, name.removesuffix(".py"), "", text)

@@ -1,4 +1,4 @@
-"""Broken streams, a lost working directory, Ctrl-C: one line, the right exit code, no traceback."""
+"""Broken streams, unencodable characters, Ctrl-C: one line, the right exit code, no traceback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLEEPS = ("-d", "tests.helpers.boxed:Misbehaves[how=sleep]", "--dataset", "pumpl
 
 
 def shell(script: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of bash in which TSADBENCH is the command; its exit code is that of the first program of a pipe."""
+    """Run a line of bash in which TSADBENCH is the command; the exit code is that of the first program in a pipe."""
     return subprocess.run(
         ["bash", "-c", f"{script}\nexit ${{PIPESTATUS[0]}}".replace("TSADBENCH", TSADBENCH)],
         cwd=cwd,
@@ -37,7 +37,7 @@ def shell(script: str, cwd: Path = ROOT, **environment: str) -> subprocess.Compl
     )
 
 
-def test_a_reader_that_has_enough_is_no_error():
+def test_a_closed_pipe_is_no_error():
     done = shell("TSADBENCH list | true")
     assert (done.returncode, done.stderr) == (141, "")
 

@@ -128,7 +128,7 @@ def test_what_the_caller_has_imported_is_guarded_and_says_why(small_data, tiny_p
     file.write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("own")
-    # What is named is no better if the program has imported it: the tests have imported "distance".
+    # Named classes are guarded, too, if the program has imported them, as the tests have "distance".
     for detector in (Own, Own(power=3.0), "distance", "tests.helpers.tiny:Distance", "own:Own", f"{file}:Own"):
         plan = make_plan([detector], dataset=small_data, floors=False)
         record = run_trial(plan.trials[0], plan).record
@@ -179,4 +179,4 @@ def test_no_folder_that_a_command_takes_can_be_imported_from(tmp_path):
     command("score", model / "max.tsad", card / "test/b.csv")
     assert not witness.exists(), witness.read_text()
     subprocess.run([sys.executable, "-c", ""], env={**os.environ, "PYTHONPATH": str(here)}, check=True)
-    assert "sitecustomize" in witness.read_text()  # they would tell
+    assert "sitecustomize" in witness.read_text()  # the planted files work

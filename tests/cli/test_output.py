@@ -10,7 +10,7 @@ from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
 
 
-def test_the_record_of_a_trial_that_somebody_sent_is_printed_so_too(tsadbench, tmp_path):
+def test_control_characters_of_a_record_are_escaped(tsadbench, tmp_path):
     evil = "a\x1b[2J\u202e\x9bb \u00b0C"
     store = Store.create(tmp_path / "runs")
     kept = record("broken", status="error", reason="no")

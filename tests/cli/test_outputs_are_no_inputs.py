@@ -43,7 +43,7 @@ def test_score_does_not_write_onto_its_input(tsadbench, plant, name):
 
 
 @pytest.mark.processes
-def test_nor_by_a_redirection(plant):
+def test_score_is_not_redirected_onto_its_input(plant):
     before = (plant / "run.csv").read_bytes()
     command = f"{sys.executable} -m tsadbench score t2.model run.csv >> hard"
     done = subprocess.run(["sh", "-c", command], cwd=plant, capture_output=True, text=True, timeout=120)

@@ -17,7 +17,7 @@ from tsadbench.execution.store import Store
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A store of trials on pumploop; that of max-z kept no contributions."""
+    """A store of trials on pumploop; those of max-z kept no contributions."""
     store = Store.create(tmp_path_factory.mktemp("made") / "runs")
     for names, kept in ((["t2", "random"], True), (["max-z"], False)):
         plan = make_plan(names, dataset="pumploop", floors=False, seeds=2, contributions=kept)
@@ -27,7 +27,7 @@ def runs(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def loaded_once(monkeypatch):
-    """Every command loads pumploop: here it is the same one."""
+    """Load pumploop once for all commands."""
     monkeypatch.setattr("tsadbench.analysis.stored.load_dataset", lambda name: lambda options: _load(name))
 
 

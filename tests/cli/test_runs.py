@@ -20,7 +20,7 @@ DISTANCE, NOISY, EVERYTHING = (f"tests.helpers.tiny:{name}" for name in ("Distan
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A store with four trials on pumploop, one of which failed."""
+    """A store with four trials on pumploop."""
     folder = tmp_path_factory.mktemp("made") / "runs"
     detectors = [DISTANCE, EVERYTHING, NOISY, "tests.helpers.cheats:Inverted"]
     plan = make_plan(detectors, dataset=PUMPLOOP, floors=False, seeds=1, timeout=60)
@@ -57,7 +57,7 @@ class TestRuns:
         found = tsadbench("runs", "show", runs, name[:10])
         assert json.loads(found.out)["trial"] == name
 
-    def test_rm(self, runs, tsadbench):
+    def test_remove(self, runs, tsadbench):
         assert tsadbench("runs", "remove", runs, name_of(runs, DISTANCE)).code == 0
         assert DISTANCE not in {record.label for record in Store.open(runs).records()}
         assert tsadbench("runs", "remove", runs, "--detector", NOISY).code == 0
@@ -71,8 +71,9 @@ class TestRuns:
     def test_wrong_usage(self, runs, tsadbench):
         for arguments, named in (
             (["show", runs, "nonsense"], "nonsense"),
-            (["show", runs, ""], "4 trials"),
+            (["show", runs, ""], "''"),
             (["remove", runs], "--detector"),
+            (["remove", runs, ""], "''"),
             (["list", runs.parent], str(runs.parent)),
         ):
             found = tsadbench("runs", *arguments)
@@ -81,7 +82,7 @@ class TestRuns:
 
 
 class TestJudge:
-    def test_what_today_s_rules_give_is_written(self, runs, tsadbench):
+    def test_results_of_todays_rules_are_written(self, runs, tsadbench):
         found = tsadbench("judge", runs)
         assert (found.code, bool(re.search(r"^4 \D*4 \D*0 ", found.out, re.M))) == (0, True)
         name = name_of(runs, DISTANCE)

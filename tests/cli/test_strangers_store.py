@@ -1,4 +1,4 @@
-"""A run store that somebody sent: reading it runs no code of his, opens no file of ours, and leaves no folder."""
+"""A run store that somebody sent: reading it runs none of its code, opens no other file, and leaves no folder."""
 
 from __future__ import annotations
 

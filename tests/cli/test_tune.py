@@ -21,7 +21,7 @@ def card(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-def test_it_tunes_goes_on_and_writes_what_run_takes(tsadbench, tmp_path, card):
+def test_it_tunes_continues_and_writes_a_configuration(tsadbench, tmp_path, card):
     arguments = ("tune", "-d", "t2", "--dataset", card, "--out", tmp_path)
     done = tsadbench(*arguments, "--trials", 2)
     assert done.code == 0, done.err
@@ -58,7 +58,7 @@ class Fails(Detector):
 """
 
 
-def test_where_every_point_fails_the_reason_is_told_and_nothing_is_written(tsadbench, tmp_path, card):
+def test_if_every_point_fails_the_reason_is_shown_and_nothing_is_written(tsadbench, tmp_path, card):
     (tmp_path / "fails.py").write_text(FAILS)
     out = tmp_path / "out"
     done = tsadbench("tune", "-d", f"{tmp_path}/fails.py:Fails", "--dataset", card, "--trials", 2, "--out", out)

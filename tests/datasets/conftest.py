@@ -10,7 +10,7 @@ from tests.helpers.loopback import Server, serving, write_catalogue, write_skab
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Take a small, made-up SKAB for the published one, with an empty cache; return its folder."""
+    """Replace the published SKAB by a small fake, with an empty cache; return the fake's folder."""
     folder = write_skab(tmp_path / "published")
     write_catalogue(tmp_path / "catalogue", folder)
     monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
@@ -30,7 +30,7 @@ def cache(published: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(published: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Serve the small SKAB, and make it the address that files are downloaded from."""
+    """Serve the small SKAB, and download files from this server."""
     with serving(published) as server:
         monkeypatch.setenv("TSADBENCH_SKAB_URL", server.url)
         yield server

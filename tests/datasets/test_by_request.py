@@ -1,4 +1,4 @@
-"""Data sets whose files are not here: small files of the published layout, faults included."""
+"""Data sets whose files the tests lack: small files in the published layout, with its errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ N_ROWS = 80
 
 
 def write_swat(folder: Path, *, stages: bool, form: str) -> None:
-    """Write both workbooks as CSV: a line of stages, spaces before names and times, the slip in the labels."""
+    """Write both workbooks as CSV: a line of stages, spaces before names and times, the typo in the labels."""
     folder.mkdir(parents=True)
     for name, seed, labels in (
         ("Normal_v1", 0, ["Normal"] * N_ROWS),
@@ -38,7 +38,7 @@ def write_swat(folder: Path, *, stages: bool, form: str) -> None:
     ):
         table = pd.DataFrame(np.random.default_rng(seed).normal(size=(N_ROWS, 51)), columns=SWAT)
         table = table.rename(columns={"MV101": " MV101", "P201": "P201 "})
-        # Past noon and midnight: the half of the day must be read.
+        # Across midnight: AM and PM must be read.
         times = pd.date_range("2015-12-22 23:59:30", periods=N_ROWS, freq="s")
         table.insert(0, " Timestamp", times.strftime(form))
         text = table.assign(**{"Normal/Attack": labels}).to_csv(index=False)
@@ -90,7 +90,7 @@ def test_without_a_file_or_the_folder(tmp_path):
 
 
 class Layout(NamedTuple):
-    """What a card should make of the files that one of the functions below writes."""
+    """What a card should load from the files that one of the functions below writes."""
 
     n_sensors: int
     train: dict[str, int]  # recording -> rows
@@ -107,7 +107,7 @@ def table(names: list[str], n_rows: int = N_ROWS, **columns: object) -> pd.DataF
 
 
 def write_psm(folder: Path) -> Layout:
-    """Times in minutes, cells without values in the training file, a file of labels."""
+    """Times in minutes, empty cells in the training file, a file of labels."""
     names = [f"feature_{i}" for i in range(25)]
     for name, first in (("train", 0), ("test", 132480)):
         frame = table(names, index=np.arange(first, first + N_ROWS, dtype=float)).set_index("index")
@@ -145,7 +145,7 @@ def write_catsv2(folder: Path) -> Layout:
 
 
 def write_exathlon(folder: Path) -> Layout:
-    """The published files, with the name of a run in names of columns, then the lines of pandas in the card's comment.
+    """The published files, with run names in column names, converted by the pandas code in the card's comment.
 
     One event has no extended effect; another is in an application that the card leaves out.
     """
@@ -184,7 +184,7 @@ def write_exathlon(folder: Path) -> Layout:
 
 
 def write_metropt3(folder: Path) -> Layout:
-    """A column without a name, rows every half an hour that pass through all four reports of failures."""
+    """A column without a name, rows every half hour across all four reported failures."""
     names = ["TP2", "TP3", "H1", "DV_pressure", "Reservoirs", "Oil_temperature", "Motor_current"]
     names += ["COMP", "DV_eletric", "Towers", "MPG", "LPS", "Pressure_switch", "Oil_level", "Caudal_impulses"]
     times = pd.date_range("2020-04-01", "2020-08-01", freq="30min")

@@ -1,4 +1,4 @@
-"""Published files: found, fetched from a server on this machine, checked, and refused where they are others."""
+"""Published files: found, fetched from a server on this machine, checked, and refused if they differ."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 class TestDownload:
-    def test_brings_every_file_once_and_only_those_that_differ_again(self, source, server: Server, folder, published):
+    def test_fetches_every_file_once_and_then_only_those_that_differ(self, source, server: Server, folder, published):
         heard = []
         with listening(lambda done, of, _: heard.append((done, of))):
             assert download(source, folder) == server.fetched == [*FILES]
@@ -84,7 +84,7 @@ class TestDownload:
     PATHS: ClassVar = {"LICENSE": "LICENSE", "labels/": "data/interpretation/", "": "data/processed/"}
     THERE: ClassVar = ("LICENSE", "data/processed/machine-1_train.pkl", "data/interpretation/machine-1.txt")
 
-    def test_files_may_lie_elsewhere_at_the_source_but_not_at_a_mirror(self, tmp_path, folder, monkeypatch):
+    def test_paths_may_differ_at_the_source_but_not_at_a_mirror(self, tmp_path, folder, monkeypatch):
         for file, there in zip(self.FILES, self.THERE, strict=True):
             for path in (tmp_path / "servers" / file, tmp_path / "repository" / there):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ class TestDownload:
 class TestLocation:
     @pytest.fixture
     def folders(self, published: Path, cache: Path, tmp_path: Path) -> dict[str, Path]:
-        """Lay SKAB down in three places: a folder for --data, one for TSADBENCH_DATA, and the cache."""
+        """Copy SKAB to three places: a folder for --data, one for TSADBENCH_DATA, and the cache."""
         places = {"option": tmp_path / "option/skab", "variable": tmp_path / "variable/skab", "cache": cache}
         return {name: Path(shutil.copytree(published, folder)) for name, folder in places.items()}
 
@@ -162,7 +162,7 @@ class TestChanged:
         with pytest.raises(DataNotFoundError, match=r"valve2/1\.csv"):
             load_skab(DataOptions(directory=published.parent))
 
-    def test_a_file_that_cannot_be_read_is_told_first(self, published):
+    def test_a_file_that_cannot_be_read_is_reported_first(self, published):
         (published / "valve1/0.csv").write_bytes((published / "valve1/1.csv").read_bytes())
         path = published / "other/14.csv"
         path.write_bytes(path.read_bytes().replace(b"34.11", b"34,11"))

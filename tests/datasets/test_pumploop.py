@@ -34,7 +34,7 @@ def courses() -> list[Course]:
 
 @pytest.fixture(scope="session")
 def twins(courses) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """What each recording shows without noise, with its fault and without it, each simulated on its own call."""
+    """Each recording's values without noise, with its fault and without it, from separate simulations."""
     faulty, sound = pumploop.simulate(courses), pumploop.simulate([course._replace(amount=SOUND) for course in courses])
     return {course.id: both for course, *both in zip(courses, faulty, sound, strict=True)}
 
@@ -53,7 +53,7 @@ def nominal() -> dict[str, float]:
 
 
 class TestRecordings:
-    def test_who_is_in_which_session(self, data):
+    def test_rows_sessions_and_sensors(self, data):
         check_labels(data)
         dataset = data.dataset
         assert sum(one.n_rows for one in dataset.train) == 9000
@@ -85,7 +85,7 @@ class TestRecordings:
             for before, after in pairwise(mine):
                 assert after.start - (before.start + before.n_rows) > 3600
             air = [course.air[0] for course in mine]
-            assert np.ptp(air) <= 4.0  # two degrees up or down of what the session has in common
+            assert np.ptp(air) <= 4.0  # within two degrees of the session's air temperature
         assert np.ptp([course.air[0] for course in courses]) > 4.0
 
 
@@ -93,7 +93,7 @@ class TestPhysics:
     def test_a_faster_pump_gives_more_by_the_affinity_laws(self, nominal):
         slow = settled(161.0)
         flows = nominal["Volume Flow RateRMS"] / slow["Volume Flow RateRMS"]
-        assert flows == pytest.approx(230 / 161, rel=0.05)  # but for the slip, which the load decides
+        assert flows == pytest.approx(230 / 161, rel=0.05)  # except for the slip, which depends on the load
         lift = [(one["Pressure"] - 1.05) for one in (nominal, slow)]
         assert lift[0] / lift[1] == pytest.approx(flows**2, rel=1e-6)  # head goes with the square of the flow
         vibration = nominal["Accelerometer1RMS"] / slow["Accelerometer1RMS"]
@@ -113,7 +113,7 @@ class TestPhysics:
         assert (direction * np.diff([nominal[sensor], *found]) > 0).all()
 
     def test_the_prior_is_the_graph_of_the_equations(self, data):
-        """Move one quantity a little; what its equation holds must answer, along the prior's edges."""
+        """Change one quantity a little: the sensors that it drives by the prior must respond."""
         prior = data.dataset.prior
         assert prior is not None
         prior.check(SENSORS)
@@ -133,13 +133,13 @@ class TestPhysics:
         driven_by = {source: {target for one, target in couplings if one == source} for source, _ in couplings}
         assert answers(after(motor=5.0), after()) - {"Temperature"} == driven_by["Temperature"]
         assert answers(after(water=5.0), after()) - {"Thermocouple"} == driven_by["Thermocouple"]
-        # A changed voltage needs a second to become speed; then all that it drives has moved.
+        # A changed voltage needs a second to change the speed; then all that it drives has changed.
         assert answers(after(2, voltage=230.0), after(2)) >= driven_by["Voltage"]
         assert answers(after(flow=1e-4), after()) >= driven_by["Volume Flow RateRMS"] - {"Accelerometer1RMS"}
 
 
 class TestLabels:
-    def test_before_the_fault_a_recording_is_its_twin_to_the_bit(self, courses, twins):
+    def test_before_the_fault_a_recording_equals_its_twin_exactly(self, courses, twins):
         begun = [course for course in courses if course.first > 0]
         assert len(begun) > 20
         for course in begun:
@@ -170,7 +170,7 @@ class TestLabels:
         assert min(rows_after("fouling")) >= 200
         assert max(rows_after("unbalance")) == 0
 
-    def test_the_noise_of_a_recording_is_what_is_left_of_it(self, data, courses, twins):
+    def test_a_recording_minus_its_simulation_is_the_noise(self, data, courses, twins):
         left = np.concatenate([one.values - twins[one.id][0] for one in data.dataset.test])
         np.testing.assert_allclose(left.std(axis=0), NOISE, rtol=0.02)
         np.testing.assert_allclose(left.mean(axis=0), 0.0, atol=5e-3)
@@ -186,7 +186,7 @@ class TestCauses:
             assert cause.sensors == FAULTS[course.fault][1]
 
     @pytest.mark.parametrize("fault", FAULTS)
-    def test_they_move_in_the_very_second_in_which_the_fault_begins(self, fault):
+    def test_they_respond_in_the_second_in_which_the_fault_begins(self, fault):
         sound, faulty = Loop(200.0, OPENING, AIR), Loop(200.0, OPENING, AIR)
         for _ in range(2_000):
             sound.step(200.0, OPENING, AIR, SOUND)
@@ -197,7 +197,7 @@ class TestCauses:
         first = FAULTS[fault][1]
         assert all(moved[sensor] > 0.02 for sensor in first)
         assert max(moved, key=moved.__getitem__) in first
-        if fault in ("unbalance", "leak", "winding", "fouling"):  # the others reach more at once, through flow or slip
+        if fault in ("unbalance", "leak", "winding", "fouling"):  # others affect more sensors at once, by flow or slip
             assert {sensor for sensor, distance in moved.items() if distance} == set(first)
 
 
@@ -214,7 +214,7 @@ def test_an_audit_finds_nothing_that_gives_the_labels_away(data):
 
 
 class TestSeed:
-    def test_another_seed_is_another_plant_with_a_name_and_a_hash_of_its_own(self, data):
+    def test_another_seed_is_another_plant_with_its_own_name_and_hash(self, data):
         plants = [load_dataset(f"pumploop[seed={seed}]")(DataOptions()) for seed in (0, 1, 0)]
         check_labels(plants[0])
         assert [one.dataset.name for one in plants[:2]] == ["pumploop[seed=0]", "pumploop[seed=1]"]

@@ -1,4 +1,4 @@
-"""What the shipped data sets contain: their hashes, and each held against the authors' files read another way."""
+"""What the shipped data sets contain: their hashes, and comparisons with the authors' files, read in another way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tsadbench.datasets.loading import check_labels
 
 
 class Expected(NamedTuple):
-    """Counts, and SHA-256 of what is loaded; of all but the first two the first 16 digits."""
+    """Counts, and SHA-256 digests of what is loaded; all but the first two have 16 digits."""
 
     rows: tuple[int, int, int, int]  # of training, of test, anomalous ones, events
     content: str  # ids, sensors, times and values
@@ -90,7 +90,7 @@ EXPECTED = {
 
 
 def of(value: object) -> str:
-    """Return a digest of what JSON can write, "" of what is empty."""
+    """Return a digest of a JSON value, "" if it is empty."""
     if not value:
         return ""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
@@ -126,7 +126,7 @@ def loaded(name: str) -> LabelledDataset:
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=LONG.get(one, ())) for one in EXPECTED])
 def test_what_is_loaded(name):
-    """The acceptance of any change of the loaders: a digest that changes here asks for a new version of the set."""
+    """Changes of the loaders must keep these digests; if one has to change, the data set needs a new version."""
     data = loaded(name)
     check_labels(data)
     assert content_of(data) == EXPECTED[name]
@@ -155,13 +155,13 @@ def test_a_description_from_which_a_prior_is_read_does_not_name_the_faults(name,
 
 
 def folder(name: str) -> Path:
-    loaded(name)  # skips where the files are not
+    loaded(name)  # skips if the files are missing
     return Path(os.environ["TSADBENCH_DATA"], name)
 
 
 class TestSkab:
     @pytest.mark.parametrize("file", ["anomaly-free/anomaly-free.csv", "valve1/0.csv", "other/9.csv"])
-    def test_every_cell_is_the_files(self, file):
+    def test_every_cell_equals_the_files(self, file):
         """Files with CRLF and with LF line ends, read here by the csv module."""
         dataset, labels = loaded("skab")
         name = "anomaly-free" if file.startswith("anomaly-free") else file.removesuffix(".csv")
@@ -202,7 +202,7 @@ class TestTep:
             assert (data.sessions[first.id] == data.sessions[second.id]) is (shared > 0)
 
 
-# Of each recording: its rows, and those of its faults, counted from 1, as the authors document them.
+# For each recording: its number of rows, and the rows of its faults, counted from 1, as the authors document.
 CRANFIELD = {
     "Set1_1": (5811, [(1565, 5180)]),
     "Set1_2": (4467, [(656, 3776)]),
@@ -246,7 +246,7 @@ def test_gecco_is_cut_where_a_value_is_missing():
     data, labels = loaded("gecco2018")
     for part, name in (("rest", "geccoIC2018Train"), ("test", "geccoIC2018Test")):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # R's class of times is unknown to it
+            warnings.simplefilter("ignore")  # rdata does not know R's class of times
             (frame,) = rdata.read_rda(folder("gecco2018") / f"{name}.rda").values()
         frame = frame.iloc[16_265:] if part == "rest" else frame
         frame = frame[frame[[*data.sensors]].notna().all(axis=1)]
@@ -259,7 +259,7 @@ def test_gecco_is_cut_where_a_value_is_missing():
 
 @pytest.mark.parametrize("name", ["asd", "smd"])
 def test_servers_have_the_rows_of_the_files_and_sensors_for_each_labelled_row(name):
-    """So the rows of causes count from 0, and the last row of an event is read as its authors meant it."""
+    """So causes count rows from 0, and the last row of an event is read as its authors meant it."""
     data, labels = loaded(name)
     for one in (*data.train, *data.test):
         assert np.array_equal(one.values, pickle.loads((folder(name) / f"{one.id}.pkl").read_bytes()))
@@ -286,7 +286,7 @@ def causrca_files() -> dict[str, pd.DataFrame]:
 
 @LONG["causrca"]
 class TestCausrca:
-    """Every choice of its card is derived from the files again."""
+    """Every choice in its card is derived from the files again."""
 
     def test_each_row_holds_the_last_value_before_the_next_row(self):
         data = loaded("causrca").dataset

@@ -43,7 +43,7 @@ def _named(name, seed):
 
 @pytest.fixture(autouse=True)
 def suites(tmp_path, monkeypatch, tiny_plugin):
-    """A suite of two small data sets, and one of which two of three are missing."""
+    """A suite of two small data sets, and a suite of three of which two are missing."""
     points = [f"{name} = pair_plugin:{name}" for name in ("first", "second", "gone", "lost")]
     write_package(tmp_path / "plugin", "pair_plugin", "\n".join(["[tsadbench.datasets]", *points]), CODE)
     monkeypatch.syspath_prepend(tmp_path / "plugin")
@@ -64,7 +64,7 @@ def test_one_plan_runs_all_of_a_suite_and_every_record_keeps_its_version(tsadben
     assert done.code == 0, done.err
     before = {(one.dataset, one.manifest["suite"]): one.trial for one in Store.open(tmp_path / "runs").records()}
     assert set(before) == {("first", "pair 3"), ("second", "pair 3")}
-    assert tsadbench("run", "--dataset", "first", *common).code == 0  # a suite is no part of a trial's identity
+    assert tsadbench("run", "--dataset", "first", *common).code == 0  # a suite is not part of a trial's identity
     assert {one.trial for one in Store.open(tmp_path / "runs").records()} == set(before.values())
 
 

@@ -1,4 +1,4 @@
-"""PyOD's and scikit-learn's detectors: the numbers are those of the library called by hand, and nothing of it leaks."""
+"""PyOD's and scikit-learn's detectors: the same numbers as the library called directly, and no side effects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SCALER = StandardScaler().fit(np.concatenate([one.values for one in TRAIN]))
 
 
 def windows(one: Recording, window: int) -> np.ndarray:
-    """Return trailing windows, written the long way: rows one after another, oldest first."""
+    """Return trailing windows: their rows concatenated, oldest first."""
     rows = SCALER.transform(one.values)
     found = [np.concatenate([rows[i + k] for k in range(window)]) for i in range(len(rows) - window + 1)]
     return np.array(found).reshape(len(found), window * 3)
@@ -84,7 +84,7 @@ def test_rows_that_pyod_would_measure_against_each_other_are_scored_as_if_alone(
     assert not np.allclose(scores, oracle.decision_function(windows(TEST, window)))
 
 
-VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few different ones: ties
+VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few distinct values, so that many tie
 
 
 # PyOD computes the skewness of constant columns, too.
@@ -94,9 +94,9 @@ VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few different ones: 
     train=arrays(np.float64, st.tuples(st.integers(3, 12), st.just(2)), elements=VALUES),
     row=arrays(np.float64, st.just((1, 2)), elements=VALUES),
 )
-def test_alone_a_row_gets_what_pyod_gives_it_alone(train, row):
+def test_closed_forms_match_pyod_on_a_single_row(train, row):
     company = np.vstack([train, row])
-    # Where the skewness is 0 but for rounding, its sign is nobody's.
+    # Where the skewness is 0 up to rounding, its sign is arbitrary.
     if ((abs(skew(company, axis=0)) < 1e-9) & (np.ptp(company, axis=0) > 0)).any():
         return
     for name, closed in (("ECOD", tails.ecod), ("COPOD", tails.copod)):
@@ -113,7 +113,7 @@ def test_alone_a_row_gets_what_pyod_gives_it_alone(train, row):
         ("LocalOutlierFactor", {"n_neighbors": 7}, LocalOutlierFactor(n_neighbors=7, novelty=True)),
     ],
 )
-def test_scores_are_scikit_learns_with_the_sign_turned(name, arguments, theirs):
+def test_scores_are_scikit_learns_negated(name, arguments, theirs):
     rows = TRAIN[0].values
     scaler = StandardScaler().fit(rows)
     theirs.fit(scaler.transform(rows))
@@ -159,7 +159,7 @@ class Theirs:
         pass
 
 
-def test_a_constructor_made_of_another_librarys():
+def test_a_constructor_derived_from_another_librarys():
     ours = made_of(Theirs, ForeignDetector, Known(), "theirs", None)
     assert {one.name: (one.annotation, one.default) for one in parameters_of(ours)} == {
         "window": (int, 1),

@@ -1,4 +1,4 @@
-"""Training with several losses: whose gradient reaches what, and in which order steps are taken."""
+"""Training with several losses: which weights each gradient reaches, and in which order steps are taken."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pair(nn.Module):
         self.shared, self.first, self.second = (nn.Linear(N_SENSORS, N_SENSORS) for _ in range(3))
 
     def losses(self, windows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return two losses: what the first head lowers the second raises, as far as its weights decide it."""
+        """Return two adversarial losses: the second head raises an error that the first head lowers."""
         hidden = torch.tanh(self.shared(windows))
         one, two = self.first(hidden), self.second(torch.tanh(self.first(hidden)))
         reconstruction, adversary = (one - windows).square().mean(), (two - windows).square().mean()
@@ -60,7 +60,7 @@ def training_of(network: Pair, how: TrainingPlan, second_rate: float) -> Trainin
 
 
 def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float]]:
-    """Train in a plain loop, each loss differentiated in a network of its own; return the losses."""
+    """Train in a plain loop, each loss differentiated in its own copy of the network; return the losses."""
     windows, order = some_windows(), torch.Generator().manual_seed(4)
     adams = network.optimisers(second_rate)
     losses = []
@@ -85,7 +85,7 @@ def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float
 
 
 @pytest.mark.parametrize("second_rate", [1e-2, 3e-3])
-def test_the_weights_are_those_of_a_plain_loop_with_separate_networks(second_rate: float) -> None:
+def test_the_weights_match_a_plain_loop_with_separate_networks(second_rate: float) -> None:
     torch.manual_seed(0)
     network = Pair()
     expected = copy.deepcopy(network)

@@ -1,4 +1,4 @@
-"""The anomaly transformer: associations and their discrepancy against numpy, gradients, the score's weight."""
+"""The anomaly transformer: associations, their discrepancy, gradients, layers and score by the paper's equations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_gradient_is_half_the_sum_of_the_papers_two_phases() -> None:
     torch.testing.assert_close(list(torch.autograd.grad(detector._loss(drawn), weights)), expected)
 
 
-def test_a_layer_is_that_of_the_paper() -> None:
+def test_a_layer_matches_the_paper() -> None:
     """Against PyTorch's attention, with the same weights."""
     torch.manual_seed(0)
     layer, window = Layer(8, 2), 6
@@ -65,7 +65,7 @@ def test_a_layer_is_that_of_the_paper() -> None:
         torch.testing.assert_close(layer(rows)[0], expected)
 
 
-def test_a_row_is_described_by_its_circle_and_its_place() -> None:
+def test_a_row_embedding_is_a_circular_convolution_plus_the_position() -> None:
     embedding, drawn = RowEmbedding(7, 2, 5), torch.randn(3, 7, 2)
     circular = torch.nn.Conv1d(2, 5, 3, padding=1, padding_mode="circular", bias=False)
     with torch.no_grad():

@@ -27,7 +27,7 @@ def _sensors(n_rows: int, seed: int = 0) -> FloatArray:
     return np.asarray(np.stack(columns, axis=1) * [1.0, 40.0, 0.1] + [5.0, 0.0, -3.0])
 
 
-# The second one is too short to estimate from, and the longest one is the last.
+# The second recording is too short to fit a model to, and the last is the longest.
 TRAIN, TEST = [_sensors(300), _sensors(4, 10), _sensors(700, 20)], _sensors(150, 30)
 ORDERS = [(1, 0), (0, 2), (2, 2)]
 
@@ -37,7 +37,7 @@ def _state_space(w: FloatArray, model: Model) -> SARIMAX:
 
 
 @pytest.mark.parametrize("orders", ORDERS)
-def test_forecast_errors_are_those_of_the_kalman_filter(orders) -> None:
+def test_forecast_errors_match_the_kalman_filter(orders) -> None:
     model = Model(0, (0.6, 0.2)[: orders[0]], (-0.5, 0.3)[: orders[1]])
     w = _arma(300, model.ar, model.ma)
     errors, variances = model.forecast_errors(w)
@@ -47,7 +47,7 @@ def test_forecast_errors_are_those_of_the_kalman_filter(orders) -> None:
 
 
 def _by_state_space(rows: FloatArray, model: Model, unit: float) -> FloatArray:
-    """Return a sensor's standardised errors, from a Kalman filter that works on the differences."""
+    """Return a sensor's standardised errors, from a Kalman filter on its differences."""
     w = np.diff(np.concatenate([rows[:1]] * model.d + [rows]), n=model.d) / unit
     filtered = _state_space(w, model).filter([*model.ar, *model.ma, 1.0]).filter_results
     return np.asarray(filtered.standardized_forecasts_error[0])

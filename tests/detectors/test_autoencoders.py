@@ -1,4 +1,4 @@
-"""The autoencoders and the LSTM forecaster: sizes, losses and scores against independent truth."""
+"""The autoencoders and the LSTM forecaster: sizes, divergence and scores against independent computations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRAINING, FRESH = waves(), waves(40, seed=1)
         (vanilla_ae.Network(1, 8), 200),
         (conv_ae.Network(8, 8, 0.2), 12_648),
         (conv_ae.Network(8, 1, 0.2), 11_073),
-        # Keras has one bias a gate, PyTorch two that are added: 4 x 100 more a layer.
+        # Keras has one bias per gate, PyTorch adds two: 4 x 100 more weights per layer.
         (vanilla_lstm.Network(8, 100), 124_808 + 2 * 400),
         (lstm_ae.Network(8, 100), 124_808 + 2 * 400),
     ],
@@ -57,7 +57,7 @@ def test_the_forecasters_score_is_the_sum_of_the_absolute_errors_of_the_forecast
     np.testing.assert_allclose(detector.score(FRESH), expected, rtol=1e-4)
 
 
-def test_the_divergence_is_that_of_pytorchs_distributions() -> None:
+def test_the_divergence_matches_pytorchs_distributions() -> None:
     mean, log_variance = torch.randn(6, 3), torch.randn(6, 3)
     ours = torch.distributions.Normal(mean, (0.5 * log_variance).exp())
     standard = torch.distributions.Normal(torch.zeros(3), torch.ones(3))

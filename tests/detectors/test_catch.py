@@ -1,4 +1,4 @@
-"""CATCH: patches, masks, attention, losses and the way back to rows against NumPy; no chance in scoring."""
+"""CATCH: patches, masks, attention, losses, the way back to rows and the score, against NumPy."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_in_training_masks_are_drawn_with_the_generators_probabilities() -> None
 
 
 def attended(layer: Fusion, tokens: Tensor, mask: Tensor) -> Tensor:
-    """Return sequences' tokens after the layer, by PyTorch's own attention."""
+    """Return the layer's output tokens, by PyTorch's own attention."""
     parts = layer.query_key_value(layer.first_norm(tokens)).unflatten(2, (3, layer.heads, -1)).permute(2, 0, 3, 1, 4)
     seen = nn.functional.scaled_dot_product_attention(*parts, attn_mask=mask[:, None] > 0)
     tokens = tokens + layer.output(seen.transpose(1, 2).flatten(2))

@@ -13,7 +13,7 @@ from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN
 
 SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
-# Checked by `make test` too: a floor, a classical detector, a network, a foreign class. All others take minutes.
+# Checked by `make test` too: a floor, a classical detector and a network. All others take minutes.
 QUICK = ("max-z", "t2-q", "vanilla-ae")
 KNOWN = {
     f"{library}:{name}": known
@@ -31,8 +31,8 @@ foreign = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in SHIPPED]
 )
-def test_what_ships_passes_all_checks_but_for_those_that_it_declares_to_fail(name: str) -> None:
-    """A second each, for some checks run boxes; a network half a minute."""
+def test_shipped_detectors_pass_all_checks_except_declared_failures(name: str) -> None:
+    """Takes a second per detector, because some checks start boxes; half a minute per network."""
     cls = load_detector(name)
     results = check_detector(cls)
     assert not [result.reason for result in results if result.status == "warn"]
@@ -41,12 +41,12 @@ def test_what_ships_passes_all_checks_but_for_those_that_it_declares_to_fail(nam
 
 
 @pytest.mark.long
-def test_only_the_replay_audit_finds_that_the_adaptive_variant_does_not_forget() -> None:
+def test_only_the_replay_audit_detects_that_the_adaptive_variant_never_forgets() -> None:
     adaptive = load_detector("multiview")(adaptive=True)
     results = check_detector(adaptive, expected_failures={"replays": "how a recording begins counts to its end"})
     assert not [result.reason for result in results if result.status == "warn"]
     (replays,) = [result for result in results if result.status == "expected-failure"]
-    # It is this that fails, not a score that does not repeat.
+    # The failure is the low correlation, not scores that differ between two calls.
     assert replays.evidence["correlation"] < MIN_CORRELATION
 
 

@@ -1,4 +1,4 @@
-"""Every promise of the contract (docs/adding-a-detector.md), held to every detector that ships; each is fitted once."""
+"""Every promise of the detector contract (docs/adding-a-detector.md), checked for every detector that ships."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tsadbench_detectors.deep.network_detector import NetworkDetector
 from tsadbench_detectors.deep.windows import Windows
 
 SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
-# Variants on whose parameters a promise depends: memory, look-ahead, or what a fit keeps.
+# Also variants whose parameters change what is promised: memory, look-ahead, or what a fit keeps.
 VARIANTS = [
     *((name, {}) for name in SHIPPED),
     ("dprgm", {"graph": "domain", "prior": PRIOR, "backbone": "gat"}),
@@ -37,7 +37,7 @@ VARIANTS = [
     ("pyod:INNE", {}),
     ("sklearn:LocalOutlierFactor", {}),
 ]
-# Trained: `untrained` is the one network that is not.
+# All trained networks: `untrained`, a floor, is the only other one.
 NETWORKS = [
     name
     for name in SHIPPED
@@ -45,7 +45,7 @@ NETWORKS = [
 ]
 TRAIN = (normal(120, 1, "one"), normal(80, 2, "two"))
 TEST, OTHER = normal(70, 3, "test"), normal(50, 4, "other")
-# A score is the sum of its contributions, but for these; None: of neither rule.
+# How contributions combine to the score, where not as their sum; None: in no simple way.
 MADE_OF = {
     **dict.fromkeys(("arima", "gdn", "lstm-ndt", "max-z", "sensor-range"), lambda terms: terms.max(axis=1)),
     **dict.fromkeys(
@@ -58,7 +58,7 @@ NO_YEAR = {"dprgm", "multiview"}
 
 
 def cheap(name, changes):
-    """Return a detector with its `test_params`; at most two epochs, for nothing here asks whether it is any good."""
+    """Return a detector with its `test_params` and at most two epochs: no test here needs it to be accurate."""
     cls = load_detector(name)
     arguments = {**cls.test_params(), **changes}
     if "epochs" in arguments:
@@ -72,7 +72,7 @@ FITTED = {}
 
 
 def fitted(name, changes):
-    """Return the detector of a name as a fit leaves it; no test may change it."""
+    """Return a fitted detector, cached; no test may change it."""
     key = (name, *changes)
     if key not in FITTED:
         FITTED[key] = cheap(name, changes).fit(TRAIN)
@@ -80,7 +80,7 @@ def fitted(name, changes):
 
 
 def close(found, expected):
-    """Networks compute in single precision, and other numbers of windows at once are summed in another order."""
+    """Tolerate single precision in networks, whose order of summation also depends on the batch size."""
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
 
 
@@ -89,7 +89,7 @@ def rows(start, stop):
 
 
 def still(recording):
-    """Return a recording whose second sensor does not move."""
+    """Return the recording with a constant second sensor."""
     return Recording(recording.id, recording.values * [1, 0, 1, 1] + [0, 0.1, 0, 0], SENSORS)
 
 
@@ -131,7 +131,7 @@ class TestEveryDetector:
             made_of = MADE_OF.get(name, lambda terms: terms.sum(axis=1))
             if made_of is not None and not changes:
                 close(made_of(found), detector.score(TEST))
-        rested = cheap(name, changes).fit([still(one) for one in TRAIN])  # a sensor that had never moved, and does
+        rested = cheap(name, changes).fit([still(one) for one in TRAIN])  # a sensor that is constant in training moves
         for recording in (still(TEST), TEST):
             assert np.isfinite(rested.score(recording)).all()
             if rested.offers_contributions():
@@ -154,7 +154,7 @@ class TestEveryDetector:
             np.testing.assert_array_equal(again.contributions(TEST), detector.contributions(TEST))
         assert again.training_facts() == detector.training_facts()
 
-    def test_a_seed_decides_all_and_an_earlier_fit_nothing(self, name, changes, detector):
+    def test_a_fit_depends_on_the_seed_and_not_on_earlier_fits(self, name, changes, detector):
         before = generators()
         again = cheap(name, changes).fit((OTHER,)).fit(TRAIN)
         np.testing.assert_array_equal(again.score(TEST), detector.score(TEST))
@@ -165,7 +165,7 @@ class TestEveryDetector:
             assert differs == detector.declared_traits().stochastic
         assert generators() == before
 
-    def test_a_score_depends_on_the_declared_rows_alone(self, detector):
+    def test_a_score_depends_only_on_the_declared_rows(self, detector):
         scores, traits = detector.score(TEST), detector.declared_traits()
         ahead = traits.look_ahead
         close(detector.score(rows(0, 50))[: 50 - ahead], scores[: 50 - ahead])
@@ -203,7 +203,7 @@ def test_its_docstring_its_search_space_and_its_ranges(name):
             cls(**{**cls.test_params(), key: -1}).check(SENSORS)
 
 
-# Rules between parameters, and between them and the sensors, of which there are four.
+# Rules between parameters, and between parameters and the four sensors.
 WRONG = [
     ("anomaly-transformer", {"d_model": 33}, "d_model"),
     ("arima", {"d": 3}, "d must"),
@@ -228,13 +228,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "parameters", "named"), WRONG)
-def test_a_rule_between_parameters_names_one(name, parameters, named):
+def test_a_broken_rule_names_a_parameter(name, parameters, named):
     with pytest.raises(UsageError, match=named):
         load_detector(name)(**parameters).check(SENSORS)
 
 
 @pytest.mark.parametrize("name", ["arima", "cva", "dynamic-pca", "multiview", "pca", "ridge", "t2", "t2-q"])
-def test_rows_of_which_nothing_can_be_learned_are_refused(name):
+def test_too_few_or_constant_training_rows_are_refused(name):
     cls = load_detector(name)
     few, constant = normal(3, 1), Recording("still", np.ones((200, 4)), SENSORS)
     for train in (few,) if name == "ridge" else (few, constant) if name in ("arima", "cva") else (constant,):
@@ -275,7 +275,7 @@ class TestEveryNetwork:
         np.testing.assert_array_equal(whole.score(TEST), fitted(name, {}).score(TEST))
         bounded = cheap(name, {"max_steps": 1, "stride": 3, "batch_size": 16}).fit(TRAIN)
         facts = bounded.training_facts()
-        assert 1 <= facts["steps"] <= 2  # deep-svdd takes one before, in its pretraining
+        assert 1 <= facts["steps"] <= 2  # deep-svdd takes one more, in its pretraining
         assert 0 < facts["share_seen"] < 1
         assert np.isfinite(bounded.score(TEST)).all()
         with pytest.raises(UsageError, match="max_steps"):
@@ -296,11 +296,11 @@ class TestEveryNetwork:
             length = windows.shape[1]
             scaled = [torch.as_tensor(detector.scaler_.scaled(one.values)).float() for one in recordings]
             full = {one[first : first + length].numpy().tobytes() for one in scaled for first in range(len(one))}
-            # Forecasters take errors of windows whose horizon is cut off, NaN, and leave them out.
+            # Forecasters fill a cut-off horizon with NaN, and leave it out of the error.
             assert {one.numpy().tobytes() for one in windows.contiguous() if one.isfinite().all()} <= full
 
-    def test_rows_before_the_first_full_window_are_scored_behind_copies_of_the_first(self, name):
-        # With smoothing, GDN averages over the rows that exist, and not over copies of the first.
+    def test_the_first_rows_are_scored_as_if_preceded_by_copies_of_the_first(self, name):
+        # GDN's smoothing averages over existing rows only, not over copies of the first.
         alone = {"smoothing": 1} if name == "gdn" else {}
         detector = fitted(name, alone)
         memory = detector.declared_traits().memory

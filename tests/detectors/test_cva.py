@@ -15,7 +15,7 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.cva import CVA
 from tsadbench_detectors.window_covariance import shrunk_covariance
 
-# Three recordings: one has no stretch of past and future, but pasts.
+# The second recording is mostly too short for past plus future, but long enough for a past.
 TRAIN, TEST = [series(150), series(8, 5), series(250, 3)], series(60, 4)
 
 
@@ -60,7 +60,7 @@ def test_is_the_larger_of_t2_of_the_states_and_q_of_the_rest(past: int, future: 
 
 
 def _share_below(limit: float, values: FloatArray) -> float:
-    """Return the kernel density estimate's share below a limit: the mean over its kernels."""
+    """Return the share of a kernel density estimate below a limit: the mean over the kernels."""
     width = (4 / 3) ** 0.2 * values.std(ddof=1) * len(values) ** -0.2
     return float(norm.cdf((limit - values) / width).mean())
 

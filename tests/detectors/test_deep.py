@@ -1,4 +1,4 @@
-"""What detectors that train a network share: errors, training and its bounds, held-out windows, devices, the extra."""
+"""What detectors that train a network share: training and its bounds, held-out windows, errors, the extra."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tsadbench_detectors.deep.windows import Windows
 
 
 class LevelNetwork(nn.Module):
-    """Forecasts the window's last row, plus a level a sensor that training finds."""
+    """Forecasts the window's last row plus a trained level for each sensor."""
 
     def __init__(self, n_sensors: int, horizon: int) -> None:
         super().__init__()
@@ -35,10 +35,10 @@ class LevelNetwork(nn.Module):
 
 @detector
 class Level(Forecaster):
-    """The smallest forecaster there is; it keeps the numbers of the windows it is shown, those of a `ramp`.
+    """A minimal forecaster that records which windows of a `ramp` it sees, in training and held out.
 
-    With a ``script``, its held-out loss follows that, its training loss is the first number of the batch, and its
-    weight counts the epochs.
+    With a ``script``, the held-out losses are the script's, the training loss is the number of the batch's first
+    window, and the weight counts the epochs.
     """
 
     script: tuple[float, ...] = ()
@@ -89,7 +89,7 @@ class Level(Forecaster):
 
 
 def scripted(*script: float, **parameters: object) -> Level:
-    """Return a detector whose windows have 3 rows, 25 of a ramp of 27: steps of 10, 10 and 5 windows an epoch."""
+    """Return a detector with windows of 3 rows: a ramp of 27 rows gives steps of 10, 10 and 5 windows an epoch."""
     given = {"window": 2, "horizon": 1, "epochs": 3, "batch_size": 10, "script": script or (0.0,) * 99}
     return Level(**{**given, **parameters})  # type: ignore[arg-type]
 
@@ -98,7 +98,7 @@ def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
     return slope * np.arange(n_rows, dtype=np.float64)[:, None]
 
 
-def test_training_errors_and_held_out_windows_are_bounded_with_the_steps() -> None:
+def test_max_steps_also_bounds_training_errors_and_held_out_windows() -> None:
     rows = noise(30_004)  # 30,000 windows
     every_third = Level(max_steps=1).fit(rows)
     errors = every_third._errors(Recording("a", rows, ("x0", "x1")))
@@ -108,7 +108,7 @@ def test_training_errors_and_held_out_windows_are_bounded_with_the_steps() -> No
     assert scripted(held_out=0.4, max_steps=1).fit(ramp(60_002)).watched_ == list(range(36_000, 60_000, 3))
 
 
-def test_every_training_window_is_seen_once_an_epoch_in_another_order() -> None:
+def test_every_epoch_sees_every_training_window_once_in_a_new_order() -> None:
     seen = Level(epochs=2, batch_size=5).fit([noise(9), noise(11, seed=1)]).batches_
     assert [len(windows) for windows in seen] == [5, 5, 2, 5, 5, 2]
     first, second = torch.cat(seen[:3]).flatten(1), torch.cat(seen[3:]).flatten(1)
@@ -132,19 +132,19 @@ def test_the_facts_of_a_training_without_a_bound() -> None:
     }
 
 
-def test_an_upper_bound_ends_training_within_an_epoch_and_wins_over_a_lower_one() -> None:
+def test_max_steps_ends_training_within_an_epoch_and_overrides_min_steps() -> None:
     unbounded, detector = scripted().fit(ramp(27)), scripted(max_steps=5, min_steps=100).fit(ramp(27))
     assert detector.seen() == unbounded.seen()[:5]
     facts = detector.training_facts()
     assert (facts["steps"], facts["epochs"], facts["share_seen"]) == (5, 2, 1.0)
-    # The loss of a batch is its first window's number: the last epoch's mean is that of the windows trained on in it.
+    # The loss of a batch is its first window's number; the last epoch's mean is over the windows trained on.
     first, second = detector.seen()[3:]
     assert detector.losses_[1][0] == (first[0] * 10 + second[0] * 10) / 20
     assert len(scripted(max_steps=3).fit(ramp(27)).losses_) == 1
 
 
 @pytest.mark.parametrize(("min_steps", "epochs"), [(9, 3), (10, 4), (16, 6)])
-def test_whole_epochs_follow_until_the_fewest_steps_are_taken(min_steps: int, epochs: int) -> None:
+def test_whole_epochs_are_added_until_min_steps_is_reached(min_steps: int, epochs: int) -> None:
     detector = scripted(min_steps=min_steps).fit(ramp(27))
     assert detector.seen() == scripted(epochs=epochs).fit(ramp(27)).seen()
     assert detector.training_facts()["epochs"] == epochs
@@ -162,7 +162,7 @@ def test_training_ends_after_its_patience_and_the_best_network_is_kept() -> None
 
 
 @pytest.mark.parametrize(("min_steps", "epochs"), [(20, 4), (21, 5), (300, 60)])  # 5 steps an epoch
-def test_early_stopping_waits_for_the_fewest_steps(min_steps: int, epochs: int) -> None:
+def test_early_stopping_waits_for_min_steps(min_steps: int, epochs: int) -> None:
     detector = scripted(*map(float, range(99)), held_out=0.2, patience=3, epochs=50, min_steps=min_steps)
     assert len(detector.fit(ramp(60)).losses_) == epochs
 
@@ -181,7 +181,7 @@ def test_no_row_of_a_held_out_window_is_trained_on() -> None:
 @given(
     st.lists(st.integers(0, 60), min_size=1, max_size=5), st.integers(1, 12), st.floats(0.0, 0.49), st.integers(1, 15)
 )
-def test_windows_lie_within_recordings_and_those_held_out_share_no_row_with_the_others(
+def test_windows_stay_within_recordings_and_held_out_ones_share_no_row_with_the_others(
     n_rows: list[int], length: int, share: float, stride: int
 ) -> None:
     borders = np.cumsum([0, *n_rows])
@@ -224,10 +224,10 @@ def test_the_share_of_windows_seen(stride: int, max_steps: int | None) -> None:
     assert (facts["n_windows"], facts["share_seen"]) == (58 + 31 + 1, n_seen / 90)
 
 
-def test_a_fit_that_cannot_be() -> None:
+def test_too_short_recordings_and_a_diverging_loss_are_errors() -> None:
     with pytest.raises(DataError, match="window"):
         Level().fit([ramp(4), ramp(3)])
-    with pytest.raises(UsageError, match="learning_rate"):  # the loss runs away
+    with pytest.raises(UsageError, match="learning_rate"):  # the loss diverges
         Level(epochs=5, learning_rate=1e30).fit(noise(20))
 
 

@@ -31,7 +31,7 @@ def represented(network: Network, given: Tensor) -> FloatArray:
 
 
 class Frozen(DeepSVDD):
-    """Its second phase changes nothing."""
+    """A variant whose second phase changes nothing."""
 
     def _loss(self, windows: Tensor) -> Tensor:
         return 0.0 * super()._loss(windows)

@@ -1,4 +1,4 @@
-"""Networks on a GPU that is made of the processor: every tensor follows ``device``, and the numbers stay the same."""
+"""Networks on a fake GPU that computes on the CPU: every tensor follows ``device``, and the numbers stay the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_tensor_of_a_network_follows_the_device(name: str, parameters: dic
         assert all(isinstance(tensor, FakeCuda) for tensor in on_gpu.network_.state_dict().values())
         scores, loss, learned = on_gpu.score(TEST), on_gpu.held_out_loss(TEST), on_gpu.learned()
         contributions = on_gpu.contributions(TEST) if cls.offers_contributions() else None
-    # On a GPU, recurrent layers are PyTorch's own, whose rounding differs, and dropout draws other numbers.
+    # On a GPU, recurrent layers are PyTorch's own and round differently, and dropout draws different numbers.
     rtol = 0.05 if hasattr(on_cpu, "dropout") else 1e-4
     expected = on_cpu.score(TEST)
     np.testing.assert_allclose(scores, expected, rtol=rtol, atol=1e-6 * np.abs(expected).max())
@@ -55,7 +55,7 @@ def test_every_tensor_of_a_network_follows_the_device(name: str, parameters: dic
         np.testing.assert_allclose(contributions, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
 
 
-def test_auto_takes_the_gpu_whose_tensors_do_not_mix_with_the_processors() -> None:
+def test_auto_takes_the_gpu_and_devices_do_not_mix() -> None:
     assert find_device("auto") == torch.device("cpu")
     with fake_cuda():
         assert find_device("auto").type == "cuda"

@@ -1,4 +1,4 @@
-"""DPR-GM as a detector: edges and weights, score formula, rows, what it detects; and the untrained floor."""
+"""DPR-GM as a detector: edges and weights, score formula, what it detects; and the untrained floor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def small(**parameters: object) -> DPRGM:
 
 
 def plant(n_rows: int, seed: int = 0, broken: slice = slice(0, 0)) -> Recording:
-    """A noise that drives a flow three rows later, which heats a body two rows later; broken: driven by another."""
+    """Noise drives a flow three rows later, which heats a body two rows later; in ``broken``, other noise does."""
     rng = np.random.default_rng(seed)
     drive = rng.normal(size=n_rows + 5)
     heard = drive.copy()
@@ -53,13 +53,13 @@ def fitted() -> DPRGM:
 
 
 def forecast(detector: DPRGM, past: FloatArray) -> FloatArray:
-    """One window's forecast, [horizon, n_sensors]."""
+    """Return one window's forecast, [horizon, n_sensors]."""
     with torch.no_grad():
         return np.asarray(detector.network_(torch.tensor(past[None], dtype=torch.float32))[0], dtype=np.float64)
 
 
 def errors_one_by_one(detector: DPRGM, rows: FloatArray) -> FloatArray:
-    """Row after row, [n_rows - window, n_sensors], over as much of the horizon as there is."""
+    """Return mean squared forecast errors, [n_rows - window, n_sensors], over the existing part of the horizon."""
     window, horizon = detector.window, detector.horizon
     errors = []
     for first in range(window, len(rows)):
@@ -92,7 +92,7 @@ def test_the_score_from_the_forecasts(node_weights: bool, alpha: float) -> None:
     np.testing.assert_allclose(detector.contributions(test), weighted, rtol=1e-4, atol=1e-6)
 
 
-def test_edges_and_weights_are_those_of_the_raw_training_rows(fitted: DPRGM) -> None:
+def test_edge_weights_come_from_the_raw_training_rows(fitted: DPRGM) -> None:
     rows = np.concatenate([plant(60).values, plant(50, seed=1).values])
     rho = np.corrcoef(rows, rowvar=False)
     expected = np.zeros((3, 3))
@@ -110,7 +110,7 @@ def test_by_default_the_prior_gives_the_graph_and_without_one_correlations_do(fi
     assert [one.training_facts()["graph_from_prior"] for one in (fitted, without)] == [True, False]
 
 
-def test_without_a_graph_no_sensor_hears_of_another() -> None:
+def test_without_a_graph_no_sensor_influences_another() -> None:
     detector = small(graph="none").fit(plant(60))
     np.testing.assert_array_equal(detector.adjacency_, 0.0)
     recording = plant(30, seed=2)
@@ -134,7 +134,7 @@ def test_a_random_graph_has_as_many_edges_as_the_prior_and_follows_the_seed() ->
     assert len({graph.tobytes() for graph in graphs}) > 1
 
 
-def test_a_constant_sensor_weighs_nothing() -> None:
+def test_a_constant_sensor_has_no_weight() -> None:
     values = plant(60).values.copy()
     values[:, 1] = 20.1
     detector = small().fit(Recording("a", values, SENSORS))
@@ -147,10 +147,10 @@ def test_a_constant_sensor_weighs_nothing() -> None:
 
 
 @pytest.mark.long  # 6 s of training
-def test_a_broken_coupling_is_found_by_the_graph_alone() -> None:
+def test_a_broken_coupling_is_found_only_with_the_graph() -> None:
     training, broken = plant(800), slice(300, 600)
     test = plant(900, seed=1, broken=broken)
-    # Row 300 of the drive is row 295 of the recording and is heard three rows later.
+    # Row 300 of the drive is row 295 of the recording, and reaches the flow three rows later.
     rows = np.arange(900)
     labels = (rows >= 298) & (rows < 598)
 

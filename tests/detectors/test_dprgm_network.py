@@ -25,13 +25,13 @@ TORCH_GEOMETRIC = {
     "gat": GATConv,
     "transformer": TransformerConv,
 }
-# Weighted, directed: 0 -> 1, 0 -> 2, 1 -> 2, 3 -> 2, 2 -> 3. Sensor 0 drives only, sensor 4 stands alone.
+# Weighted, directed: 0 -> 1, 0 -> 2, 1 -> 2, 3 -> 2, 2 -> 3. Sensor 0 has no incoming edge, sensor 4 no edge.
 ADJACENCY = torch.zeros(5, 5, dtype=torch.float64)
 ADJACENCY[0, 1], ADJACENCY[0, 2], ADJACENCY[1, 2], ADJACENCY[3, 2], ADJACENCY[2, 3] = 0.9, 0.4, 0.7, 0.2, 1.0
 
 
 def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
-    """Weighted edges, without loops; the last sensor stands alone."""
+    """Return random weighted edges without self-loops; the last sensor has none."""
     draws = np.random.default_rng(n_sensors)
     adjacency = torch.zeros(n_sensors, n_sensors, dtype=torch.float64)
     ends = torch.from_numpy(draws.integers(0, n_sensors - 1, size=(2, n_edges)))
@@ -48,12 +48,12 @@ def driven_by_chance(n_sensors: int, n_edges: int) -> Tensor:
         pytest.param(driven_by_chance(40, 120), id="40 sensors"),
     ],
 )
-def test_a_layer_and_its_gradient_are_those_along_torch_geometrics_edges(backbone: Backbone, adjacency: Tensor) -> None:
+def test_a_layer_and_its_gradient_match_torch_geometric(backbone: Backbone, adjacency: Tensor) -> None:
     nodes = torch.randn(6, len(adjacency), 3, dtype=torch.float64).requires_grad_()
     torch.manual_seed(0)
     layer = GraphLayer(backbone, 3, 4, adjacency).double()
     torch.manual_seed(0)
-    sparse = TORCH_GEOMETRIC[backbone](3, 4).double()  # initial values are drawn alike
+    sparse = TORCH_GEOMETRIC[backbone](3, 4).double()  # the same seed draws the same initial weights
     parameters = dict(sparse.named_parameters())
     assert parameters.keys() == dict(layer.layer.named_parameters()).keys()
     edges = adjacency.nonzero().t()

@@ -1,4 +1,4 @@
-"""DVGCRN: graph, priors, divergence and recursion against independent computations; its score, and what it finds."""
+"""DVGCRN: graph, priors, divergence, recursion and score against independent computations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_each_level_generates_by_hand() -> None:
 
 
 def layer_by_layer(net: Network, rows: Tensor, noise: Tensor) -> list[Course]:
-    """Return what `Network.read` does, by PyTorch's own linear layers and without products ahead of the loop."""
+    """Compute `Network.read` with PyTorch's own linear layers, all of it inside the loop."""
     below, lower_state, found, first = rows, None, [], 0
     for number, layer in enumerate(net.layers):
         assert isinstance(layer, Layer)

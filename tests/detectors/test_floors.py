@@ -79,14 +79,14 @@ def test_mean_averages_scores_and_contributions_over_the_rows_up_to_each(floor: 
 
     np.testing.assert_allclose(averaged.score(rows), expected(plain.score(rows)), rtol=1e-12)
     np.testing.assert_allclose(averaged.contributions(rows), expected(plain.contributions(rows)), rtol=1e-12)
-    # A mean does not reach from one recording into another.
+    # A mean does not cross from one recording into the next.
     for own, of_plain in zip(averaged.training_scores(train), plain.training_scores(train), strict=True):
         np.testing.assert_allclose(own, expected(of_plain), rtol=1e-12)
 
 
 @settings(max_examples=40)
 @given(ROWS, st.integers(1, 12))
-def test_what_floors_see_of_a_recording_is_what_a_loop_sees(rows: tuple[FloatArray, FloatArray], n: int) -> None:
+def test_lag_moving_spread_and_own_start_match_a_loop(rows: tuple[FloatArray, FloatArray], n: int) -> None:
     train, test = rows
     z = StandardScaler().fit(train).transform(test)
     lag, spread, start = [], [], []
@@ -110,7 +110,7 @@ def test_random_follows_from_the_seed_and_the_first_row() -> None:
 
 @settings(max_examples=40)
 @given(ROWS)
-def test_nearest_neighbour_is_brute_force(rows: tuple[FloatArray, FloatArray]) -> None:
+def test_nearest_neighbour_matches_brute_force(rows: tuple[FloatArray, FloatArray]) -> None:
     train, test = rows
     scaler = StandardScaler().fit(train)  # scale 1 for a constant sensor, as here
     z_train, z_test = scaler.transform(train), scaler.transform(test)

@@ -1,4 +1,4 @@
-"""GANF: its density against torch.distributions and integrals, its training, what makes its graph acyclic."""
+"""GANF: its density against torch.distributions, its training, and what makes its graph acyclic."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ GRAPHS = st.integers(1, 7).flatmap(
 
 
 def is_acyclic(adjacency: FloatArray) -> bool:
-    """Whether no walk is as long as there are nodes: walks of a graph with a cycle never end."""
+    """Whether no walk has as many steps as there are nodes; with a cycle, walks have any length."""
     walks = np.linalg.matrix_power((adjacency > 0).astype(float), len(adjacency))
     return not walks.any()
 
 
 @given(GRAPHS)
-def test_h_is_that_of_scipy_and_so_is_its_gradient(adjacency: FloatArray) -> None:
+def test_h_and_its_gradient_match_scipy(adjacency: FloatArray) -> None:
     given = torch.tensor(adjacency, requires_grad=True)
     h = acyclicity(given)
     np.testing.assert_allclose(h.item(), np.trace(expm(adjacency**2)) - len(adjacency), rtol=1e-9, atol=1e-9)
@@ -45,7 +45,7 @@ def test_the_weights_of_the_constraint_by_hand() -> None:
     for h in (0.8, 0.5, 0.2, 0.15):
         constraint.update(h)
         found.append((constraint.rho, constraint.alpha))
-    # It falls by more than half from .5 to .2 alone, and before the first update there is nothing to compare with.
+    # h falls by more than half only from .5 to .2; the first update has no earlier value to compare with.
     expected = [(1.0, 0.8), (10.0, 1.3), (10.0, 3.3), (100.0, 4.8)]
     np.testing.assert_allclose(found, expected)
     assert constraint.penalty(torch.tensor(0.1)).item() == pytest.approx(50 * 0.01 + 0.48)
@@ -66,7 +66,7 @@ def network(n_sensors: int = 3, blocks: int = 1, *, acyclic: bool = True) -> Net
     torch.manual_seed(0)
     made = Network(n_sensors, hidden_size=5, blocks=blocks).double().eval()
     with torch.no_grad():
-        # Larger weights than the initial ones: what a condition shows matters.
+        # Doubled, so that conditions matter more than with the initial weights.
         for name, weight in made.named_parameters():
             if name != "edges":
                 weight.mul_(2.0)
@@ -98,7 +98,7 @@ def conditions_by_loops(made: Network, window: Tensor) -> Tensor:
     return found
 
 
-def test_the_density_is_that_of_affine_maps_of_a_normal_distribution() -> None:
+def test_the_density_matches_affine_maps_of_a_normal_distribution() -> None:
     made, given = network(blocks=3), windows()
     found = made(given)
     for number, window in enumerate(given):
@@ -129,7 +129,7 @@ def pairs(n_rows: int, seed: int) -> FloatArray:
 
 
 @pytest.mark.long  # 10 s of training
-def test_the_graph_is_that_of_the_sensors_that_follow() -> None:
+def test_the_graph_links_each_sensor_with_its_follower() -> None:
     cheap = {"window": 4, "hidden_size": 8, "min_steps": 600, "learning_rate": 1e-2}
     found = small(**cheap).fit(pairs(1_000, seed=0)).adjacency_
     graph = found + found.T
@@ -139,4 +139,4 @@ def test_the_graph_is_that_of_the_sensors_that_follow() -> None:
 def test_bounded_training_learns_the_graph_first_and_then_the_density() -> None:
     facts = small(max_steps=20).fit(noise(2_000, 3)).training_facts()
     assert facts["steps"] == 20
-    assert facts["held_out_loss"] is not None  # undefined as long as the graph is learned
+    assert facts["held_out_loss"] is not None  # undefined while the graph is learned

@@ -1,4 +1,4 @@
-"""GCAD: its causality graphs against the gradients of the loss, its score by hand, a broken lagged coupling."""
+"""GCAD: its causality graphs against the gradients of the loss, and its score by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fitted(**parameters: object) -> GCAD:
 
 
 def scaled_windows(rows: FloatArray) -> torch.Tensor:
-    """Return the windows [n, 6, n_sensors] of five rows and the one that is forecast, scaled as single precision."""
+    """Return scaled windows [n, 6, n_sensors] of five rows and the forecast row, rounded to single precision."""
     return windows(in_deviations(rows, TRAINING), 6).double()
 
 
@@ -46,7 +46,7 @@ def sparse_graphs(detector: GCAD, given: torch.Tensor, threshold: float) -> Floa
     return sparse
 
 
-def test_threshold_and_normal_graph_are_those_of_the_training_windows() -> None:
+def test_threshold_and_normal_graph_come_from_the_training_windows() -> None:
     detector = fitted(sample=1.0, sparsity=0.3)
     given = scaled_windows(TRAINING)
     assert len(given) == 115

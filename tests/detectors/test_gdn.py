@@ -73,7 +73,7 @@ def test_the_score_by_hand() -> None:
     np.testing.assert_allclose(detector.score(fresh), smooth.max(axis=1), rtol=1e-3, atol=1e-3)
 
 
-def test_median_and_spread_are_those_of_the_held_out_rows() -> None:
+def test_median_and_spread_come_from_the_held_out_rows() -> None:
     detector = small(held_out=0.3, batch_size=64).fit(TRAINING)
     # 294 windows, the last 88 of them held out: they forecast the last 88 rows.
     given = windows(in_range(TRAINING, TRAINING), 7)[-88:]

@@ -35,7 +35,7 @@ def windows_of(n_windows: int = 4, n_sensors: int = 5) -> Tensor:
 
 
 def types_of(n_windows: int = 4, n_sensors: int = 5) -> Tensor:
-    """Probabilities [batch, type, from, to], their diagonals at odds with every formula that reads them."""
+    """Return probabilities [batch, type, from, to], with diagonals that no formula may read."""
     generator = torch.Generator().manual_seed(2)
     logits = torch.randn(n_windows, 4, n_sensors, n_sensors, dtype=torch.float64, generator=generator)
     return logits.softmax(dim=1)
@@ -50,7 +50,7 @@ def test_random_walks_are_powers_of_both_directions_transitions() -> None:
 
 
 def forecast_by_loops(decoder: Decoder, window: Tensor, relations: Tensor) -> Tensor:
-    """One window's forecast [n_rows, n_sensors], sensor by sensor."""
+    """Return one window's forecast [n_rows, n_sensors], sensor by sensor."""
     n_rows, n_sensors = window.shape
     states = torch.zeros(3, n_sensors, decoder.head.in_features, dtype=torch.float64)
     forecast = torch.empty_like(window)
@@ -94,7 +94,7 @@ def test_the_divergence_is_scipys_of_the_mean_over_all_pairs() -> None:
 
 
 class Persistence(nn.Module):
-    """Forecasts that the next row is this one, and keeps which relations it was given."""
+    """Forecasts that the next row equals this one; records the relations."""
 
     def forward(self, given: Tensor, relations: Tensor) -> Tensor:
         self.relations = relations.detach()
@@ -107,12 +107,14 @@ def test_the_loss_by_hand() -> None:
     network.decoder = Persistence()
     windows = windows_of()
     steps = windows[:, 1:] - windows[:, :-1]
-    squares = 0.5 * (steps**2).sum(dim=1).mean() + divergence(network.learner(windows).softmax(dim=1)).mean()
+    probabilities = network.learner(windows).softmax(dim=1)
+    squares = 0.5 * (steps**2).sum(dim=1).mean() + divergence(probabilities).mean()
     torch.testing.assert_close(detector._loss(windows), squares)
+    torch.testing.assert_close(network.decoder.relations, probabilities)  # not in training mode, so none are drawn
 
 
 def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Each statistic's contributions [n_rows, n_sensors] and scores [n_rows], a window at a time."""
+    """Return each statistic's contributions [n_rows, n_sensors] and scores [n_rows], window by window."""
     network = copy.deepcopy(detector.network_).double()
     pooled = np.concatenate(training)
 
@@ -139,7 +141,7 @@ def by_hand(detector: GReLeN, training: list[FloatArray], test: FloatArray) -> d
     found = {
         name: (terms / 3, terms.mean(axis=1)) for name, terms in (("deviation", deviation), ("reconstruction", errors))
     }
-    # Signs cancel in the reference's mean over the sensors, and its thresholds on either side are one of its size.
+    # In the reference, signs cancel in the mean over sensors; its two-sided thresholds are one on the absolute mean.
     return {
         **found,
         "difference": (changes, changes.sum(axis=1)),

@@ -1,4 +1,4 @@
-"""Layers whose gradient or recurrence is written out, each held against plain PyTorch."""
+"""Layers with a hand-written gradient or recurrence, against plain PyTorch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def require_same(found: Tensor, expected: Tensor, leaves: list[Tensor]) -> None:
 
 
 @pytest.mark.parametrize(("n_steps", "hidden_size", "n_sequences"), [(1, 3, 4), (30, 32, 64), (5, 4, 150)])
-def test_the_summary_is_that_of_pytorchs_recurrent_layer(n_steps: int, hidden_size: int, n_sequences: int) -> None:
+def test_the_summary_matches_pytorchs_recurrent_layer(n_steps: int, hidden_size: int, n_sequences: int) -> None:
     torch.manual_seed(0)
     layer, inputs = SummarisingGRU(2, hidden_size), drawn(n_steps, 2, n_sequences).requires_grad_()
     states = layer.gru(inputs.transpose(1, 2))[0].transpose(1, 2)
@@ -33,7 +33,7 @@ def test_the_summary_is_that_of_pytorchs_recurrent_layer(n_steps: int, hidden_si
         torch.testing.assert_close(layer(inputs), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_two_passes_forward_before_the_first_one_back_do_not_disturb_each_other() -> None:
+def test_two_forward_passes_before_the_first_backward_pass_do_not_interfere() -> None:
     torch.manual_seed(0)
     layer, both = SummarisingGRU(1, 4), [drawn(5, 1, 6, seed=seed) for seed in (7, 8)]
     parameters = list(layer.parameters())

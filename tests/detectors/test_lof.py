@@ -19,7 +19,7 @@ def _factors(memory: FloatArray, rows: FloatArray, k: int) -> FloatArray:
     return np.asarray(-LocalOutlierFactor(n_neighbors=k, novelty=True).fit(memory).score_samples(rows))
 
 
-# scikit-learn asks a tree, or computes all distances.
+# With 3 sensors scikit-learn uses a tree, with 20 it computes all distances.
 @pytest.mark.parametrize(("n_neighbors", "n_sensors"), [(1, 3), (20, 20)])
 def test_new_rows_have_scikit_learns_factors(n_neighbors: int, n_sensors: int) -> None:
     rng = np.random.default_rng(1)

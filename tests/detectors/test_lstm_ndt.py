@@ -18,7 +18,7 @@ def small(**parameters: object) -> LSTMNDT:
     return LSTMNDT(**{"window": 4, "hidden_size": 5, "span": 3, "epochs": 1, "min_steps": 1, **parameters})  # type: ignore[arg-type]
 
 
-def test_the_score_is_the_largest_smoothed_error_beside_that_of_the_training_rows() -> None:
+def test_the_score_is_the_largest_smoothed_error_relative_to_the_training_errors() -> None:
     training, fresh = waves(), waves(40, seed=1)
     detector = small().fit(training)
 
@@ -45,7 +45,7 @@ def test_the_dynamic_threshold_is_the_best_of_all_candidates(seed: int) -> None:
     errors = rng.exponential(size=300)
     errors[40:52] *= 6.0
     errors[200:203] *= 20.0
-    parts = [errors[:46], errors[46:]]  # a run that reaches a part's end does not go on in the next
+    parts = [errors[:46], errors[46:]]  # a run ends at the end of its part
     mean, deviation = errors.mean(), errors.std()
     merits = {}
     for z in [2.5 + 0.5 * i for i in range(19)]:
@@ -61,12 +61,12 @@ def test_the_dynamic_threshold_is_the_best_of_all_candidates(seed: int) -> None:
 
 
 def test_the_dynamic_threshold_by_hand() -> None:
-    # 95 errors of 1 and a run of 5 of 11: mean 1.5, variance .95 * .25 + .05 * 90.25; 2.5 is the first of those that
-    # leave the run above.
+    # 95 errors of 1 and a run of five 11s: mean 1.5, variance .95 * .25 + .05 * 90.25. Every z with the run above the
+    # threshold is equally good, and the first is 2.5.
     errors = np.ones(100)
     errors[50:55] = 11.0
     assert dynamic_threshold([errors]) == pytest.approx(1.5 + 2.5 * 4.75**0.5)
-    # Six runs are too many at every z: what remains is 12 standard deviations.
+    # Six runs are too many at every z, so the threshold falls back to 12 standard deviations.
     six = np.ones(1_000)
     six[::180] = 11.0
     assert dynamic_threshold([six]) == pytest.approx(six.mean() + 12.0 * six.std())

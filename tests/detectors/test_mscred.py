@@ -28,7 +28,7 @@ def reconstructed(of: nn.Module, windows: Tensor) -> Tensor:
 
 
 def signatures_one_by_one(scaled: FloatArray, row: int, scales: tuple[int, ...]) -> FloatArray:
-    """The image that ends with a row, [scales, n_sensors, n_sensors]."""
+    """Return the image of the window that ends with a row, [scales, n_sensors, n_sensors]."""
     tails = [scaled[row + 1 - scale : row + 1] for scale in scales]
     return np.stack([tail.T @ tail / len(tail) for tail in tails])
 
@@ -97,7 +97,7 @@ def states_one_by_one(layer: ConvLSTM, images: Tensor) -> Tensor:
 
 
 def last_image_one_by_one(level: Level, images: Tensor) -> Tensor:
-    """What a level gives for one window [n_steps, outer, height, width], with PyTorch's own layers."""
+    """Return a level's output for one window [n_steps, outer, height, width], by PyTorch's own layers."""
     (kernel_size, _), (stride, _) = level.down.kernel_size, level.down.stride
     before, after = (kernel_size - 1) // 2, kernel_size // 2
     padded = nn.functional.pad(images, (before, after, before, after))
@@ -115,7 +115,7 @@ def last_image_one_by_one(level: Level, images: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("size", "n_windows"), [(1, 3), (7, 1), (8, 3)])
-def test_the_network_is_that_of_its_equations(size: int, n_windows: int) -> None:
+def test_the_network_follows_its_equations(size: int, n_windows: int) -> None:
     level = network(3, 2).double()
     windows = torch.randn(n_windows, 4, 3, size, size, dtype=torch.float64)
     expected = torch.stack([last_image_one_by_one(level, window) for window in windows])

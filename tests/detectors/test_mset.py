@@ -67,8 +67,8 @@ def test_extremes_are_remembered_then_rows_of_all_lengths() -> None:
 
 
 @pytest.mark.skab
-def test_the_skab_repositorys_own_figures_come_out(skab_directory) -> None:
-    """Each file trains on 400 rows, all of them remembered; alarm where the centred mean of 60 rows is above 0.01."""
+def test_the_skab_repositorys_own_figures_are_reproduced(skab_directory) -> None:
+    """Each file trains on 400 rows and remembers them all; alarms are centred means of 60 rows above 0.01."""
     from tsadbench.datasets.shipped import load_skab
 
     data = load_skab(DataOptions(directory=skab_directory))
@@ -85,7 +85,7 @@ def test_the_skab_repositorys_own_figures_come_out(skab_directory) -> None:
 
 
 def _centred_mean(scores: FloatArray) -> FloatArray:
-    """Return the mean over those of the rows i - 30 to i + 29 that exist."""
+    """Return the mean over rows i - 30 to i + 29, cut off at the ends."""
     import pandas as pd
 
     return pd.Series(scores).rolling(60, center=True, min_periods=1).mean().to_numpy()

@@ -1,4 +1,4 @@
-"""MultiView: its views against scikit-learn, calibrated on rows it has not seen, on few rows and odd sensors."""
+"""MultiView: views against scikit-learn, calibration on held-out rows, few training rows and constant sensors."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_contributions_sum_to_the_score_and_name_the_sensor() -> None:
         assert contributions.min() >= 0
         np.testing.assert_allclose(contributions.sum(axis=1), detector.score(rows), rtol=1e-9)
         hits += contributions[220:].sum(axis=0).argmax() == 1 + sensor
-    assert hits >= 6  # two groups of four sensors: of the second, the score hardly rises
+    assert hits >= 6  # the second group's four sensors hardly raise the score
 
 
 def test_the_adaptive_variant_takes_a_recordings_beginning_for_normal() -> None:
@@ -97,8 +97,8 @@ def test_the_adaptive_variant_takes_a_recordings_beginning_for_normal() -> None:
     assert adaptive.score(moved)[250:300].min() > usual
 
 
-def test_a_sensor_that_moves_for_the_first_time_is_seen_in_whatever_unit() -> None:
-    """However small its step, its z-score is 10; collinear sensors and a constant one are no obstacle."""
+def test_the_first_move_of_a_constant_sensor_is_seen_whatever_its_unit() -> None:
+    """Its z-score is 10 however small the step, also next to collinear sensors."""
     rows = np.random.default_rng(0).normal(size=(2_000, 2))
     train = np.hstack([rows, rows[:, :1] * 3.0, np.zeros((2_000, 1))])
     test = train[:100].copy()
@@ -121,7 +121,7 @@ def test_few_rows_and_equal_switches_are_enough(rows: FloatArray) -> None:
 
 @pytest.mark.parametrize("block", [0, 2])
 def test_a_judge_has_not_seen_the_rows_that_it_judges(block: int) -> None:
-    """Whatever happens in a block of the training rows, and 30 rows around it, its judge stays as it is, to the bit."""
+    """Changing a block of training rows, and 30 rows on either side, leaves the block's judge bitwise the same."""
     rows = series(1_000)[:, :3]
     changed = rows.copy()
     unseen = slice(max(0, 200 * block - 30), min(1_000, 200 * (block + 1) + 30))

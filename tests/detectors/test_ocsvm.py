@@ -28,7 +28,7 @@ def test_is_scikit_learns_decision_in_logarithms(nu: float, gamma: float | None)
 
 
 def test_rows_far_from_all_support_vectors_are_told_apart() -> None:
-    """If the sum of kernels has become 0, the paper's decision function is the same for all rows."""
+    """Once the sum of kernels underflows to 0, the paper's decision function is the same for all rows."""
     far = TRAIN.mean(axis=0) + np.array([[100.0], [200.0], [1e4], [1e6]]) * TRAIN.std(axis=0)
     scaler = StandardScaler().fit(TRAIN)
     oracle = SklearnOneClassSVM(nu=0.05).fit(scaler.transform(TRAIN))

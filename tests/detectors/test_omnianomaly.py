@@ -1,4 +1,4 @@
-"""OmniAnomaly: flow, prior, recursion and bound against independent computations; its score, and what it finds."""
+"""OmniAnomaly: flow, prior, recursion, bound and score against independent computations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def small(**parameters: object) -> OmniAnomaly:
 
 
 @pytest.mark.parametrize(("latent_size", "flows"), [(1, 1), (3, 4)])
-def test_the_flows_log_determinant_is_that_of_autograds_jacobian(latent_size: int, flows: int) -> None:
+def test_the_flows_log_determinant_matches_autograds_jacobian(latent_size: int, flows: int) -> None:
     torch.manual_seed(latent_size)
     flow = PlanarFlow(latent_size, flows).double()
     # Directions against the weights: without the constraint, these maps would not be invertible.
@@ -78,7 +78,7 @@ def test_the_loss_is_the_negative_evidence_lower_bound() -> None:
     torch.manual_seed(1)
     network = Network(3, 6, 2, 3)
     rows, noise = torch.randn(5, 4, 3), torch.randn(5, 4, 2)
-    # log q of what was drawn, under the normal distributions with the means that a draw without noise at its step has.
+    # log q of the drawn values; the mean at a step is the draw without its noise.
     before, log_variance = network.encode(rows, noise)
     mean = before - torch.exp(log_variance / 2) * noise
     latents, log_determinant = network.flow(before)

@@ -1,4 +1,4 @@
-"""Trained for seconds, networks find faults in time or coupling that no single value shows, and one-liners do not."""
+"""Networks trained for seconds find faults in time or coupling that no single value shows; floors do not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.planted import Fault, auroc, planted, series
 from tsadbench.registry import load_detector
 
-# Detector, its parameters, training rows, faults, the least AUROC.
+# Detector, parameters, training rows, faults, minimum AUROC.
 CASES: list[tuple[str, dict[str, object], int, tuple[Fault, ...], float]] = [
     ("anomaly-transformer", {"window": 24, "d_model": 16, "stride": 1, "min_steps": 300, "max_steps": 300,
                              "association": False}, 1_500, ("order",), 0.75),

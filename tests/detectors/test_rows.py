@@ -1,4 +1,4 @@
-"""What detectors of rows share: scaling, neighbours, smoothing; ridge and the isolation forest; against oracles."""
+"""Scaling, neighbours and smoothing that row detectors share, ridge and the isolation forest, against oracles."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _brute_force(rows: FloatArray, queries: FloatArray, excluded: IntArray) -> F
     return nearest
 
 
-# By the tree or by products; one block of remembered rows or several.
+# By a tree or by matrix products; with one block of remembered rows or several.
 @pytest.mark.parametrize("shape", [(300, 8), (129, 12), (1500, 53)])
 def test_rows_are_left_out_by_their_index(shape: tuple[int, int]) -> None:
     rows = RNG.normal(size=shape)
@@ -88,7 +88,7 @@ def test_rows_are_left_out_by_their_index(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("far", [1e9, 1e300])
-def test_a_query_far_away_in_a_column_that_varies_and_in_one_that_does_not(far: float) -> None:
+def test_queries_far_away_in_a_varying_and_in_a_constant_column(far: float) -> None:
     rows, queries = RNG.normal(size=(600, 12)), RNG.normal(size=(40, 12))
     rows[:, 5] = 0.25
     queries[::4, 5] += far
@@ -131,7 +131,7 @@ def test_forecasts_as_scikit_learns_ridge_does(lags: int, penalty: float) -> Non
     oracle = Oracle(alpha=penalty).fit(
         np.concatenate([_past(z, lags) for z in with_past]), np.concatenate([z[lags:] for z in with_past])
     )
-    # While it scores, rows before the first are copies of it.
+    # In scoring, copies of the first row precede it.
     (z,) = z_test
     padded = np.concatenate([np.repeat(z[:1], lags, axis=0), z])
     residuals = z - oracle.predict(_past(padded, lags))

@@ -1,4 +1,4 @@
-"""``size``, and widths that grow with the number of sensors: the networks that are built, counted."""
+"""``size``, and widths that grow with the number of sensors: the shapes of the networks that are built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tsadbench import Detector
 from tsadbench.registry import load_detector
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
-# By detector: what size "paper" fills in, its published figures.
+# What size "paper" sets for each detector: the published sizes.
 PUBLISHED: dict[str, dict[str, object]] = {
     "mtad-gat": {"hidden_size": 300},
     "grelen": {"hidden_size": 64},

@@ -1,4 +1,4 @@
-"""Acceptance: known figures on SKAB's own files, without the package's protocols."""
+"""Acceptance tests: known figures on SKAB's own files, computed without the package's protocols."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_f1_and_alarms_with_one_model_a_file(
 
 
 def published(skab: LabelledDataset, detector: Detector) -> tuple[float, float, float]:
-    """Train on anomaly-free.csv, score all files as one recording; AUROC, average precision, best F1 of 30..n-10."""
+    """Score all files as one recording; return AUROC, average precision and best F1 over rows 30 to n - 10."""
     detector.fit(skab.dataset.train)
     values = np.concatenate([recording.values for recording in skab.dataset.test])
     evaluated = slice(30, len(values) - 9)
@@ -69,7 +69,7 @@ def published(skab: LabelledDataset, detector: Detector) -> tuple[float, float, 
     [
         ("all-positive", (0.500, 0.350, 0.518), 0.0005),
         ("nearest-neighbour", (0.679, 0.639, 0.550), 0.0005),
-        # Found with scikit-learn's StandardScaler alone; the paper's best detector has 0.726, 0.717, 0.606.
+        # Computed with scikit-learn's StandardScaler alone; the paper's best detector has 0.726, 0.717, 0.606.
         ("max-z", (0.756, 0.753, 0.720), 0.0005),
         ("l2-z", (0.677, 0.636, 0.550), 0.0005),
         ("sensor-range", (0.759, 0.754, 0.720), 0.0005),

@@ -1,4 +1,4 @@
-"""T-squared and Q against scikit-learn, of rows and of rows with their lags; their control limits by hand."""
+"""T-squared and Q of rows, and of rows with their lags, against scikit-learn; their control limits by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""THOC: its dilated layers, hierarchy and losses against loops; that it does not collapse."""
+"""THOC: its dilated layers, hierarchy, losses and score against loops; how warm-up places the centres."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def network(layers: int = 3, hidden: int = 6, temperature: float = 0.5) -> Netwo
 
 
 def dilated(net: Network, window: Tensor) -> list[Tensor]:
-    """Return every layer's states at all rows [n_rows, hidden], each from that 2^layer rows before it."""
+    """Return every layer's states [n_rows, hidden], each computed from the state 2^layer rows earlier."""
     found, below = [], window
     for layer, gru in enumerate(net.recurrent):
         assert isinstance(gru, nn.GRU)
@@ -106,7 +106,7 @@ def test_a_score_is_the_description_of_the_window_that_ends_with_the_row() -> No
 
 def test_warming_up_trains_forecasts_alone_and_then_places_the_centres() -> None:
     warm = small(warm_up=2, epochs=3, learning_rate=1e-30).fit(series(60))
-    # At a learning rate of nearly 0, centres stay where they are placed: on inputs whose mean is 0.
+    # With a learning rate near 0, centres stay where warm-up places them: on inputs with mean 0.
     windows = torch.from_numpy(warm.scaler_.scaled(series(60))).float().unfold(0, 8, 2).transpose(1, 2)
     trained = windows[: len(windows) - round(0.1 * len(windows)) - 3]
     net, mixed = warm.network_, None

@@ -1,4 +1,4 @@
-"""TimesNet: periods and folding against numpy, the mean kernel against six convolutions, scores without batch mates."""
+"""TimesNet: periods and folding against numpy, the mean kernel against six convolutions, and the score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def windows_of(n: int, window: int, width: int) -> Tensor:
 
 
 def six_convolutions(inception: Inception, images: Tensor) -> Tensor:
-    """Return the mean of the convolutions by each kernel alone."""
+    """Return the mean of six separate convolutions, one for each kernel."""
     each = [
         nn.functional.conv2d(images, kernel, inception.bias, padding=number)
         for number, kernel in enumerate(inception.kernels)
@@ -31,7 +31,7 @@ def six_convolutions(inception: Inception, images: Tensor) -> Tensor:
 
 
 def block_by_hand(block: TimesBlock, rows: Tensor) -> FloatArray:
-    """Return the block's output for one window [window, width], one period after the other."""
+    """Return the block's output for one window [window, width], period by period."""
     window, width = rows.shape
     spectrum = np.abs(np.fft.rfft(rows.numpy(), axis=0)).mean(axis=1)
     frequencies = 1 + np.argsort(-spectrum[1:])[: block.top_k]
@@ -51,7 +51,7 @@ def block_by_hand(block: TimesBlock, rows: Tensor) -> FloatArray:
 
 @pytest.mark.parametrize(("window", "top_k"), [(24, 3), (13, 6)])
 @torch.no_grad()
-def test_a_block_is_that_of_the_paper_for_each_window(window: int, top_k: int) -> None:
+def test_a_block_matches_the_paper_for_each_window(window: int, top_k: int) -> None:
     torch.manual_seed(0)
     block, rows = TimesBlock(4, 3, top_k).double(), windows_of(30, window, 4)
     assert [kernel.shape[-1] for kernel in block.inner.kernels] == [1, 3, 5, 7, 9, 11]

@@ -1,4 +1,4 @@
-"""TranAD: its network, losses and score by hand, what each part learns from, and a fault that it finds."""
+"""TranAD: its network, losses and score by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""USAD: its two losses and its score by hand, whose gradient reaches which decoder, and a fault that it finds."""
+"""USAD: its two losses, score and widths by hand, and the gradient from the second decoder to the first."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def outcome(trial: str, writer: int) -> Outcome:
 
 
 def write(folder: str, writer: int) -> None:
-    """Write all trials again and again, as a process of its own; print how many were written."""
+    """Write all trials again and again, in a separate process; print how many were written."""
     store, written, end = Store(Path(folder)), 0, time.monotonic() + SECONDS
     while time.monotonic() < end:
         for trial in TRIALS:

@@ -1,4 +1,4 @@
-"""Configurations: what a file may say, what is wrong with one, and what the command line takes its place of."""
+"""Configuration files: what they may contain, how errors are reported, and what options override."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Mine(Detector):
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a configuration beside a plant's card and a detector's file."""
+    """Writes a configuration next to a plant's card and a detector's file."""
 
     def write(text: str) -> Path:
         folder = tmp_path / "here"
@@ -106,7 +106,7 @@ def test_settings_in_every_form(write):
     }
 
 
-def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left_out_go_with_it(write):
+def test_options_override_the_file_and_drop_settings_of_what_they_leave_out(write):
     path = write(
         'detectors = ["distance", "broken"]\nseeds = 3\n[set]\ndistance.power = 3\nnoisy.power = 4\nstrict.q = 0.01'
     )
@@ -134,7 +134,7 @@ def test_what_is_given_takes_the_place_of_the_files_and_settings_of_what_is_left
         ("detectors = ['distance'", ["TOML"]),
     ],
 )
-def test_whatever_is_wrong_is_told_with_line_key_what_was_found_and_what_is_near(write, text, expected):
+def test_an_error_names_line_key_value_and_a_similar_name(write, text, expected):
     (found,) = problems(write(text))
     assert [part for part in expected if part not in found] == []
 

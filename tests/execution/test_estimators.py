@@ -1,4 +1,4 @@
-"""Estimator objects of scikit-learn are run as the detectors that they are, and anything else is refused in words."""
+"""Scikit-learn estimator objects run as detectors; other objects are refused with a message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def records(detectors, **options):
     return {(record.label, record.seed): record for record in board.records}
 
 
-def test_an_object_is_cloned_and_has_the_runs_seeds():
+def test_an_object_is_cloned_and_gets_the_runs_seeds():
     mine = IsolationForest(n_estimators=20, random_state=7, n_jobs=2)
     found = records(mine, seeds=2)
     label = "estimator[of=IsolationForest(n_estimators=20)]"
@@ -49,7 +49,7 @@ def test_a_pipeline_is_fitted_on_the_rows_as_they_are_with_the_trials_seed():
     found = records(pipe, seeds=[3, 4])
     assert {key: one.status for key, one in found.items()} == {(label, 3): "ok", (label, 4): "ok"}
     assert found[label, 3].splits != found[label, 4].splits or found[label, 3].trial != found[label, 4].trial
-    # Scored by hand: fitted anew on the training rows, seeded, the sign turned.
+    # Scored by hand: fitted again on the training rows, with the seed and the opposite sign.
     rows = np.concatenate([one.values for one in DATA.dataset.train])
     for step in ("pca", "isolationforest"):
         pipe.set_params(**{f"{step}__random_state": 3})
@@ -147,8 +147,8 @@ SCRIPT = """
 """
 
 
-@pytest.mark.long  # two processes with hash seeds of their own
-def test_the_identity_is_that_of_what_the_object_does_in_every_process(tmp_path):
+@pytest.mark.long  # two processes with different hash seeds
+def test_the_identity_is_the_same_in_every_process(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
     found = []
     for hash_seed in ("1", "2"):
@@ -158,7 +158,7 @@ def test_the_identity_is_that_of_what_the_object_does_in_every_process(tmp_path)
         )
         found.append(json.loads(done.stdout))
     assert [len(set(trials)) for trials in found] == [4, 4]
-    assert found[0][2:] == found[1][2:]  # a function without a name may be another one in another process
+    assert found[0][2:] == found[1][2:]  # a lambda may be another function in another process
 
 
 @pytest.mark.parametrize(

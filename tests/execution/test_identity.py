@@ -30,7 +30,7 @@ class Mine(Detector):
 
 @pytest.fixture
 def store(tmp_path, tsadbench, monkeypatch) -> Store:
-    """A store with a trial of a detector of two files, in the current folder."""
+    """A store in the current folder with a trial of a detector that consists of two files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""A changed version of a library that a detector uses is another trial, however it imports the library."""
+"""Another version of a library that a detector uses makes another trial, however the library is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record holds names, never where something lies on the machine that made it."""
+"""A record contains names of files, never their folders on the machine that made it."""
 
 from __future__ import annotations
 

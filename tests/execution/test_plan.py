@@ -30,7 +30,7 @@ def labels(plan):
     return [(trial.contender.label, trial.seed) for trial in plan.trials]
 
 
-def test_stochastic_detectors_run_once_a_seed_the_others_once_and_floors_always(small_data):
+def test_stochastic_detectors_run_once_per_seed_the_others_once_and_floors_always(small_data):
     plan = make_plan(["distance", "noisy"], dataset=small_data, seeds=2)
     # Of the floors, which join every run, only `random` is stochastic.
     assert labels(plan) == [
@@ -51,7 +51,7 @@ def test_the_floors_are_those_registered_and_the_variants_that_they_declare(smal
     assert all(trial.contender.traits.floor for trial in plan.trials)
 
 
-def test_a_variant_of_a_floor_that_is_asked_for_is_a_floor_and_planned_once(small_data):
+def test_a_requested_variant_of_a_floor_is_a_floor_and_planned_once(small_data):
     plan = make_plan(["max-z[mean=10]", "max-z[mean=3]"], dataset=small_data)
     floors = [trial.contender.label for trial in plan.trials if trial.contender.traits.floor]
     assert {"max-z[mean=3]", *floor_labels()} == set(floors)
@@ -87,7 +87,7 @@ def test_a_detector_keeps_its_label_with_and_without_a_prior(small_data, label):
         assert trial.contender.construction.arguments.get("prior") == expected
 
 
-def test_a_strangers_floor_joins_every_run_and_must_say_that_it_is_one(small_data, tmp_path, monkeypatch):
+def test_a_plugins_floor_joins_every_run_and_must_declare_itself_one(small_data, tmp_path, monkeypatch):
     source = (
         "import numpy as np\nfrom tsadbench import Detector, Traits\n"
         "class Own(Detector):\n"
@@ -139,7 +139,7 @@ class Novelist(Floor):
         ("Novelist", r"traits\.family"),
     ],
 )
-def test_what_a_detector_says_of_itself_earns_it_nothing(small_data, tmp_path, name, message):
+def test_false_claims_of_a_detector_are_refused(small_data, tmp_path, name, message):
     (tmp_path / "claims.py").write_text(CLAIMS)
     with pytest.raises(TsadbenchError, match=message):
         make_plan([f"{tmp_path / 'claims.py'}:{name}"], dataset=small_data, floors=False)

@@ -103,7 +103,7 @@ def test_other_labels_fit_nothing(planned, store, diary, small_data):
 class TestChangedRules:
     @pytest.fixture
     def rules(self, tmp_path, monkeypatch):
-        """Writes a plugin protocol whose metric depends on a factor, and forgets what was imported of it."""
+        """Writes a plugin protocol whose metric depends on a factor, and undoes its import."""
         site = tmp_path / "site"
         write_package(site, "own_rules", "[tsadbench.protocols]\nown = own_rules:Rules\n", "")
         monkeypatch.syspath_prepend(site)
@@ -129,13 +129,13 @@ class TestChangedRules:
                 assert judged.metrics["mcc"] == (None if expected is None else expected * 0.5)
         assert store.records() == tuple(sorted(after, key=lambda record: (record.manifest["started"], record.trial)))
 
-    def test_judge_judges_all_that_is_stored_again(self, planned, store, diary, rules, small_data):
+    def test_judge_all_judges_all_stored_trials_again(self, planned, store, diary, rules, small_data):
         (before, _) = run_plan(planned("own"), store)
         run_plan(planned(), store)
         assert {judged.verdict for judged in judge_all(store, lambda _: small_data)} == {"same"}
         rules(0.5)
         verdicts = [(judged.record.protocol, judged.verdict) for judged in judge_all(store, lambda _: small_data)]
-        # The MCC of a detector that flags every row is 0, and so it remains.
+        # The MCC of a detector that flags every row is 0 under both rules.
         assert sorted(verdicts) == [("own", "changed"), ("own", "same"), ("strict", "same"), ("strict", "same")]
         after = store.find(before.trial)
         assert after.splits["overall"].metrics["mcc"] == before.splits["overall"].metrics["mcc"] * 0.5

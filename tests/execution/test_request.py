@@ -21,7 +21,7 @@ from tsadbench.execution.request import RunRequest
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
 
-def test_a_value_out_of_range_is_one_line_that_names_the_setting_as_each_face_does(tsadbench, tmp_path):
+def test_a_value_out_of_range_is_one_line_that_names_the_setting_as_each_interface_does(tsadbench, tmp_path):
     with pytest.raises(UsageError, match=r"^memory: .* 0\.0$"):
         RunRequest(memory=0.0)
     with pytest.raises(UsageError, match=r"^memory: .* 0\.0$"):
@@ -62,7 +62,7 @@ def test_seeds_are_a_number_or_a_list_for_python_command_line_and_file(tsadbench
     monkeypatch.chdir(tmp_path)
     data = make_data()
     board = package.run(["noisy", "distance"], data, seeds=[3, 0], splits="overall", floors=False, out="python")
-    # The rows of a list are those of its seeds in any other run, to the bit; a deterministic detector runs once.
+    # A seed gives the same results in every run, to the bit; a deterministic detector runs once.
     more = package.run("noisy", data, seeds=4, splits="overall", floors=False)
     of_list, of_number = (
         {record.seed: record.splits for record in one.records if record.label == "noisy"} for one in (board, more)

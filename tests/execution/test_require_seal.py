@@ -27,7 +27,7 @@ def unsealed_machine(monkeypatch):
 
 @pytest.fixture
 def guarded_boxes(monkeypatch):
-    """A machine that is said to seal, and whose boxes are guarded: as of a cluster's worker, or beside odd folders."""
+    """A machine that reports that it can seal, but whose boxes are guarded, such as a cluster's worker."""
     server = Server(seal=False)
     monkeypatch.setattr("tsadbench.execution.plan.seal_status", lambda: SealStatus("sealed", ""))
     monkeypatch.setattr("tsadbench.sandbox.box.default_server", lambda: server)

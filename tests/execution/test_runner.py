@@ -1,4 +1,4 @@
-"""Runs: what a store holds is not done again, and variants that differ in scoring share a fit."""
+"""Runs: what a store holds is not run again, and variants that differ in scoring share a fit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tsadbench.execution.store import Store
 
 
 class Listener:
-    """Notes what it hears."""
+    """Records the events that it receives."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, str]] = []
@@ -63,7 +63,7 @@ def test_a_variant_that_fails_does_not_spoil_the_others(plan_of):
     assert metrics(records)[0] == metrics(run_plan(plan_of({}), None))[0]
 
 
-def test_what_the_store_holds_is_not_done_again(plan_of, diary, tmp_path):
+def test_what_the_store_holds_is_not_run_again(plan_of, diary, tmp_path):
     store = Store.create(tmp_path / "runs")
     first = run_plan(plan_of({}), store)
     listener = Listener()
@@ -74,7 +74,7 @@ def test_what_the_store_holds_is_not_done_again(plan_of, diary, tmp_path):
     assert listener.heard == [("kept", first[0].label), ("started", label), ("finished", label)]
 
 
-def test_failures_are_run_again_and_all_that_rerun_names(plan_of, diary, tmp_path):
+def test_failures_and_all_that_rerun_names_are_run_again(plan_of, diary, tmp_path):
     store = Store.create(tmp_path / "runs")
     plan = plan_of({"fails": True}, {"power": 2})
     for expected, rerun in ((2, None), (3, None), (3, set()), (4, {"ok"})):
@@ -98,7 +98,7 @@ def test_scored_rows_are_counted(plan_of, small_data):
     assert failed.rows_scored == 0
 
 
-def test_trials_without_contributions_are_run_again_where_that_is_asked_for(small_data, diary, tmp_path):
+def test_trials_without_contributions_are_run_again_if_requested(small_data, diary, tmp_path):
     def plan(*, contributions: bool) -> Plan:
         detectors = [Telling(diary=str(diary)), Counting(diary=str(diary)), Telling(diary=str(diary), fails=True)]
         return make_plan(detectors, dataset=small_data, floors=False, contributions=contributions)

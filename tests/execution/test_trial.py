@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("tiny_plugin")
 
 
 class Spy(Detector):
-    """Tells the log everything it is handed."""
+    """Prints everything that it receives."""
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
@@ -41,7 +41,7 @@ class Spy(Detector):
 
 
 def session_name():
-    """Put the name together anew, so that no module holds it."""
+    """Build the name at run time, so that no module contains it."""
     return "".join(map(chr, range(97, 123, 2)))
 
 
@@ -66,7 +66,7 @@ def _texts(container):
 
 
 class Broken(Detector):
-    """Fails in the way it is told to, or else states facts about its fit."""
+    """Fails as ``how`` says, or else states facts about its fit."""
 
     def __init__(self, *, how: str = "") -> None:
         self.how = how
@@ -90,7 +90,7 @@ class Broken(Detector):
 
 
 class Lies(Broken):
-    """Passes by the checks that `Detector.training_facts` makes."""
+    """Bypasses the checks of `Detector.training_facts`."""
 
     def training_facts(self):
         return {"<script>": "alert"}
@@ -142,7 +142,7 @@ def test_calibration_recordings_are_scored_among_the_test_recordings(tmp_path):
     assert_array_equal(TrialResult(record, store, data).calibration_scores("all"), last[30:])
 
 
-def test_the_record_tells_what_the_trial_was(small_data):
+def test_the_record_describes_the_trial(small_data):
     plan = plan_of("distance[power=3.0]", small_data, threads=2, settings=["strict.q=0.002"])
     record = run_trial(plan.trials[0], plan).record
     assert (record.detector, record.label, record.family) == ("distance", "distance[power=3.0]", "statistics")
@@ -183,7 +183,7 @@ def test_the_record_keeps_what_a_detector_states_about_each_of_its_fits(small_da
         (Lies, "error", "channel"),
     ],
 )
-def test_what_a_detector_does_wrong_is_a_status_with_a_reason_and_no_number(small_data, detector, status, reason):
+def test_a_detectors_fault_is_a_status_with_a_reason_and_no_metrics(small_data, detector, status, reason):
     plan = plan_of(detector, small_data)
     outcome = run_trial(plan.trials[0], plan)
     assert outcome.record.status == status

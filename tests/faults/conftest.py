@@ -1,4 +1,4 @@
-"""Runs as users start them: whole processes over a small data set, with detectors that misbehave on demand."""
+"""A small data set and a slow detector, for runs in whole processes, as users start them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_many_trials_killed_in_the_middle_and_resumed_give_the_same_table(small:
     kept = trials(small.runs)
     assert n_trials // 4 <= len(kept) < n_trials
     before = {name: (small.runs / "records" / f"{name}.json").read_bytes() for name in kept}
-    assert len(Store.open(small.runs).records()) == len(kept)  # none is half there
+    assert len(Store.open(small.runs).records()) == len(kept)  # none is incomplete
     resumed = small.run(*plan, seeds=seeds, more=("--jobs", "2"))
     assert resumed.returncode == 0, resumed.stderr
     assert re.search(rf"^{n_trials} .* {small.runs}, {len(kept)} ", resumed.stderr, re.M)
@@ -55,7 +55,7 @@ def test_a_run_killed_twenty_times_at_random_moments_resumes_to_the_same_table(s
         run.communicate()
         if (small.runs / "store.json").is_file():
             store = Store.open(small.runs)
-            assert all(store.scores(record) for record in store.records()), moments  # a broken one is a warning
+            assert all(store.scores(record) for record in store.records()), moments  # a broken trial would warn
     resumed = small.run(*PLAN, seeds=30)
     assert resumed.returncode == 0, resumed.stderr
     assert not list(small.runs.rglob(".unfinished-*"))
@@ -65,7 +65,7 @@ def test_a_run_killed_twenty_times_at_random_moments_resumes_to_the_same_table(s
 
 @pytest.mark.long
 def test_two_runs_into_one_store_at_once(small: Plant, tsadbench):
-    """Both do all they were asked for, whoever is faster; every trial is there once, and whole."""
+    """Both complete their plan, whichever is faster; every trial is stored once, and complete."""
     both = [small.start("Steady", "Steady[power=2.0]", seeds=8, more=("--jobs", "2")) for _ in range(2)]
     told = [run.communicate(timeout=300) for run in both]
     assert [run.returncode for run in both] == [0, 0], told
@@ -77,9 +77,9 @@ def test_two_runs_into_one_store_at_once(small: Plant, tsadbench):
 
 
 def test_a_full_disk_ends_the_run_with_a_message_and_a_store_that_goes_on(small: Plant, tsadbench):
-    """A limit on the size of files stands for the disk: a process cannot fill one up without harm to others."""
+    """A limit on the size of files stands in for a full disk: filling a real one would harm other processes."""
     limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "limited", *small.command("Steady", seeds=3)]
-    # Python does not notice that it could not write a compiled module whole: not to be tried out on our own.
+    # Python does not notice a truncated .pyc file: do not let it leave one in our own packages.
     quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=120, env=quiet)
     assert run.returncode == 2, run.stderr

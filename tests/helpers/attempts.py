@@ -1,4 +1,4 @@
-"""What a detector might try, each as a function that returns what it got or raises; and a detector that tries it."""
+"""What a detector might try, as functions that return what they got or raise; and a detector that tries them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def outcome(what: str, argument: str) -> str:
         return f"failed {type(error).__name__} {error}"
 
 
-# Each returns what it read, or does something to what is not the box's own.
+# Each reads, changes or opens something that does not belong to the box.
 WAYS = {
     "reads": lambda path: Path(path).read_text(),
     "reads_through_proc": lambda path: Path(f"/proc/self/root{path}").read_text(),
@@ -75,7 +75,7 @@ def reads_natively(path):
     return os.read(file, 100).decode()
 
 
-# Calls that are denied by number: each gets through outside, or fails for another reason than a missing right.
+# System calls that the seal denies. Outside, each succeeds, or fails for another reason than missing rights.
 
 
 def traces(_):
@@ -114,7 +114,7 @@ def lists_descriptors(_):
     for number in range(1000):
         with contextlib.suppress(OSError):
             if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_PATH:
-                continue  # it stands for a file of /proc, and can do nothing
+                continue  # it only names a file of /proc
             kept[number] = stat.S_IFMT(os.fstat(number).st_mode)
     return kept
 

@@ -39,7 +39,7 @@ class Farewell(Sums):
 
 
 class Tells(Sums):
-    """Prints what it can see of the world."""
+    """Prints what it can see of its surroundings."""
 
     def _fit(self, recordings):
         print("environment", sorted(os.environ))

@@ -1,4 +1,4 @@
-"""A run store with every kind of broken trial beside sound ones."""
+"""A run store with sound trials and every kind of broken one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORDING = "leak/0"
 
 @dataclass(frozen=True)
 class BrokenStore:
-    """The store's folder, and its broken trials' names by kind: those whose record, or whose arrays, are broken."""
+    """The store's folder, and the names of its trials with broken records and with broken arrays, by kind of damage."""
 
     path: Path
     records: dict[str, str]
@@ -45,7 +45,7 @@ def sound_store(folder: Path, dataset: str = DATASET, detectors: Sequence[str] =
 
 
 def broken_store(sound: Store, folder: Path) -> BrokenStore:
-    """Return a copy of a store with broken copies of its first trial, each under a label of its own."""
+    """Return a copy of a store with broken copies of its `Distance` trial, each under a separate label."""
     shutil.copytree(sound.path, folder)
     store = Store.open(folder)
     source = next(record for record in store.records() if record.label == DISTANCE)
@@ -79,7 +79,7 @@ def edited(**changes: object) -> Callable[[Stored], None]:
 
 
 def metric(text: str) -> Callable[[Stored], None]:
-    """Put a number that JSON has no word for, or is too large, in the place of every AUROC."""
+    """Replace every AUROC by a text, such as NaN or a number that is too large."""
 
     def edit(files: Stored) -> None:
         file = files.record
@@ -185,7 +185,7 @@ ARRAY_DAMAGES: dict[str, Callable[[Stored], None]] = {
     "scores are a pipe": lambda files: _replace(files.scores, os.mkfifo),
     "scores are a link": lambda files: _replace(files.scores, lambda file: file.symlink_to("/etc/passwd")),
     "array of 16 GiB": members(_claims_much),
-    "file of 16 GiB": lambda files: os.truncate(files.scores, 2**34),  # it takes no room
+    "file of 16 GiB": lambda files: os.truncate(files.scores, 2**34),  # sparse: it takes no space
     "objects": arrays(lambda content: {**content, _first_test(content): np.array([{}, 1], dtype=object)}),
     "infinite": arrays(lambda content: {name: np.full_like(scores, np.inf) for name, scores in content.items()}),
     "another shape": arrays(lambda content: {**content, _first_test(content): content[_first_test(content)][:-1]}),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Chromium asks its maker's servers for news unless it is told not to.
+# Without some of these, Chromium contacts Google's servers.
 _ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -17,7 +17,7 @@ _ARGUMENTS = (
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's Chromium; where it is not here, the tests skip loudly, but never in a CI that could install it."""
+    """A running Chromium. Without one, tests are skipped with a message; in a CI that could install it, they fail."""
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if executable is None:
         message = "no Chromium here: `make chromium` installs Debian's where it is root; the report was NOT tried"
@@ -33,7 +33,7 @@ def browser():
 
 
 class Opened:
-    """A page in the browser and everything it asked for or complained of."""
+    """A page in the browser, with its requests and complaints (console messages, errors, dialogs)."""
 
     def __init__(self, browser, file: Path, **context) -> None:
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})

@@ -1,4 +1,4 @@
-"""A small plant as files: its card, its rows, its lines."""
+"""A small plant as files: writes its card and rows, and loads them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_plant(folder: Path, n_rows: int = 60, *, name: str = "plant", seed: in
 
 
 def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Write files into a folder; return where its card is."""
+    """Write files into a folder; return the path of its card."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -1,4 +1,4 @@
-"""Detectors that each break one promise; all others they keep. `CAUGHT_BY` says which check must catch which."""
+"""Detectors that each break one promise and keep all others. `CAUGHT_BY` says which check must catch which."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numpy as np
 from tsadbench import DataError, Detector, Labels, Recording, Traits
 from tsadbench.base import trailing_windows
 
-# The check that must catch each cheat; behind it, those that it fails as well.
+# The check that must catch each cheat, followed by others that it fails as well.
 CAUGHT_BY: dict[type[Detector], str] = {}
 _elsewhere: weakref.WeakKeyDictionary[Detector, float] = weakref.WeakKeyDictionary()
 _module_state = {"calls": 0}
@@ -51,7 +51,7 @@ class Honest(Detector):
 
 
 class Windowed(Honest):
-    """Mean of the honest scores over a row and the nine before it, measured against their spread in training."""
+    """Mean of the honest scores over a row and the nine before it, divided by their spread in training."""
 
     traits = Traits(memory=9)
 
@@ -70,7 +70,7 @@ class Windowed(Honest):
 
 
 class SmoothedRows(Honest):
-    """Learns rows; smooths scores by a trailing median, without a score until five rows are there."""
+    """Learns rows; smooths scores by a trailing median, so the first four rows have no score."""
 
     traits = Traits(memory=4)
 
@@ -82,14 +82,14 @@ class SmoothedRows(Honest):
 
 
 class Contributes(Honest):
-    """Says which sensor it was."""
+    """Offers contributions."""
 
     def _contributions(self, recording):
         return self._z(recording.values) ** 2
 
 
 class Causal(Honest):
-    """Mean of the honest scores up to a row: remembers all rows, and says so."""
+    """The honest score, but at least half of the largest one so far; declares its unbounded memory."""
 
     traits = Traits(memory=None)
 
@@ -98,7 +98,7 @@ class Causal(Honest):
 
 
 class Seeded(Honest):
-    """Weighs sensors at random, by its seed."""
+    """Weights sensors at random, by its seed."""
 
     traits = Traits(memory=0, stochastic=True)
 
@@ -114,7 +114,7 @@ def _weighed(scale, generator):
 
 
 class Adaptive(Honest):
-    """Moves its mean towards what it scores, and says so."""
+    """Moves its mean towards what it scores, and declares it."""
 
     traits = Traits(memory=0, adaptive=True)
 
@@ -137,7 +137,7 @@ def caught_by(checks: str) -> Callable[[type[Detector]], type[Detector]]:
 
 
 def cheat(name: str, checks: str, base: type[Detector] = Honest, **members: Any) -> None:
-    """Define a class of this module: an honest detector with other methods, each an expression."""
+    """Define a class of this module: an honest detector with some members replaced."""
     globals()[name] = caught_by(checks)(type(name, (base,), {"__module__": __name__, "__doc__": name, **members}))
 
 
@@ -150,7 +150,7 @@ cheat("BlamesAnother", "contributions", _contributions=lambda self, one: (self._
 cheat("HolesInScores", "scores", _says=lambda self, scores, one: _with_nan(scores, 50) if one.n_rows == 101 else scores)
 # It has no score for the rows whose window is not complete.
 cheat("SilentAtFirst", "every-row", Windowed, _score=lambda self, one: _with_nan(Windowed._score(self, one), slice(9)))
-# Names and times are others in the box.
+# Names and times are different in the box.
 cheat(
     "KnowsNames",
     "anonymous same-in-box",
@@ -161,7 +161,7 @@ cheat(
     "anonymous same-in-box",
     _says=lambda self, scores, one: scores * (1.0 + (one.time is not None and one.time[0] > 1000.0)),
 )
-# It knows the sensors of a published data set, and where in it faults are.
+# It recognises a published data set by its sensors, and knows where its faults are.
 cheat(
     "KnowsSensors",
     "sensor-names",
@@ -208,7 +208,7 @@ class OddNames(Honest):
 
 @caught_by("sealed")
 class FitsLazily(Honest):
-    """Where it is not fitted, fits on what it is to score."""
+    """Fits on the recording that it is to score, unless it is fitted."""
 
     def _ready(self, recording):
         if not hasattr(self, "sensors_"):
@@ -227,14 +227,14 @@ class NoCopies(Honest):
 
 @caught_by("libraries")
 class HidesALibrary(Honest):
-    """Imports a library by a name that nobody can read in its code."""
+    """Imports a library whose name does not appear in its code."""
 
     def _learns(self, scale, rows):
         importlib.import_module("".join(("pyproject", "_hooks")))
         return scale
 
 
-# It counts rows, from the one on that short recordings do not have; once as detectors do that declare nothing.
+# Counts rows from row 600 on, which short recordings do not reach; the second detector declares nothing.
 _counts_later = {"_says": lambda self, scores, one: scores + 0.01 * np.maximum(np.arange(one.n_rows) - 600, 0)}
 cheat("CountsLater", "replays", **_counts_later)
 cheat("CountsLaterAndDeclaresNothing", "replays", traits=Traits(), **_counts_later)
@@ -367,7 +367,7 @@ class ReadsLabels(Honest):
 
 @caught_by("bystanders")
 class SeesGlobals(Honest):
-    """Uses labels that lie about in the main module."""
+    """Uses a variable `labels` of the main module."""
 
     def _says(self, scores, recording):
         labels = getattr(sys.modules["__main__"], "labels", None)
@@ -389,7 +389,7 @@ class SearchesMemory(Honest):
 
     def _says(self, scores, recording):
         for one in gc.get_objects():
-            # Other tests' labels are none of its business.
+            # Ignore the labels of other tests.
             if type(one) is Labels and len(one.rows.get("bystander", ())) == len(scores):
                 return scores + one.rows["bystander"]
         return scores
@@ -423,7 +423,7 @@ class UsesGlobalRandom(Honest):
 
 @caught_by("global-random same-in-box")
 class UsesRandomModule(Honest):
-    """Draws from Python's global generator and puts it back: another state gives other scores."""
+    """Draws from Python's global generator and restores its state; another state gives other scores."""
 
     def _learns(self, scale, rows):
         state = random.getstate()
@@ -460,7 +460,7 @@ class SharesWithItsClass(Honest):
 
 @caught_by("scoring-parameters")
 class FitsWithScoringParameter(Honest):
-    """Says that its weight only matters in scoring, and learns with it."""
+    """Declares that its weight only matters in scoring, but learns with it."""
 
     traits = Traits(memory=0, scoring_parameters=("weight",))
 
@@ -473,7 +473,7 @@ class FitsWithScoringParameter(Honest):
 
 @caught_by("inputs same-in-box")
 class WritesIntoInput(Honest):
-    """Standardises the recording that it is given in place, after making it writable."""
+    """Makes the given recording writable, and sets all its values to 0."""
 
     def _says(self, scores, recording):
         recording.values.flags.writeable = True
@@ -524,7 +524,7 @@ class DividesByZero(Honest):
 
 @caught_by("duplicate-sensor")
 class InvertsCovariance(Honest):
-    """Inverts the correlations of the training rows, whether they can be inverted or not."""
+    """Inverts the correlation matrix of the training rows, and fails if it is singular."""
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -557,7 +557,7 @@ cheat("TrustsNoSpike", "spike", _says=lambda self, scores, one: np.where(scores 
 
 @caught_by("other-data units")
 class NeverLearned(Honest):
-    """Measures rows against numbers that somebody typed in."""
+    """Standardises rows by hard-coded numbers."""
 
     def _z(self, values):
         n_sensors = values.shape[1]

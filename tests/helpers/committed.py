@@ -13,7 +13,7 @@ FLOORS = ("max-z", "random")
 
 
 def made(dataset: str, values: Mapping[str, float | str | None], **fields: object) -> list[Record]:
-    """Return a record a label: its AUPRC, or the status with which it failed."""
+    """Return one record per label; its value is the AUPRC, or the status with which it failed."""
     records = []
     for label, value in values.items():
         status, metrics = (value, {}) if isinstance(value, str) else ("ok", {"auprc": value})
@@ -23,7 +23,7 @@ def made(dataset: str, values: Mapping[str, float | str | None], **fields: objec
 
 
 def commit(folder: Path, records: Iterable[Record]) -> Path:
-    """Write records where `tsadbench run --write` does, beside those that lie there."""
+    """Append records to the files that `tsadbench run --write` writes; return the folder."""
     for one in records:
         file = folder / one.dataset / one.protocol / "records.jsonl"
         file.parent.mkdir(parents=True, exist_ok=True)

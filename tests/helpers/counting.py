@@ -11,7 +11,7 @@ from tsadbench import Detector, Traits
 
 
 class Counting(Detector):
-    """Its fits are noted in a file; its weight matters in scoring only."""
+    """A distance whose fits are noted in a file; its weight matters in scoring only."""
 
     traits = Traits(scoring_parameters=("weight", "fails"))
 
@@ -31,7 +31,7 @@ class Counting(Detector):
 
 
 class Telling(Counting):
-    """A `Counting` that says which sensor it was."""
+    """A `Counting` with contributions."""
 
     def _contributions(self, recording):
         return np.abs(recording.values - self.mean_)

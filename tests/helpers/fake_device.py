@@ -1,8 +1,8 @@
-"""A GPU made of the processor: tensors that say they are on "cuda:0", and refuse to mix with the processor's.
+"""A fake GPU on the CPU: tensors that claim to be on "cuda:0", and refuse to mix with tensors on the CPU.
 
-Each such tensor holds one of the processor, on which every operation is computed. PyTorch's own code above its
-operators (autograd, modules, optimisers) sees a tensor that is elsewhere. Refused is what a real GPU refuses, and one
-thing more: rows on the GPU that are picked by an index on the processor, which costs a transfer each time.
+Each such tensor holds one on the CPU, on which every operation is computed. PyTorch's own code above its operators
+(autograd, modules, optimisers) sees a tensor on another device. The fake refuses what a real GPU refuses, and also to
+index rows on the GPU with an index on the CPU, which costs a transfer each time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CPU = torch.device("cpu")
 
 
 class MixedDevicesError(RuntimeError):
-    """An operation got tensors of the processor and of the fake GPU."""
+    """An operation got tensors of the CPU and of the fake GPU."""
 
 
 class FakeCuda(Tensor):
     """A tensor of the fake GPU.
 
-    To PyTorch's C++ code it is on the device "meta": for one on "cuda", autograd would look for a GPU's queue of work.
+    To PyTorch's C++ code it is on the device "meta": on "cuda", autograd would look for the work queue of a real GPU.
     """
 
     inner: Tensor
@@ -88,7 +88,7 @@ def _faked(values: Any) -> Any:
 
 
 class _Created(TorchDispatchMode):
-    """Follows the devices that C++ code names: gradients of zero, for instance, are created beside other tensors."""
+    """Creates tensors on the device that C++ code names, such as zero gradients on the device of another tensor."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -100,7 +100,7 @@ class _Created(TorchDispatchMode):
 
 
 class _Named(TorchFunctionMode):
-    """Follows the devices that Python code names; PyTorch would look for the GPU before any operator runs."""
+    """Handles devices that Python code names: PyTorch itself would look for a GPU before any operator runs."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -109,7 +109,7 @@ class _Named(TorchFunctionMode):
         if name in ("to", "cpu", "cuda"):
             return _moved(func, name, args, kwargs)
         if func is Tensor.backward:
-            # A gradient that is written out in Python names devices as well. `backward` would lead here again.
+            # Gradients that are implemented in Python name devices as well. Calling `backward` would recurse.
             with self:
                 gradient = torch.ones_like(args[0])
                 engine = torch.autograd.Variable._execution_engine
@@ -142,7 +142,7 @@ def _moved(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def _on(device: torch.device, tensor: Any) -> Any:
-    """Return a new tensor of the processor on a device, or one of the fake GPU as one of the processor."""
+    """Return a copy of a tensor on the device; if it is there already, or is not a tensor, return it unchanged."""
     if not isinstance(tensor, Tensor) or (device.type == "cuda") == isinstance(tensor, FakeCuda):
         return tensor
     if device.type == "cpu":
@@ -152,16 +152,16 @@ def _on(device: torch.device, tensor: Any) -> Any:
 
 @contextlib.contextmanager
 def fake_cuda() -> Iterator[None]:
-    """Make this machine one with a GPU, whose random numbers are the processor's."""
+    """Pretend that this machine has one GPU, whose random numbers are the CPU's."""
     with pytest.MonkeyPatch.context() as patch, _Created(), _Named():
         patch.setattr(torch.cuda, "device_count", lambda: 1)
         patch.setattr(torch.cuda, "get_rng_state", lambda device: torch.zeros(1, dtype=torch.uint8))
         patch.setattr(torch.cuda, "set_rng_state", lambda state, device: None)
         patch.setattr(torch.cuda, "manual_seed", lambda seed: None)
         patch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
-        # Tensors of a class of their own cannot be detached in inference mode.
+        # Subclasses of Tensor cannot be detached in inference mode.
         patch.setattr(torch, "inference_mode", torch.no_grad)
-        # Otherwise `Module.double` would change the dtype of a parameter, and not of the tensor that it holds.
+        # Otherwise `Module.double` would change the dtype of a parameter, but not of its inner tensor.
         before = torch.__future__.get_overwrite_module_params_on_conversion()
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         try:

@@ -1,4 +1,4 @@
-"""Counts fits: from outside, as a detector in a sealed box can tell nobody of them."""
+"""Counts fits from outside the box, because a detector in a sealed box cannot report them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tsadbench.sandbox import Box
 class NotingBox(Box):
     """Notes every fit of a detector that has a parameter ``diary`` in the file of that name.
 
-    Put it in the place of `tsadbench.execution.trial.Box` or `tsadbench.tuning.objective.Box`.
+    Patch it over `tsadbench.execution.trial.Box` or `tsadbench.tuning.objective.Box`.
     """
 
     def __init__(self, construction, **settings) -> None:

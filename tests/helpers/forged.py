@@ -1,4 +1,4 @@
-"""A box whose inside is a function of the test: it writes whatever it likes into the channel."""
+"""A box whose inside is played by a function of the test, which may write anything into the channel."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class PlayedServer(Server):
 
 
 class _Played(Process):
-    """Has no process of its own that could be killed."""
+    """There is no process that could be killed."""
 
     def kill(self) -> None:
         pass
 
 
 def raw_frame(header: object, payload: bytes = b"") -> bytes:
-    """Return a frame with any header, valid JSON or, as bytes, not."""
+    """Return a frame; a header given as bytes is sent as it is, even if it is not JSON."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack(">Q", len(text)) + text + payload
 
@@ -83,7 +83,7 @@ def played(answer: Answer, *, timeout: float = 30.0, listener=None) -> Box:
 
 
 class WritesFrames(Sums):
-    """Writes a frame of its own into every socket that it finds."""
+    """Writes a frame into every socket that it finds."""
 
     def _fit(self, recordings):
         for fd in range(3, 64):

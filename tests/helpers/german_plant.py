@@ -31,7 +31,7 @@ HEADER = "Datum;PLC.Pressure [bar];PLC.Flow;operator;fault"
 
 
 def lines(seed: int, n_rows: int, faulty: range = range(0)) -> list[str]:
-    """Return rows as the files of the card have them."""
+    """Return rows in the format of the card's files."""
     rng = np.random.default_rng(seed)
     written = []
     for row in range(n_rows):

@@ -10,14 +10,14 @@ from tsadbench.base.dataset import LabelledDataset
 SCRIPT = "<script>alert(1)</script>"
 QUOTES = "\"'><img src=x onerror=alert(1)>&amp;"
 LONG = "a very long name " * 20
-# It cannot be taken apart as a label.
+# It cannot be parsed as a label.
 BRACKETS = "odd[b=2, a=1 <i>]]"
 SENSORS = (SCRIPT, QUOTES, LONG)
 DETECTORS = ("t2", "max-z", "isolation-forest", "sensor-range", "all-positive")
 
 
 def hostile_data() -> LabelledDataset:
-    """Recordings, sensors and splits with hostile names: one is too short to count, one split holds one class."""
+    """Return a data set with hostile names; one recording is too short to evaluate, one split has one class."""
     rng = np.random.default_rng(0)
 
     def recording(name: str, n_rows: int, shift: float = 0.0) -> Recording:

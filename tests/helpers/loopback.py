@@ -1,4 +1,4 @@
-"""A small SKAB, made up, and an HTTP server on this machine that serves it well or badly."""
+"""A small made-up SKAB, and an HTTP server on this machine that serves it well or badly."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_catalogue(
     files: Iterable[str] = FILES,
     paths: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the source file of a data set called as the folder, which holds its files; `paths` as in `Source`."""
+    """Write the source file of a data set that is named after the folder of its files; `paths` as in `Source`."""
     content = {file: (folder / file).read_bytes() for file in files}
     source = {
         "url": url,

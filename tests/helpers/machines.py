@@ -1,4 +1,4 @@
-"""Three machines of one kind: a data set with entities, whose scores share no scale."""
+"""Three machines of one kind: a data set with entities whose scores have different scales."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tsadbench.utils.arrays import BoolArray
 
 SENSORS = ("load", "memory")
 DISTANCE, NOISY = "tests.helpers.tiny:Distance", "tests.helpers.tiny:Noisy"
-# Where each machine works, how much it varies, and the rows of its two test recordings that are anomalous.
+# The mean and spread of each machine's values, and the anomalous rows of its two test recordings.
 MACHINES = {
     "alpha": (0.0, 1.0, ((100, 140), (60, 75))),
     "beta": (500.0, 40.0, ((150, 200), None)),
@@ -28,11 +28,11 @@ MACHINES = {
 
 
 def make_machines(order: Sequence[str] = tuple(MACHINES), n_rows: int = 240) -> LabelledDataset:
-    """Return two training and two test recordings of each machine, in this order; nothing of gamma is anomalous.
+    """Return a data set: two training and two test recordings per machine, in this order; no row of gamma is anomalous.
 
     Test recordings are "<machine>/1" and "<machine>/2", training recordings "<machine>/a" and "<machine>/b"; each is a
-    session. The splits are "overall" and "first", the first test recording of each. A machine's recordings depend on
-    nothing but its name and the number of rows.
+    session. The splits are "overall" and "first", the first test recording of each machine. A machine's recordings
+    depend only on its name and the number of rows.
     """
     train: list[Recording] = []
     test: list[Recording] = []
@@ -73,10 +73,9 @@ class Made(NamedTuple):
         return [TrialResult(record, self.store, self.data) for record in self.records]
 
 
-def made_machines(folder: Path, *detectors: str, seeds: int = 2, data: LabelledDataset | None = None) -> Made:
+def made_machines(folder: Path, *detectors: str, seeds: int = 2) -> Made:
     """Return trials of detectors on the three machines, in a new store."""
-    data = make_machines() if data is None else data
-    store = Store.create(folder / "runs")
+    data, store = make_machines(), Store.create(folder / "runs")
     records = run_plan(make_plan(detectors, dataset=data, floors=False, seeds=seeds), store)
     assert {record.status for record in records} == {"ok"}
     return Made(data, store, tuple(records))

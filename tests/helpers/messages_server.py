@@ -34,8 +34,8 @@ GOOD = [
 class Messages:
     """What the server does, and what it was asked.
 
-    The script has for each request in turn, the last one repeated: an answer's text; a number, for a status; "drop",
-    "hang"; or a whole reply.
+    The script has one entry per request; the last one is repeated. An entry is the text of an answer, an HTTP
+    status, "drop", "hang", or a whole reply.
     """
 
     script: list[Any] = field(default_factory=lambda: [json.dumps(GOOD)])
@@ -105,7 +105,7 @@ def serving(messages: Messages) -> Iterator[Messages]:
         daemon_threads = True
 
         def handle_error(self, *client: Any) -> None:
-            if not isinstance(sys.exception(), ConnectionError):  # a client may have enough at any time
+            if not isinstance(sys.exception(), ConnectionError):  # a client may disconnect at any time
                 super().handle_error(*client)
 
     server = Server(("127.0.0.1", 0), Handler)

@@ -8,7 +8,7 @@ from tsadbench import Prior, Recording
 from tsadbench.base.prior import Edge
 
 SENSORS = tuple("abcdefgh")
-# As many couplings as SKAB has: a ring in both directions, and three chords.
+# A ring in both directions, and three chords.
 PRIOR = Prior(
     (
         *(Edge(SENSORS[i], SENSORS[(i + 1) % 8]) for i in range(8)),

@@ -8,7 +8,7 @@ from tsadbench import registry
 
 
 def write_package(folder: Path, name: str, entry_points: str, module: str) -> None:
-    """Put a package where pip would put it."""
+    """Write a package of one module with its metadata, as pip installs it."""
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")

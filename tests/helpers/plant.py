@@ -37,7 +37,7 @@ class Steady(Detector):
 
 @dataclass
 class Plant:
-    """A folder with a data set card and detectors, and the command line over them."""
+    """A folder with a data set card and detectors, and the commands that run them."""
 
     folder: Path
 
@@ -66,7 +66,7 @@ class Plant:
 
 
 def table(text: str) -> list[dict[str, str]]:
-    """Return the rows of a leaderboard as CSV without the columns that no two runs share."""
+    """Return the rows of a leaderboard in CSV, without the cost columns, which differ from run to run."""
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows
     return [{name: cell for name, cell in row.items() if name not in COST_COLUMNS} for row in rows]

@@ -37,7 +37,7 @@ def planted(fault: Fault, seed: int = 1) -> tuple[FloatArray, BoolArray]:
     ----------
     fault
         "coupling": two sensors of the first group lose the phase of the others. "rhythm": all sensors move twice as
-        fast. "order": the rows of the stretch come in another order, each as it was.
+        fast. "order": the rows of each fault are shuffled.
     seed
         Decides the series.
     """
@@ -56,7 +56,7 @@ def planted(fault: Fault, seed: int = 1) -> tuple[FloatArray, BoolArray]:
 
 
 def autoregressive(n_rows: int, seed: int) -> FloatArray:
-    """Return normal rows [n_rows, 4]: mixtures, always the same, of four autoregressive processes in steady state."""
+    """Return normal rows [n_rows, 4]: fixed mixtures of four autoregressive processes in steady state."""
     noise = np.random.default_rng(seed).normal(size=(n_rows + 100, 4))
     mixture = np.random.default_rng(9).normal(size=(4, 4))
     return np.asarray(lfilter([1.0], [1.0, -0.7], noise, axis=0)[100:] @ mixture)
@@ -87,7 +87,7 @@ def in_range(rows: FloatArray, training: FloatArray) -> FloatArray:
 
 
 def padded(rows: FloatArray, n_before: int) -> FloatArray:
-    """Return rows with so many copies of the first one before them: what a detector sees of a recording's beginning."""
+    """Return rows with `n_before` copies of the first one in front, as a detector sees a recording's beginning."""
     return np.concatenate([np.repeat(rows[:1], n_before, axis=0), rows])
 
 

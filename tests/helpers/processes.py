@@ -6,7 +6,7 @@ import psutil
 
 
 def is_alive(process: psutil.Process | int) -> bool:
-    """Say whether a process (or a number of one) runs: not one that has ended and that nobody has waited for."""
+    """Say whether a process, or the one with a given id, is running; a zombie is not."""
     try:
         found = psutil.Process(process) if isinstance(process, int) else process
         return found.status() != psutil.STATUS_ZOMBIE
@@ -15,17 +15,17 @@ def is_alive(process: psutil.Process | int) -> bool:
 
 
 def boxes(of: int | None = None) -> list[psutil.Process]:
-    """Return the boxes below a process: they watch for their end in a thread, as no other child of the server does."""
+    """Return the boxes below a process: only they have a second thread, which watches their parent."""
     this = psutil.Process(of).pid
     return [process for process in children(of) if process.ppid() != this and process.num_threads() > 1]
 
 
-def children(of: int | None = None, holding: str = "") -> list[psutil.Process]:
-    """Return the processes below one (this one), at any depth, that run and whose command line holds a text."""
+def children(of: int | None = None) -> list[psutil.Process]:
+    """Return the running processes below one (default: this one), at any depth."""
     found = []
     for process in psutil.Process(of).children(recursive=True):
         try:
-            if is_alive(process) and holding in " ".join(process.cmdline()):
+            if is_alive(process):
                 found.append(process)
         except psutil.Error:  # it ended just now
             continue

@@ -15,7 +15,7 @@ SENSORS = ("pressure", "flow")
 
 
 def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0) -> Recording:
-    """Return random values, with a row a second from the start, or without time."""
+    """Return random values, with one row per second from `start`, or without time."""
     values = np.random.default_rng([seed, n_rows]).normal(size=(n_rows, len(SENSORS)))
     return Recording(name, values, SENSORS, None if start is None else start + np.arange(n_rows))
 
@@ -26,7 +26,7 @@ def plant(
     anomalous: Mapping[str, slice] | None = None,
     splits: Mapping[str, tuple[str, ...]] | None = None,
 ) -> LabelledDataset:
-    """Return a data set whose rows are normal but for one stretch in each of the recordings named."""
+    """Return a data set whose rows are normal except for one stretch in each recording of `anomalous`."""
     rows: dict[str, BoolArray] = {one.id: np.zeros(one.n_rows, dtype=np.bool_) for one in test}
     for name, stretch in (anomalous or {}).items():
         rows[name][stretch] = True
@@ -35,7 +35,7 @@ def plant(
 
 
 def scores_of(episode: Episode, rule: Callable[[Recording], FloatArray], fixed: float | None = None) -> Scored:
-    """Return what a detector with that rule gives for the episode."""
+    """Return the episode's scores of a detector that scores by a rule."""
     train, calibration, test = (
         tuple(rule(one) for one in part) for part in (episode.train, episode.calibration, episode.test)
     )
@@ -45,7 +45,7 @@ def scores_of(episode: Episode, rule: Callable[[Recording], FloatArray], fixed: 
 def trial(
     protocol: Protocol, data: LabelledDataset, rule: Callable[[Recording], FloatArray], fixed: float | None = None
 ) -> Judgement:
-    """Return what the protocol finds of a detector with that rule."""
+    """Return the protocol's judgement of a detector that scores by a rule."""
     scored = [scores_of(episode, rule, fixed) for episode in protocol.episodes(data.dataset)]
     return protocol.judge(scored, data.labels)
 

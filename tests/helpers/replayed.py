@@ -1,4 +1,4 @@
-"""Detectors whose scores depend on something else than the rows that they are given, or that cannot be copied well."""
+"""Detectors whose scores depend on more than the rows that they are given, or that copies do not reproduce."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADDED = {
 
 
 class Adds(Honest):
-    """Adds to an honest score what depends on something else; declares that only the row itself matters."""
+    """Adds to an honest score what depends on something else, but declares that only the row itself matters."""
 
     traits = Traits(memory=0)
 
@@ -41,14 +41,21 @@ class Adds(Honest):
         return super()._score(recording) + ADDED[self.what](recording)
 
 
+class Rounds(Honest):
+    """Rounds as products in single precision do: its last digits depend on the number of rows."""
+
+    def _score(self, recording):
+        return super()._score(recording) * (1.0 + 5e-6 * (recording.n_rows == 1200))
+
+
 class AddsUnboundedly(Adds):
-    """The same, and declares nothing."""
+    """`Adds`, but declares nothing."""
 
     traits = Traits()
 
 
 class LeaksInSecret(Honest):
-    """Its scores count from the mean of the recording that it scores."""
+    """Subtracts the mean score of the recording that it scores."""
 
     traits = Traits(memory=0)
 
@@ -58,13 +65,13 @@ class LeaksInSecret(Honest):
 
 
 class Leaks(LeaksInSecret):
-    """The same, and says so."""
+    """`LeaksInSecret`, but declares the leak."""
 
     traits = Traits(memory=0, leaky="mean of the recording that it scores")
 
 
 class Unkept(Honest):
-    """Has learned something that no file holds."""
+    """Learns a lambda, which cannot be saved to a file."""
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -86,7 +93,7 @@ class LearnsElsewhere(Honest):
 
 
 class Remembers(Unkept):
-    """Scores by the row's number, and gives a row that it has met the score that it gave it then."""
+    """Scores a row by its number; a row that it has met before gets its first score again."""
 
     traits = Traits(memory=0)
 
@@ -96,7 +103,7 @@ class Remembers(Unkept):
 
 
 class TrainsApart(Honest):
-    """Replaces the rule for training scores, where the class does not show it."""
+    """Replaces `_training_scores` in the instance, where the class does not show it."""
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -104,7 +111,7 @@ class TrainsApart(Honest):
 
 
 class TrainsOpenly(Honest):
-    """Has a rule of its own for training scores: a factor."""
+    """Overrides `_training_scores`: multiplies by a factor."""
 
     def __init__(self, *, factor: float = 1.0) -> None:
         self.factor = factor
@@ -114,7 +121,7 @@ class TrainsOpenly(Honest):
 
 
 class EndsInCopies(Honest):
-    """Behaves in the process that fitted it, and where it scores for the first time."""
+    """Behaves in the process that fitted it; ends any other at its second recording."""
 
     def _fit(self, recordings):
         super()._fit(recordings)
@@ -128,6 +135,6 @@ class EndsInCopies(Honest):
 
 
 class NearlyAll(LeaksInSecret):
-    """The same, and declares nothing."""
+    """`LeaksInSecret`, but declares nothing."""
 
     traits = Traits()

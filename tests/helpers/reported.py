@@ -22,7 +22,7 @@ _SHIFTS = (1.2, 4.0, 8.0)
 
 
 def reported_data(name: str, seed: int) -> LabelledDataset:
-    """Return recordings with one event each, larger from one to the next, one without any, and one without a clock."""
+    """Return a data set whose runs have one event each, of rising size; one recording is calm, one has no clock."""
     rng = np.random.default_rng(seed)
 
     def recording(id_: str, shift: float, time: float | None) -> Recording:

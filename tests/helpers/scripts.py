@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 def load_script(file: Path) -> ModuleType:
-    """Return the module that a Python file makes; its ``main`` does not run. It imports from its folder."""
+    """Return a Python file as a module, which may import from its folder; its ``main`` does not run."""
     spec = importlib.util.spec_from_file_location(f"script_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

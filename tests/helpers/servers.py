@@ -1,4 +1,4 @@
-"""Servers that boxes are forked from, for tests that need one of their own."""
+"""Servers that boxes are forked from, for tests that need a separate one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def without_networks() -> Iterator[None]:
     """Hide the networks' libraries, which other tests of this process may have imported.
 
     A server that starts preloads what this process has loaded: these libraries alone take four seconds. Nothing may
-    import them meanwhile.
+    import them inside the block.
     """
     hidden = {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in _SLOW}
     try:

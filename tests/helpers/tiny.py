@@ -1,4 +1,4 @@
-"""A plugin of the tests' own: small detectors, so that tests of the core need none of those that ship.
+"""A plugin for tests: small detectors, so that tests of the core need none of those that ship.
 
 Name them ``tests.helpers.tiny:Distance``, or take the fixture `tiny_plugin`, which registers them as ``distance``,
 ``noisy``, ``everything`` and, among the floors, ``largest``.
@@ -81,7 +81,7 @@ class Noisy(Distance):
 
 
 class Guided(Distance):
-    """A distance that must be given a prior, and makes no use of it.
+    """A distance that requires a prior, but does not use it.
 
     Parameters
     ----------

@@ -60,13 +60,12 @@ class Altered:
     """A store whose scores and contributions were changed after the fact."""
 
     changed: dict
-    kept: dict
 
     def scores(self, record, shapes):
         return self.changed
 
     def contributions(self, record, shapes):
-        return self.kept
+        return {}
 
 
 class Made:
@@ -75,28 +74,27 @@ class Made:
     def __init__(self, store, data, records):
         self.store, self.data, self.records = store, data, records
 
-    def of(self, label: str, *, n_seeds: int | None = None) -> list[TrialResult]:
-        chosen = [record for record in self.records if record.label == label]
-        return [TrialResult(record, self.store, self.data) for record in chosen[:n_seeds]]
+    def of(self, label: str) -> list[TrialResult]:
+        return [TrialResult(record, self.store, self.data) for record in self.records if record.label == label]
 
     def arrays(self, label: str, seed: int = 0) -> dict:
-        """What lies on the disk, read without the code under test."""
+        """Return a trial's scores from the disk, read without the code under test."""
         (record,) = (one for one in self.records if (one.label, one.seed) == (label, seed))
         return dict(np.load(stored(self.store.path, record.trial).scores))
 
     def threshold(self, label: str, seed: int = 0) -> float:
-        """The threshold of the one episode of a trial."""
+        """Return the threshold of a trial's only episode."""
         (record,) = (one for one in self.records if (one.label, one.seed) == (label, seed))
         return record.thresholds[0].threshold.value
 
-    def altered(self, label: str, change, *, threshold=None, contributions=None) -> TrialResult:
+    def altered(self, label: str, change, *, threshold=None) -> TrialResult:
         """Return a trial's result with other scores, and another threshold where one is given."""
         record = next(one for one in self.records if one.label == label)
         scores = {name: change(name, values.copy()) for name, values in self.store.scores(record).items()}
         if threshold is not None:
             (one,) = record.thresholds
             record = replace(record, thresholds=(replace(one, threshold=threshold),))
-        return TrialResult(record, Altered(scores, contributions or {}), self.data)
+        return TrialResult(record, Altered(scores), self.data)
 
 
 def made(folder, protocol: str, settings=()) -> Made:

@@ -1,4 +1,4 @@
-"""Detectors whose objectives are known beforehand."""
+"""Detectors with known objectives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Guess(Detector):
 
 @detector
 class Fails(Guess):
-    """Fails above 0, in the way asked for."""
+    """Fails if its guess is above 0: raises, or else sleeps for a minute."""
 
     how: str = "raise"
 
@@ -51,7 +51,7 @@ class Fails(Guess):
 
 @detector
 class Counts(Guess):
-    """Has one parameter with two values; its fits are noted outside (`tests.helpers.fits`)."""
+    """Tunes one parameter with two values; its fits are noted outside (`tests.helpers.fits`)."""
 
     diary: str = ""
 

@@ -1,4 +1,4 @@
-"""The hostile detectors are files that boxes get, not modules of tests: nothing may import them here."""
+"""The hostile detectors are files for boxes, not modules of tests: pytest must not import them."""
 
 from __future__ import annotations
 

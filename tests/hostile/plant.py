@@ -1,8 +1,8 @@
 """A small plant with something to steal, hostile detectors to try it, and the command that runs them.
 
-Everything lies below one folder: the data set with its labels, an earlier run's store, the user's home with secrets in
-it, his cache and temporary folder, and the detectors' files. Servers on sockets of four kinds answer with a secret. All
-secrets are drawn anew: ``canary-<16 digits>-<what it is>``.
+Everything is in one folder: the data set with its labels, an earlier run's store, the user's home with secrets in it,
+the cache, the temporary folder, and the detectors' files. Servers on sockets of four kinds answer with a secret. All
+secrets are random: ``canary-<16 digits>-<what it is>``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _START = "2024-05-01 12:00:00"
 _N_TEST = 5
 _KEYCTL, _INVALIDATE = {"x86_64": 250, "aarch64": 219}.get(platform.machine(), -1), 21
 
-# Where the kernel can seal boxes, a user cannot ask for less: the table of what the guard alone lets through can.
+# Users cannot turn off a seal that the kernel offers. `table` does, to show what the guard alone lets through.
 _UNSEALED = """\
 from tsadbench.sandbox.server import Server
 Server.__init__.__kwdefaults__["seal"] = False
@@ -64,7 +64,7 @@ class Victim(Hostile):
 class Attack:
     """One hostile detector."""
 
-    file: str  # its stem
+    file: str  # the stem of its file's name
     name: str
     tries: str  # in words
     ends: tuple[str, ...]  # statuses with which it may end; "refused" if the run does not even start
@@ -87,7 +87,7 @@ def attacks() -> tuple[Attack, ...]:
 
 
 def channels() -> dict[str, str]:
-    """Return what the attacks of each file have in common, by the file's stem."""
+    """Return the docstring of each file of attacks, by the stem of its name."""
     return {path.stem: str(ast.get_docstring(ast.parse(path.read_text()))) for path in sorted(DETECTORS.glob("*.py"))}
 
 
@@ -102,7 +102,7 @@ def _attacks_of(path: Path) -> Iterator[Attack]:
         hostile.add(name)
         courier |= {name} if bases & courier else set()
         if any(name in {base.id for base in other.bases if isinstance(base, ast.Name)} for other in classes.values()):
-            continue  # what several others have in common
+            continue  # a base class of other attacks
         given = {
             target.id: ast.literal_eval(statement.value)
             for statement in node.body
@@ -121,7 +121,7 @@ def _attacks_of(path: Path) -> Iterator[Attack]:
 
 @dataclass
 class Plant:
-    """The folder of everything; `build` fills it."""
+    """The folder of the plant; `build` fills it."""
 
     root: Path
     canary: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
@@ -137,7 +137,7 @@ class Plant:
         return self.root / "plant" / "card.toml"
 
     def build(self) -> None:
-        """Write all files but the detectors'."""
+        """Write all files except the detectors'."""
         for name in ("plant/train", "plant/test", "home/.ssh", "home/.cache/tsadbench", "tmp", "data", "detectors"):
             (self.root / name).mkdir(parents=True)
         self.card.write_text(CARD.replace('"plant"', f'"plant-{self.canary}-dataset"'))
@@ -176,7 +176,7 @@ class Plant:
         }
 
     def write_detectors(self) -> None:
-        """Write the detectors' files, each with the preamble, which knows where the secrets lie."""
+        """Write the detectors' files, each with the preamble, which knows where the secrets are."""
         preamble = (HERE / "preamble.py").read_text()
         found = preamble.replace("WHERE: dict[str, object] = {}", f"WHERE: dict[str, object] = {self.where!r}")
         assert found != preamble
@@ -200,7 +200,7 @@ class Plant:
         timeout: float = 300.0,
         sealed: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """Run detectors as a user does, with an environment that holds a token; unsealed, a hook alone guards boxes."""
+        """Run detectors as a user does, with a token in the environment; unsealed, an audit hook alone guards them."""
         named = [word for one in detectors for word in ("-d", one)]
         arguments = ["run", *named, "--dataset", str(self.card), "--no-floors", "--seeds", "2", "--format", "csv"]
         start = ["-m", "tsadbench"] if sealed else ["-c", _UNSEALED]
@@ -228,7 +228,7 @@ class Plant:
         }
 
     def fingerprint(self) -> dict[str, str]:
-        """Return the hash of every file that no trial may change; what planning remembers of detectors apart."""
+        """Return the hash of every file that no trial may change, except the cache of detectors' descriptions."""
         kept = ("plant", "data", "home", "tmp", "earlier", "detectors")
         paths = [path for name in kept for path in sorted((self.root / name).rglob("*")) if path.is_file()]
         return {
@@ -245,7 +245,7 @@ class Plant:
         folders = {self.root, self.root / "plant", *map(Path, outside), Path(tsadbench.__file__).parent}
         folders |= {Path(np.__file__).parent, Path(np.__file__).parent / "__pycache__"}
         found = [str(path) for folder in folders if folder.is_dir() for path in folder.glob(f"{self.tag}*")]
-        # PyTorch makes a folder of its own wherever it is imported, be it in the server of all boxes.
+        # PyTorch creates a folder wherever it is imported, even in the server of the boxes.
         known = ("session", "torchinductor_")
         found += [str(path) for path in (self.root / "tmp").iterdir() if not path.name.startswith(known)]
         for table in ("/proc/sysvipc/shm", "/proc/sysvipc/msg"):
@@ -257,7 +257,7 @@ class Plant:
         return found
 
     def clean(self) -> None:
-        """Remove what trials have left, where nothing keeps them from leaving it."""
+        """Remove what trials have left outside, as unsealed ones can."""
         for one in self.left():
             if one.startswith("/proc/sysvipc/"):
                 option = "-M" if "shm" in one else "-Q"
@@ -265,7 +265,7 @@ class Plant:
             elif one.startswith("/"):
                 with contextlib.suppress(OSError):
                     shutil.rmtree(one) if Path(one).is_dir() else os.unlink(one)
-            else:  # a key: it is forgotten at once
+            else:  # a key: invalidating it removes it at once
                 ctypes.CDLL(None).syscall(_KEYCTL, _INVALIDATE, ctypes.c_int(int(one.split()[0], 16)))
         ctypes.CDLL(None).mq_unlink(f"/{self.tag}-queue".encode())
 
@@ -300,7 +300,7 @@ def _frame(n_rows: int, seed: int, start: int) -> pd.DataFrame:
 
 @contextlib.contextmanager
 def servers(plant: Plant) -> Iterator[None]:
-    """Answer whoever calls with a secret, on sockets of each kind; what they are called stands in `Plant.where`."""
+    """Answer all callers with a secret, on sockets of each kind, whose addresses are put into `Plant.where`."""
     tcp = socket.create_server(("127.0.0.1", 0))
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
@@ -353,7 +353,7 @@ def servers(plant: Plant) -> Iterator[None]:
 
 @contextlib.contextmanager
 def adopting_orphans() -> Iterator[list[psutil.Process]]:
-    """Let processes whose parents end become this process's children; afterwards the list holds those that live."""
+    """Adopt orphaned processes; after the block, the list holds those that were still alive, and they are killed."""
     prctl, subreaper = ctypes.CDLL(None).prctl, 36
     before = set(psutil.Process().children(recursive=True))
     left: list[psutil.Process] = []
@@ -395,7 +395,7 @@ def trials(runs: Path) -> dict[str, list[Trial]]:
 
 
 def learned(trial: Trial, innocent: Trial) -> bool:
-    """Whether a trial that is ok has scores that its detector could not have given without knowing something."""
+    """Return whether a trial is ok and has test scores that differ from the innocent ones."""
     if trial.record.status != "ok":
         return False
     expected = innocent.test_scores

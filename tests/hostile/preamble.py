@@ -1,6 +1,6 @@
-"""What stands in front of every hostile detector: the builder (`plant.py`) puts this text in place of its import.
+"""The beginning of every hostile detector's file: the builder (`plant.py`) puts this text in place of its import.
 
-A detector's box gets the text of one file and nothing else, so that each file must hold all that its classes need.
+A detector's box gets the text of one file and nothing else, so each file must contain all that its classes need.
 A hostile detector gives innocent scores unless it has found something. Labels that it has found become its scores;
 anything else that it must not know (`_LOOT`) makes all its scores 7. So a trial that is ok and has innocent scores,
 equal to the bit, has learned nothing.
@@ -21,10 +21,10 @@ import numpy as np
 
 from tsadbench import Detector, Traits
 
-# Filled in by the builder: where the secrets lie. A real cheat guesses as much or reads it in the documentation.
+# Filled in by the builder: where the secrets are. A real cheat would guess this or read it in the documentation.
 WHERE: dict[str, object] = {}
 
-# A secret of the plant, what another trial has left behind, or something reached that holds no text.
+# A secret of the plant, a word that another trial has left, or the text of `reached`.
 _LOOT = re.compile(r"canary-[0-9a-f]{16}-\w+|left-[0-9a-f]{16}|reached: [^\n]*")
 _LABELLED = re.compile(r"^[^,\n]*,(-?[0-9.e+-]+),(-?[0-9.e+-]+),(-?[0-9.e+-]+),([01])\r?$", re.M)
 _CALLS = {
@@ -44,7 +44,7 @@ LIBC.syscall.restype = ctypes.c_long
 
 
 def system_call(name: str, *arguments: object) -> int:
-    """Make a system call by its number, round every function of Python and of the C library."""
+    """Make a system call by its number, bypassing the functions of Python and of the C library."""
     result = LIBC.syscall(ctypes.c_long(_CALLS[platform.machine()][name]), *arguments)
     if result == -1:
         number = ctypes.get_errno()
@@ -68,7 +68,7 @@ def of_each(things: Iterable[object], *ways: Callable[[object], object]) -> Iter
 
 
 def of_each_secret(*ways: Callable[[str], object]) -> Iterator[object]:
-    """Read the label files and the secrets in the user's home."""
+    """Try each way with each label file and with the secret in the user's home."""
     return of_each((*WHERE["labels"], WHERE["home_secret"]), *ways)
 
 
@@ -77,18 +77,18 @@ def read_bytes(path: str) -> bytes:
 
 
 def reached(what: str) -> str:
-    """Return what counts as found although it holds no secret."""
+    """Return a text that counts as found, for a success that yields no secret."""
     return f"reached: {what}"
 
 
 def is_harness(pid: int) -> bool:
-    """Say whether a process is the harness or one of its servers and boxes: nobody else is to be harmed."""
+    """Say whether a process is the harness or one of its servers and boxes: no other may be harmed."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     return pid > 1 and (any(b"tsadbench.sandbox" in one for one in words) or b"tsadbench" in words[1:4])
 
 
 def siblings() -> list[int]:
-    """Return the boxes beside this one that it can see."""
+    """Return the other boxes that this one can see."""
     with contextlib.suppress(OSError):
         text = Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children").read_text()
         return [int(one) for one in text.split() if int(one) != os.getpid() and is_harness(int(one))]
@@ -108,13 +108,13 @@ def parents() -> list[int]:
 
 def relatives() -> list[int]:
     """Return every process of the harness that this one can see, and its parent, whatever that is."""
-    # Where it is the only one, the first process of its namespace is the harness's.
+    # With parent 0 or 1 it is in a separate namespace, whose first process is the harness's.
     first = [] if os.getppid() > 1 else [1]
     return list(dict.fromkeys([pid for pid in (os.getppid(), *parents(), *siblings(), *first) if pid > 0]))
 
 
 def as_text(found: object) -> str:
-    """Return whatever an attempt brought home as text."""
+    """Return the result of an attempt as text."""
     if isinstance(found, bytes | bytearray | memoryview):
         return bytes(found).decode("latin-1")
     if isinstance(found, str):
@@ -125,7 +125,7 @@ def as_text(found: object) -> str:
 
 
 class Hostile(Detector):
-    """Distance of a row to the training mean; subclasses try something before."""
+    """Distance of a row to the training mean; subclasses first try something hostile."""
 
     traits = Traits(memory=0)
 
@@ -183,7 +183,7 @@ class Reader(Hostile):
 
 
 class Courier(Hostile):
-    """Leaves word for the next seed, and looks for what another one has left."""
+    """Leaves a word for the next seed, and looks for one that another seed has left."""
 
     traits = Traits(memory=0, stochastic=True)
 
@@ -194,7 +194,7 @@ class Courier(Hostile):
         """Leave this word where another trial may find it; each way may fail."""
 
     def look(self) -> object:
-        """Return what lies there."""
+        """Return what another trial has left."""
 
     def steal(self) -> Iterable[object]:
         yield from attempts(self.look)

@@ -16,25 +16,25 @@ from tests.hostile.plant import Attack, Plant, Trial, adopting_orphans, attacks,
 
 HONEST = "detectors/victim.py:Hostile"
 INNOCENT = "victim.py:Hostile"
-# What never comes back, in a run with a short limit of time.
+# The file of detectors that never return; they run with a short time limit.
 ENDLESS = "endless"
-# The end of what is not even planned: the run does not start.
+# How a detector ends that cannot be planned: the run does not start.
 REFUSED = "refused"
 _BETWEEN_VICTIMS = 8
 
 
 @dataclass
 class Suite:
-    """What is left when the runs are over."""
+    """The results of the runs, and what they left behind."""
 
     plant: Plant
     victims: tuple[str, ...]  # the honest detectors, by reference
     alone: subprocess.CompletedProcess[str]  # the run of the honest detectors
-    crowd: subprocess.CompletedProcess[str]  # that of all others between them
-    endless: subprocess.CompletedProcess[str] | None  # that of those that never come back, if any was chosen
-    processes: list[psutil.Process]  # that lived on
-    left: list[str]  # outside
-    changed: set[str]  # files
+    crowd: subprocess.CompletedProcess[str]  # the run of the hostile detectors, with honest ones between them
+    endless: subprocess.CompletedProcess[str] | None  # the run of detectors that never return, if any was chosen
+    processes: list[psutil.Process]  # still alive after the runs
+    left: list[str]  # what `Plant.left` found
+    changed: set[str]  # files that were changed
 
     @cached_property
     def undisturbed(self) -> dict[str, list[Trial]]:
@@ -54,7 +54,7 @@ class Suite:
 
 
 def run_suite(root: Path, names: Collection[str] = ()) -> Suite:
-    """Build a plant below a folder, and set everybody on it, or those of these names."""
+    """Build a plant in a folder, and run all hostile detectors on it, or those with the given names."""
     plant = Plant(root)
     plant.build()
     wanted = [attack for attack in attacks() if attack.name in names or not names]
@@ -83,7 +83,7 @@ def run_suite(root: Path, names: Collection[str] = ()) -> Suite:
 
 
 def require_nothing_learned(suite: Suite, attack: Attack) -> None:
-    """Assert that a hostile detector ended as it may, cost what it cost, and knows nothing that it must not."""
+    """Assert that a hostile detector ended as expected, was charged its real costs, and learned no secret."""
     made = suite.of(attack)
     assert len(made) == attack.seeds
     for trial in made:
@@ -97,7 +97,7 @@ def require_nothing_learned(suite: Suite, attack: Attack) -> None:
 
 
 def require_undisturbed(suite: Suite) -> None:
-    """Assert that honest trials between hostile ones are, to the bit, what they are alone."""
+    """Assert that honest trials between hostile ones equal, to the bit, those that ran alone."""
     for victim in suite.victims:
         (alone,) = suite.undisturbed[victim.rpartition("detectors/")[2]]
         (beside,) = suite.trials[victim.rpartition("detectors/")[2]]

@@ -1,9 +1,9 @@
-"""Writes the table of docs/security.md, which attack ends how (docs/attacks.csv): ``python -m tests.hostile.table``.
+"""Writes docs/attacks.csv, the table of how each attack ends: ``python -m tests.hostile.table``.
 
-All hostile detectors run under the seal, as in `test_hostile`; then each beside an honest one where an audit hook alone
-guards it. The second is real: as root on a machine of your own, they leave keys, queues and files; they are removed.
-Exit code 1 if one comes through under the seal. ``--only TEXT...`` runs those with a text in their names, and does not
-write.
+All hostile detectors run under the seal, as in `test_hostile`; then file by file next to honest ones, guarded by an
+audit hook alone. The second part does real harm: as root, detectors leave keys, queues and files, which are removed
+afterwards. Use a machine of your own. Exit code 1 if one comes through under the seal. ``--only TEXT...`` runs those
+with a text in their names, and writes no table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.hostile.suite import HONEST, INNOCENT, REFUSED, Suite, require_nothin
 
 FILE = Path(__file__).parents[2] / "docs" / "attacks.csv"
 _VICTIM = "detectors/victim.py:Victim[number=1]"
-# They end or halt whatever runs beside them.
+# These end other processes, so each gets a separate run.
 _ALONE = ("EndsTheHarness", "EndsOtherBoxes")
 _LIMITS = ("--jobs", "2", "--memory", "1500", "--timeout", "10")
 _LOOT = re.compile(r"^LOOT (.+)$", re.M)
@@ -61,7 +61,7 @@ def guarded_cells(group: Sequence[Attack]) -> dict[str, str]:
     plant.build()
     stopped = ""
     try:
-        with servers(plant), adopting_orphans() as lived_on:
+        with servers(plant), adopting_orphans():
             plant.write_detectors()
             plant.run(HONEST, _VICTIM, runs=plant.root / "earlier")
             todo = (HONEST, *(attack.reference for attack in group), _VICTIM)
@@ -74,10 +74,9 @@ def guarded_cells(group: Sequence[Attack]) -> dict[str, str]:
             except subprocess.TimeoutExpired:
                 stopped = "stops the run (it never ends)"
                 _end_below(plant)
-            left = plant.left()
         alone = trials(plant.root / "earlier")
         found = trials(plant.runs) if plant.runs.exists() else {}
-        cells = {str(attack): _cell(attack, found, alone, stopped, left, bool(lived_on)) for attack in group}
+        cells = {str(attack): _cell(attack, found, alone, stopped) for attack in group}
         victim = found.get(_VICTIM.rpartition("detectors/")[2])
         if len(group) == 1 and not stopped and (victim is None or victim[0].record.status != "ok"):
             cells[str(group[0])] = "ends other trials"
@@ -92,8 +91,6 @@ def _cell(
     found: Mapping[str, Sequence[Trial]],
     alone: Mapping[str, Sequence[Trial]],
     stopped: str,
-    left: Sequence[str],
-    lived_on: bool,
 ) -> str:
     made = found.get(f"{attack.file}.py:{attack.name}", ())
     if stopped or not made:
@@ -120,7 +117,7 @@ def _told(loot: Iterable[str]) -> str:
 
 
 def _end_below(plant: Plant) -> None:
-    """End the harness of a run that hangs, with its boxes: those whose command names the plant's folder, and theirs."""
+    """Kill the processes of a run that hangs: those whose command line names the plant's card, and their children."""
     for process in psutil.process_iter():
         try:
             if str(plant.card) in process.cmdline():
@@ -137,7 +134,7 @@ def _groups() -> list[list[Attack]]:
 
 
 def main() -> int:
-    """Run all of them, sealed and guarded, and write how they end."""
+    """Run the hostile detectors, sealed and guarded, and write how they end."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT")
     only = parser.parse_args().only

@@ -36,7 +36,7 @@ def suite(tmp_path_factory) -> Suite:
     return run_suite(tmp_path_factory.mktemp("h") / "user")
 
 
-def test_all_of_them_ran_sealed(suite: Suite):
+def test_every_trial_ran_sealed(suite: Suite):
     found = {(trial.record.seal, trial.record.seal_reason) for made in suite.trials.values() for trial in made}
     assert found == {("sealed", "")}
 
@@ -46,7 +46,7 @@ def test_nothing_is_learned(suite: Suite, attack: Attack):
     require_nothing_learned(suite, attack)
 
 
-def test_trials_beside_and_after_them_are_what_they_would_have_been(suite: Suite):
+def test_honest_trials_are_undisturbed(suite: Suite):
     require_undisturbed(suite)
 
 
@@ -63,10 +63,11 @@ def test_nothing_is_left_behind(suite: Suite):
 
 
 def test_what_can_be_remembered_stays_open(suite: Suite):
-    for attack in ATTACKS:
-        if attack.stays_open and attack.name in ("RemembersValues", "RepeatsTheGenerator"):
-            (trial,) = suite.of(attack)
-            assert learned(trial, suite.innocent)
+    remembering = [one for one in ATTACKS if one.stays_open and one.name in ("RemembersValues", "RepeatsTheGenerator")]
+    assert len(remembering) == 2
+    for attack in remembering:
+        (trial,) = suite.of(attack)
+        assert learned(trial, suite.innocent)
 
 
 # Code that cannot even be planned: the run is refused in one line, before anything starts.
@@ -109,8 +110,8 @@ def test_code_that_cannot_be_planned_is_refused_in_one_line(tmp_path, what: str)
     assert not CONTROL.search(said.replace("\n", ""))
 
 
-def test_what_lies_about_itself_or_replaces_the_harness_is_refused(tmp_path):
-    """What judges lies in another process: the command refuses the detector, in one line and with exit code 2."""
+def test_a_false_floor_and_a_detector_that_patches_the_harness_are_refused(tmp_path):
+    """The judge runs in another process: the command refuses the detector in one line, with exit code 2."""
     plant = Plant(tmp_path / "user")
     plant.build()
     with servers(plant):

@@ -1,4 +1,4 @@
-"""Some hostile detectors under the seal, one a channel; `test_hostile` has all of them (``make test-long``)."""
+"""Some twenty hostile detectors under the seal; `test_hostile` has all of them (``make test-long``)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = (
     *("EatsMemory", "MakesADeepFolder", "LocksItsFolder"),  # limits
     *("WorksElsewhere", "HidesItsMemory"),  # time and memory
     *("SharesMemoryPosix", "SharesMemorySysV", "SharesKeys", "LeavesFiles"),  # other trials
-    "KnowsTheOrder",  # what crosses
+    "KnowsTheOrder",  # remembering
 )
 
 

@@ -41,7 +41,7 @@ def test_order_is_by_auprc_with_floors_in_their_places_and_failures_last():
     assert [row["label"] for row in ranked] == ["floor-high", "high", "low", "floor-low", "undefined", "bad"]
 
 
-def test_one_failed_seed_takes_the_numbers_away_and_is_named():
+def test_a_failed_seed_removes_the_numbers_and_is_named():
     (row,) = rows(record("x", 0, auroc=0.6), record("x", 1, status="timeout"))
     assert row["status"] == "timeout"
     assert row["failed"] == [{"seed": 1, "status": "timeout", "reason": "it broke"}]
@@ -102,7 +102,7 @@ def test_the_csv_has_the_columns_of_the_design_at_full_precision():
     assert (table[2]["status"], table[2]["auroc_mean"]) == ("error", "")
 
 
-def test_written_records_come_back_one_a_line_by_label_and_seed(tmp_path):
+def test_records_are_written_one_per_line_by_label_and_seed(tmp_path):
     given = [record("y"), record("x", 1), record("x", 0), record("broken", status="error")]
     Leaderboard.from_records(given).write(tmp_path)
     lines = (tmp_path / "d/strict/records.jsonl").read_text().splitlines()
@@ -124,7 +124,7 @@ def trained(label, seed=0, protocol="strict", **facts):
     return replace(record(label, seed), protocol=protocol, training=(EpisodeTraining("all", facts),))
 
 
-def test_a_row_has_what_its_fits_stated():
+def test_a_row_has_the_training_facts_of_its_fits():
     (row,) = rows(trained("x", 0, steps=3, loss=0.5), trained("x", 1, steps=4, loss=None))
     assert row["training"] == [
         {"seed": 0, "episode": "all", "steps": 3, "loss": 0.5},
@@ -133,7 +133,7 @@ def test_a_row_has_what_its_fits_stated():
     assert rows(record("x"))[0]["training"] == []
 
 
-def test_stored_rows_stand_beside_unless_made_anew():
+def test_stored_rows_are_shown_unless_they_ran_again():
     stored = [record(label, auroc=0.9) for label in ("old", "mine")]
     found = rows(replace(record("mine", auroc=0.7), trial="new"), stored=stored)
     by_label = {row["label"]: row for row in found}
@@ -141,7 +141,7 @@ def test_stored_rows_stand_beside_unless_made_anew():
     assert (by_label["mine"]["stored"], by_label["mine"]["metrics"]["auroc"]["mean"]) == (False, 0.7)
 
 
-def test_of_a_row_in_two_boards_the_last_counts_and_ranks_are_of_all_rows():
+def test_joined_boards_keep_the_last_of_equal_rows_and_rank_all_rows():
     first = Leaderboard.from_records([record("x", auprc=0.3), record("y", auprc=0.5)])
     second = Leaderboard.from_records([record("x", auprc=0.9), record("z", auprc=0.1)])
     frame = Leaderboard.joined([first, second]).frame

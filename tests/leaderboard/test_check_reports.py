@@ -1,4 +1,4 @@
-"""Reports of checks: kept by identity, shown, and what tables say of rows with, without and with bad ones."""
+"""Check reports: kept by identity, listed, and shown in tables, for rows that pass, fail or were not checked."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TestTables:
         assert rows["bad"]["failed_checks"] == ["prefix", "state"]
         assert rows["good"]["failed_checks"] == []
 
-    def test_written_tables_bring_their_reports_and_are_emitted_with_them_again(self, board, tmp_path):
+    def test_written_tables_include_their_reports_and_can_be_written_again(self, board, tmp_path):
         written = board.write(tmp_path / "tables")
         assert tmp_path / "tables" / FILE in written
         found = read_reports(tmp_path / "tables")
@@ -104,7 +104,7 @@ class TestTables:
 
 
 class TestForeignStores:
-    """Somebody else's folder: what is no report counts for nothing, and ends no command."""
+    """Untrusted folders: files that are not reports are ignored, and end no command."""
 
     @pytest.mark.parametrize(
         "change",
@@ -115,7 +115,7 @@ class TestForeignStores:
             lambda text: "x" * 2**21,
         ],
     )
-    def test_a_file_that_is_no_report(self, tmp_path, change):
+    def test_a_file_that_is_not_a_report(self, tmp_path, change):
         file = keep(report(), tmp_path)
         changed = change(file.read_text())
         assert changed != file.read_text()
@@ -132,7 +132,7 @@ class TestForeignStores:
         assert read_reports(tmp_path / "file") == ()
         assert read_reports(tmp_path / "folder") == ()
 
-    def test_of_a_damaged_file_beside_tables_the_other_lines_count(self, tmp_path):
+    def test_the_valid_lines_of_a_damaged_report_file_count(self, tmp_path):
         good = write_reports([report()], tmp_path).read_text()
         (tmp_path / FILE).write_text("{}\n\x1b\n" + good)
         assert read_reports(tmp_path) == (report(),)
@@ -161,7 +161,7 @@ class TestCommandLine:
 
 
 class TestCommitted:
-    def test_every_row_of_todays_code_has_a_report_of_all_checks(self):
+    def test_every_row_of_the_current_code_has_a_report_of_all_checks(self):
         known = {(one.label, one.code_hash) for one in shipped_reports() if one.checks == CHECKS_VERSION}
         newest = {one.label: one.code_hash for one in shipped_reports()}
         lacking = set()

@@ -1,4 +1,4 @@
-"""The committed records: made by the code that is here, without paths of the machines that made them."""
+"""Committed records come from the current code, and contain no paths of the machines that made them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tsadbench.utils.text import without_folders
 OLDER = {"asd/strict", "causrca/strict", "paper", "quick/pumploop/strict", "skab/published", "skab/skab", "smd/strict"}
 
 
-def test_all_tables_but_these_are_of_the_code_that_is_here():
+def test_all_tables_except_the_older_ones_come_from_the_current_code():
     files = sorted(LEADERBOARDS.rglob(RECORDS))
     assert len(files) > 10
     of_target = grouped(

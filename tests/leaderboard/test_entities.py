@@ -1,4 +1,4 @@
-"""Tables of a data set with entities: means over them, the spread beside them, and what old tables keep."""
+"""Tables of a data set with entities: means and spreads over entities, next to tables without entities."""
 
 from __future__ import annotations
 

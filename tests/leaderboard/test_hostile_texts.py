@@ -1,4 +1,4 @@
-"""Texts that strangers wrote, in every table that is written: they are shown, and nothing else happens."""
+"""Hostile texts in every table format are shown literally, and have no other effect."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.text import printable
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-# Of our own markup.
+# Our own markup.
 OURS = {"<u>", "</u>"}
 
 
 def label(text: str) -> str:
-    """Return a text as a label that can be read: with brackets for parameters alone, or none."""
+    """Return a text as a valid label: brackets that are not parameters are replaced."""
     shown = printable(text)
     try:
         parse_label(shown)
@@ -43,7 +43,7 @@ LABELS = [label(f"d{number} {text}") for number, text in enumerate(TEXTS)] + [la
 
 
 def read(one: Record, **texts: object) -> Record:
-    """Return a record as it is read from a file in which somebody has written these texts."""
+    """Return a record as read from a file with these texts."""
     return Record.from_json(json.dumps(json.loads(one.to_json()) | texts), "a file")
 
 
@@ -51,7 +51,7 @@ def read(one: Record, **texts: object) -> Record:
 def board() -> Leaderboard:
     records = []
     for number, given_text in enumerate(TEXTS):
-        text = given_text.replace("\ud800", "")  # no JSON: that record is a broken trial
+        text = given_text.replace("\ud800", "")  # not valid JSON: that record would be a broken trial
         good = read(record(f"good{number}"), label=LABELS[number], notes=[text], note=text, family=text)
         bad = read(record(f"bad{number}", status="error"), label=LABELS[-number - 1], reason=text)
         records += [good, bad]
@@ -69,7 +69,7 @@ def is_clean(text: str) -> bool:
     return all(line.replace("\t", "").isprintable() for line in text.split("\n"))
 
 
-def test_a_record_that_is_read_holds_no_character_that_a_terminal_obeys(board):
+def test_records_from_files_hold_no_control_characters(board):
     for one in board.records:
         assert is_clean(one.to_json())
         assert "\n" not in (one.reason or "")
@@ -107,7 +107,7 @@ def test_markdown_shows_a_text_as_it_is(text):
 
 
 @given(st.text(st.sampled_from("<>[]()!*_`~\\&;#|:ab1 =-+.\"'/?$")))
-def test_no_text_whatever_is_markup(text):
+def test_no_text_becomes_markup(text):
     tokens = {token.type for token in inline(f"x {plain(text)} x")}
     assert tokens <= {"paragraph_open", "paragraph_close", "inline", "text", "text_special"}
     lines = table_lines(["a", "b"], [[plain(text), plain(text)]])
@@ -115,7 +115,7 @@ def test_no_text_whatever_is_markup(text):
     assert opened.count("td_open") == 2
 
 
-def test_latex_holds_no_command_of_a_label(board):
+def test_latex_holds_no_command_from_a_label(board):
     text = board.to_latex()
     assert is_clean(text)
     assert r"\input" not in text

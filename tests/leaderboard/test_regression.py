@@ -1,4 +1,4 @@
-"""`tsadbench regress`: holds, and fails where a detector was changed."""
+"""`tsadbench regress` passes for an unchanged detector and fails for a changed one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ UNCHANGED = DETECTOR.replace("POWER", "1.0").replace("SHIFT", "0.1")
 
 @pytest.fixture(scope="module")
 def committed(tmp_path_factory) -> Path:
-    """A stranger's repository: a detector, a data set card, and the committed leaderboard of both."""
+    """A user's repository: a detector, a data set card, and the committed leaderboard of both."""
     folder = tmp_path_factory.mktemp("repository")
     for part, name, seed, faults in (("train", "a", 0, None), ("test", "c", 2, (40, 50)), ("test", "d", 3, (60, 99))):
         (folder / "plant" / part).mkdir(parents=True, exist_ok=True)
@@ -69,20 +69,20 @@ def committed(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def repository(committed) -> Iterator[Path]:
-    """That repository, in which a test may change the detector."""
+    """The repository of `committed`, whose detector a test may change."""
     yield committed
     (committed / "mine.py").write_text(UNCHANGED)
 
 
 def program(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own: a module that was imported stays as it was."""
+    """Run the command in a new process, so that it imports the changed detector."""
     command = [sys.executable, "-m", "tsadbench", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def regress(repository: Path, *more: object) -> subprocess.CompletedProcess[str]:
     card = repository / "plant/card.toml"
-    # A record names a file without its folder, so it is found from there.
+    # A record names a file without its folder, so run in that folder.
     return program("regress", "--baseline", repository / "leaderboards", "--dataset", card, *more, cwd=repository)
 
 
@@ -125,8 +125,16 @@ def test_wrong_baselines(repository, tsadbench, arguments, name):
     assert (found.code, name in found.err) == (2, True)
 
 
+def test_failed_trials_are_no_baseline(repository, tsadbench, tmp_path):
+    (baseline,) = read_baselines(repository / "leaderboards")
+    failed = [replace(one, status="error", reason="it crashed", splits={}, thresholds=()) for one in baseline]
+    Leaderboard.from_records(failed).write(tmp_path)
+    found = tsadbench("regress", "--baseline", tmp_path)
+    assert (found.code, str(tmp_path) in found.err.replace("\n", "")) == (2, True)
+
+
 class TestTolerance:
-    """By hand: what the issue says."""
+    """The tolerance of each kind of detector, computed by hand."""
 
     @pytest.fixture
     def baseline(self, repository) -> tuple[Record, ...]:
@@ -134,7 +142,7 @@ class TestTolerance:
         return found
 
     def moved(self, baseline: tuple[Record, ...], label: str, by: float, seeds: int = 5) -> bool:
-        """Whether the AUROC cell of a row still holds after each of its trials has moved by so much."""
+        """Whether the AUROC cell of a row still holds after each of its trials has moved ``by`` this much."""
         records = []
         for record in baseline:
             if record.label.endswith(label) and record.seed < seeds:

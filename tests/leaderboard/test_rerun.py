@@ -1,4 +1,4 @@
-"""Committed leaderboards run again from Python: with T-squared, a row of theirs that is quick."""
+"""Runs committed leaderboards again from Python, with T-squared because it is quick."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_cell_of_a_detector_holds_when_it_runs_again():
 
 @pytest.mark.skab
 def test_a_row_runs_again_with_its_own_seeds(skab_directory):
-    """Under ``skab`` networks have one seed, the floor five: a mean over five would be held against one of one seed."""
+    """Under ``skab``, networks ran with one seed, the floor with five; a mean over five must not meet a single seed."""
     trials = []
 
     def run(plan):

@@ -36,7 +36,7 @@ def words_of(*records, **options):
     return dict(zip(frame["detector"], frame["remarks"], strict=True))
 
 
-def test_ranks_count_floors_and_pass_over_rows_that_may_not_be_ranked():
+def test_ranks_count_floors_and_skip_rows_that_may_not_be_ranked():
     frame = frame_of(
         replace(record("leaky", auprc=0.99), leaky="test rows"),
         covered(record("silent", auprc=0.98), 0.9996),
@@ -98,7 +98,7 @@ def test_a_row_that_loses_scores_never_gains_a_rank_or_a_place(values, data):
     assert all(after["rank"][name] <= before["rank"][name] for name in others)
 
 
-def test_remarks_stand_only_where_rows_differ():
+def test_remarks_appear_only_where_rows_differ():
     sealed, guarded = replace(record("s"), seal="sealed"), replace(record("g"), seal="guarded")
     assert words_of(sealed, replace(record("t"), seal="sealed")) == {"s": [], "t": []}
     assert words_of(guarded, record("h")) == {"g": [], "h": []}
@@ -119,7 +119,7 @@ def test_rows_without_evaluated_rows_are_complete():
 
 
 def test_false_alarms_are_the_flagged_normal_rows():
-    # 100 rows, 35 anomalous: 20 flagged, 0.4 * 35 = 14 of them rightly.
+    # 100 rows, 35 anomalous: 20 flagged, 0.4 * 35 = 14 of them correctly.
     frame = frame_of(record("x", flagged=0.2, recall=0.4), record("y", far=0.3), record("z"))
     assert frame["far"]["x"] == pytest.approx(6 / 65)
     assert frame["far"]["y"] == 0.3
@@ -144,7 +144,7 @@ def many() -> Leaderboard:
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-def test_a_terminal_cuts_no_number_and_keeps_the_metrics_of_the_verdict(many, width):
+def test_a_terminal_truncates_no_number_and_keeps_the_floor_metrics(many, width):
     console = Console(file=io.StringIO(), width=width, color_system=None)
     many.print(console)
     lines = console.file.getvalue().splitlines()
@@ -157,7 +157,7 @@ def test_a_terminal_cuts_no_number_and_keeps_the_metrics_of_the_verdict(many, wi
     assert len([line for line in below if line.strip()]) <= 4
 
 
-def test_a_narrow_terminal_breaks_names_behind_their_punctuation_alone():
+def test_a_narrow_terminal_breaks_names_only_after_punctuation():
     label = "anomaly-transformer[max_steps=150,top_k=3]"
     values = [record(label, seed, auprc=0.7 + seed / 50, auroc=0.5 + seed / 50, mcc=0.1 + seed / 50) for seed in (0, 1)]
     board = Leaderboard.from_records([*values, replace(record("x"), leaky="test rows")])
@@ -167,7 +167,7 @@ def test_a_narrow_terminal_breaks_names_behind_their_punctuation_alone():
     ]  # fmt: skip
 
 
-def test_one_sees_ones_own_row_its_neighbours_and_the_floors_among_stored_rows(many):
+def test_among_stored_rows_the_users_row_its_neighbours_and_the_floors_are_shown(many):
     mine = [record("mine", auprc=0.8505)]
     stored = [one for records in many.frame["records"] for one in records]
     (table,) = Leaderboard.from_records(mine, stored=stored).frames().values()
@@ -176,7 +176,7 @@ def test_one_sees_ones_own_row_its_neighbours_and_the_floors_among_stored_rows(m
     ]  # fmt: skip
     assert len(in_sight(table, ())) == 50
     assert sentence(table).startswith(f"mine has rank 51 of {len(table)},")
-    assert sentence(many.frame).startswith("detector000 ")  # no row is anybody's own
+    assert sentence(many.frame).startswith("detector000 ")  # no row is the user's own
 
 
 def test_every_form_has_the_best_in_bold_and_its_texts_literally():

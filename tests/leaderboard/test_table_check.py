@@ -86,7 +86,7 @@ def test_fewer_digits_and_fewer_columns_agree_and_other_columns_do_not(board, fi
     assert [fault.split(":")[0] for fault in check_table(short, board)[0]] == ["column luck"]
 
 
-def test_what_is_no_table_of_the_store_is_refused(board, file, tmp_path):
+def test_a_file_that_is_not_a_table_of_the_store_is_refused(board, file, tmp_path):
     for name, content in (("x.txt", "hello"), ("x.md", ""), ("x.csv", "a,b\n1,2\n")):
         (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=name):

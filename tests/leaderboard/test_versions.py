@@ -1,4 +1,4 @@
-"""Trials that two versions of a protocol judged: never in one table, one comparison or one baseline."""
+"""Trials judged by two versions of a protocol never share a table, a comparison or a baseline."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mixed() -> Leaderboard:
 
 def test_each_version_has_its_table_its_places_and_its_floors(mixed):
     tables = {key: [*table["detector"]] for key, table in mixed.frames().items()}
-    # Nobody judged what failed: it stands beside the newest.
+    # Failed trials were not judged: they are listed with the newest version.
     assert tables == {
         ("d", "strict 2", "overall"): ["now", "floor", "broken"],
         ("d", "strict 1", "overall"): ["then", "second"],
@@ -72,7 +72,7 @@ def test_an_older_table_is_no_baseline(tmp_path):
 
 
 class TestOlderStores:
-    """A store whose trials version 1 has judged, some of them without their scores."""
+    """A store with trials judged by version 1, some of them without scores."""
 
     @pytest.fixture
     def data(self):
@@ -108,7 +108,7 @@ class TestOlderStores:
         found = board.frame[board.frame["split"] == "overall"].set_index("detector")["diagnostic_found_mean"].notna()
         assert found.to_dict() == {"tests.helpers.tiny:Distance": True, "max-z": False}
 
-    def test_scores_are_not_laid_beside_metrics_of_other_rules(self, store, data):
+    def test_scores_are_not_combined_with_metrics_of_other_rules(self, store, data):
         (made,) = (one for one in store.records() if one.label != "max-z")
         with pytest.raises(StoreError, match="strict 1"):
             TrialResult(made, store, data)

@@ -58,12 +58,12 @@ def test_jaccard_by_hand():
 class TestVotes:
     PRIOR = Prior((Edge("a", "b", votes=0.6), Edge("b", "c")), sensors=(Sensor("a", "flow", "pump"),))
 
-    def test_comes_back_from_its_file(self, tmp_path):
+    def test_round_trip_through_a_file(self, tmp_path):
         (tmp_path / "p.json").write_text(self.PRIOR.to_json())
         found = Prior.load(tmp_path / "p.json")
         assert (found.edges, found.sensors) == (self.PRIOR.edges, self.PRIOR.sensors)
 
-    def test_votes_are_part_of_what_determines_a_trial(self):
+    def test_votes_are_part_of_the_content_hash(self):
         without = Prior(tuple(replace(edge, votes=None) for edge in self.PRIOR.edges))
         assert without.content_hash != self.PRIOR.content_hash
 
@@ -72,7 +72,7 @@ class TestVotes:
         with pytest.raises(DataError, match="votes"):
             Prior((Edge("a", "b", votes=votes),))
 
-    def test_dprgm_weighs_edges_by_them(self):  # imports torch
+    def test_dprgm_weights_edges_by_votes(self):  # imports torch
         recording = Recording("r", np.random.default_rng(0).normal(size=(120, 3)), ("a", "b", "c"))
         dprgm = load_detector("dprgm")
         small = {"hidden_size": 4, "embedding_size": 2, "epochs": 1, "min_steps": 1, "prior": self.PRIOR}
@@ -102,7 +102,7 @@ class TestCommands:
         assert (wrong.code, "Humidity" in wrong.err) == (2, True)
 
 
-def test_priors_are_not_written_onto_what_they_are_made_from(tsadbench, tmp_path):
+def test_a_prior_never_overwrites_its_inputs(tsadbench, tmp_path):
     system, sensors, prior = (tmp_path / name for name in ("system.md", "sensors.txt", "prior.json"))
     system.write_text("A pump.")
     sensors.write_text("a\nb\n")

@@ -1,4 +1,4 @@
-"""A detector that reports training scores of its liking chooses its threshold, unless rows are held out."""
+"""A detector that reports false training scores chooses its own threshold, unless rows are held out."""
 
 from __future__ import annotations
 

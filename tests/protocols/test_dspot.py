@@ -1,4 +1,4 @@
-"""DSPOT against a plain loop, on drifting scores; what it takes for normal; bad options."""
+"""DSPOT against a plain loop, on drifting scores; the rows it assumes normal; bad options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tsadbench_protocols import pot
 
 
 def loop(scores: FloatArray, t: float) -> tuple[list[float], list[bool]]:
-    """Return what log scores exceed their mean by (from row 60 on), and which rows are flagged."""
+    """Return by how much log scores exceed their moving mean (from row 60 on), and which rows are flagged."""
     normal: list[float] = []
     x, flags = [], []
     for row, score in enumerate(scores):
@@ -40,11 +40,11 @@ def _scored(train: list[FloatArray], test: list[FloatArray]) -> Scored:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1_000), st.sampled_from([0.0, 0.01]))
-def test_it_is_a_plain_loop(seed: int, silence: float) -> None:
+def test_it_matches_a_plain_loop(seed: int, silence: float) -> None:
     rng = np.random.default_rng(seed)
     train, test = ([np.exp(rng.normal(size=n)) for n in sizes] for sizes in ((400, 700), (300, 500, 40)))
     for number, drifting in enumerate(test[:2]):
-        drifting *= np.exp(np.linspace(0, 5 * (1 + number), len(drifting)))  # a threshold that stays would flag its end
+        drifting *= np.exp(np.linspace(0, 5 * (1 + number), len(drifting)))  # a fixed threshold would flag its end
         drifting[150:190] *= 50.0
         drifting[rng.random(len(drifting)) < silence] = 0.0
     protocol, _ = make_protocol("strict", {"threshold": "dspot"})
@@ -59,7 +59,7 @@ def test_it_is_a_plain_loop(seed: int, silence: float) -> None:
         np.testing.assert_array_equal(scores > limit, flags)
         assert np.isinf(limit[:60]).all()
 
-    # Judged: a fault within the first 60 rows is missed, and a note says what is taken for normal.
+    # The judge misses a fault within the first 60 rows, and notes that they are assumed normal.
     truth = np.zeros(len(test[0]), dtype=bool)
     truth[[*range(40, 50), *range(150, 190)]] = True
     alone = _scored(train, test[:1])
@@ -79,7 +79,7 @@ def test_another_threshold_is_refused(threshold: str) -> None:
         make_protocol("strict", {"threshold": threshold})
 
 
-def test_equal_scores_are_flagged_nowhere() -> None:
+def test_constant_scores_are_never_flagged() -> None:
     protocol, _ = make_protocol("strict", {"threshold": "dspot"})
     scored = _scored([np.full(500, 0.3)], [np.full(300, 0.3), np.zeros(300)])
     threshold = protocol.find_threshold(scored)

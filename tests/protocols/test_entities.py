@@ -1,4 +1,4 @@
-"""Several entities under `strict`: one model each, metrics of each, their means."""
+"""Several entities under `strict`: a model and metrics for each, and the means of the metrics."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tsadbench_protocols.skab import Skab
 from tsadbench_protocols.strict import Strict
 
 WARM_UP = 30
-# Events need the borders of recordings.
+# Without event metrics, which need the borders of recordings.
 RANKS_AND_RATES = ("precision", "recall", "prac_f1", "mcc", "auroc", "auprc", "bf_f1", "flagged")
 FIRST = {"overall": ("1", "2"), "first": ("1",)}
 
 
 def first_sensor(one: Recording) -> FloatArray:
-    """Score a row by its first sensor, in whatever unit the machine has."""
+    """Score a row by its first sensor, in the machine's own unit."""
     return one.values[:, 0].copy()
 
 
@@ -43,7 +43,7 @@ def rows_of(data: LabelledDataset, machine: str, parts: Sequence[str]) -> tuple[
     return scores, anomalous, pot.fit(training, level=0.98, q=1e-3).value
 
 
-def test_metrics_are_means_of_each_entitys_own() -> None:
+def test_metrics_are_means_over_entities() -> None:
     data = make_machines()
     found = trial(Strict(), data, first_sensor)
     for split, parts in FIRST.items():
@@ -64,7 +64,7 @@ def test_metrics_are_means_of_each_entitys_own() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(40, 120), st.booleans())
-def test_one_entity_is_as_none(seed: int, n_rows: int, with_nan: bool) -> None:
+def test_one_entity_gives_the_same_result_as_none(seed: int, n_rows: int, with_nan: bool) -> None:
     train, test = recording("free", 300, seed=seed), recording("a", n_rows, seed=seed + 1)
     data = plant((train,), (test, recording("b", 50, seed=seed + 2)), {"a": slice(35, 38)})
     named = replace(data.dataset, entities={"free": "m", "a": "m", "b": "m"})

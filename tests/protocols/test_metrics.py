@@ -1,4 +1,4 @@
-"""Point-wise metrics: scikit-learn is the oracle, beside tables worked by hand."""
+"""Point-wise metrics, against scikit-learn and tables worked by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def best_f1_by_trying(scores: FloatArray, anomalous: BoolArray) -> float:
 
 
 def events_by_trying(scores: FloatArray, anomalous: BoolArray, share: float) -> float:
-    """The share of the runs that the lowest threshold finds which flags at most this share of the normal rows."""
+    """Return the share of events found by the lowest threshold that flags at most this share of the normal rows."""
     runs = [list(rows) for label, rows in groupby(range(len(scores)), anomalous.__getitem__) if label]
     cut = min(cut for cut in scores if np.mean(scores[~anomalous] > cut) <= share)
     return float(np.mean([scores[run].max() > cut for run in runs]))
@@ -43,7 +43,7 @@ def tied_rows(draw: st.DrawFn) -> tuple[FloatArray, BoolArray, float]:
 
 @settings(deadline=None, max_examples=50)
 @given(tied_rows())
-def test_every_metric_is_scikit_learns_on_ties(rows: tuple[FloatArray, BoolArray, float]) -> None:
+def test_every_metric_matches_scikit_learn_on_ties(rows: tuple[FloatArray, BoolArray, float]) -> None:
     scores, anomalous, threshold = rows
     flagged = scores > threshold
     found = evaluate(scores, anomalous, threshold)
@@ -114,13 +114,13 @@ def test_float32_and_float64_copies_of_the_scores_are_judged_alike() -> None:
 
 
 def test_mcc_does_not_overflow() -> None:
-    n = 10**7  # the product of the margins passes 2**63 at some 10^5 rows
+    n = 10**7  # the product of the margins passes 2**63 at about 10^5 rows
     found = rates(tp=3 * n, fp=n, fn=2 * n, tn=5 * n)
     assert found["mcc"] == pytest.approx((3 * 5 - 1 * 2) / math.sqrt(4 * 5 * 6 * 7), rel=1e-12)
 
 
 @pytest.mark.parametrize("threshold", [0.5, 9.0])
-def test_no_anomalous_row_leaves_only_false_alarms_to_tell(threshold: float) -> None:
+def test_without_anomalous_rows_only_false_alarms_are_defined(threshold: float) -> None:
     found = evaluate(np.array([0.0, 1.0, 2.0, 0.2]), labels(0, 0, 0, 0), threshold)
     undefined = {name for name, value in found.items() if value is None}
     assert undefined == {"recall", "prac_f1", "mcc", *RANKING, "auprc_mean10"}
@@ -155,7 +155,7 @@ def test_with_missing_scores_the_ranking_is_scikit_learns_on_the_worst_scores(ro
     found = ranking(np.where(missing, math.nan, scores), anomalous)
     worst = np.where(missing, np.where(anomalous, -99.0, 99.0), scores)
     assert found["auroc"] == pytest.approx(sklearn_metrics.roc_auc_score(anomalous, worst))
-    # No threshold flags a miss, so that the lowest of scikit-learn's, which flags all, does not count.
+    # No threshold flags a row without a score, so scikit-learn's lowest one, which flags all rows, does not count.
     precision, recall, _ = sklearn_metrics.precision_recall_curve(anomalous, worst)
     first = int((missing & anomalous).any())
     steps = recall[first:-1] - recall[first + 1 :]
@@ -164,7 +164,7 @@ def test_with_missing_scores_the_ranking_is_scikit_learns_on_the_worst_scores(ro
     assert found["bf_f1"] == pytest.approx(f1[first:].max())
 
 
-def test_no_row_with_a_score_is_worse_than_anything() -> None:
+def test_no_scores_at_all_give_the_worst_metrics() -> None:
     found = evaluate(np.full(4, math.nan), labels(0, 0, 0, 1), 0.0)
     assert (found["auroc"], found["auprc"], found["bf_f1"], found["flagged"]) == (0.0, 0.0, 0.0, 0.75)
 

@@ -1,4 +1,4 @@
-"""Silence never pays: taking away test scores improves no point-wise metric, under any protocol."""
+"""Omitting test scores never pays: it improves no point-wise metric, under any protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCORE = st.one_of(st.integers(-2, 2).map(float), st.just(math.nan))
 
 
 def split_judgements(protocol: Protocol, fits: Sequence[Scored], labels: Labels) -> Mapping[str, SplitJudgement] | None:
-    """Return what a protocol finds; None if it calls the trial invalid."""
+    """Return a protocol's judgements; None if the scores break the contract."""
     try:
         return protocol.judge(fits, labels).splits
     except ContractError:
@@ -50,7 +50,7 @@ def assert_not_better(
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=IDS)
 @settings(deadline=None, max_examples=100)
 @given(data=st.data())
-def test_taking_away_test_scores_improves_no_metric(protocol: Protocol, data: st.DataObject) -> None:
+def test_omitting_test_scores_improves_no_metric(protocol: Protocol, data: st.DataObject) -> None:
     lengths = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=3).filter(lambda some: max(some) > 4))
     test = tuple(Recording(f"r{i}", np.zeros((n, 2)) + i, SENSORS) for i, n in enumerate(lengths))
     splits = {"overall": tuple(one.id for one in test), "last": (test[-1].id,)}

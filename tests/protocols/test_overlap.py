@@ -54,7 +54,7 @@ few_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 1), st.integers
 
 @settings(deadline=None)
 @given(few_rows, few_rows, few_rows)
-def test_what_remains_is_what_a_set_of_rows_says(
+def test_the_remaining_rows_match_a_set_difference(
     one: list[tuple[int, int, int]], two: list[tuple[int, int, int]], test: list[tuple[int, int, int]]
 ) -> None:
     train = [rows_as_recording("one", one), rows_as_recording("two", two)]

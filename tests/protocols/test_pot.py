@@ -1,4 +1,4 @@
-"""Peaks-over-Threshold: scipy's generalised Pareto distribution is the oracle; one test a degenerate case."""
+"""Peaks-over-Threshold against scipy's generalised Pareto distribution; one test for each degenerate case."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_level_falls_until_thirty_excesses_and_no_further_than_ninety_hundredths
 ) -> None:
     found = pot.fit(-np.log(np.arange(1, n + 1) / (n + 1)))
     assert (found.level, found.excesses, found.status) == (level, excesses, "ok")
-    assert pot.fit(np.arange(50.0), level=0.8, q=0.01).level == 0.8  # lower than that is as it was asked for
+    assert pot.fit(np.arange(50.0), level=0.8, q=0.01).level == 0.8  # a lower requested level is kept
 
 
 def test_fewer_than_ten_excesses_give_the_empirical_quantile() -> None:

@@ -60,7 +60,7 @@ def test_a_series_shorter_than_a_window_has_no_row_that_counts(n: int) -> None:
     assert found.metrics == dict.fromkeys((metric.name for metric in METRICS), None)
 
 
-def test_a_splits_rows_are_its_recordings_slices_of_the_series() -> None:
+def test_a_splits_rows_are_the_slices_of_its_recordings() -> None:
     data = three(8, 4, 6)
     rows = {
         "a": np.array([1, 1, 0, 1, 1, 0, 0, 0], dtype=np.bool_),

@@ -18,7 +18,7 @@ NORMAL = (recording("free", 50),)
 
 
 def small(**anomalous: slice) -> LabelledDataset:
-    """Return recordings a, b (30 rows) and one of 10 rows; 10 rows train."""
+    """Return recordings a and b of 30 rows, and one of 10 rows, too short to train on 10 and test."""
     test = (recording("a", 30, seed=1), recording("b", 30, seed=2), recording("short", 10))
     splits = {"overall": ("a", "b", "short"), "b": ("b",), "short": ("short",)}
     return plant(NORMAL, test, anomalous, splits)
@@ -109,7 +109,7 @@ def test_recordings_that_are_all_too_short_are_an_error_that_says_so() -> None:
         list(Skab().episodes(small().dataset))
 
 
-def test_labels_of_other_rows_are_an_error() -> None:
+def test_labels_of_another_length_are_an_error() -> None:
     data = small()
     other = plant(NORMAL, (recording("a", 31), recording("b", 30)), {}).labels
     with pytest.raises(DataError, match="'a'.* 31"):

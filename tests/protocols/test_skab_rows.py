@@ -1,4 +1,4 @@
-"""Both protocols on SKAB's files: the row counts of the paper, and those of the stricter rule."""
+"""`published` and `strict` on SKAB's files: the paper's row counts, and those under the stricter rules."""
 
 from __future__ import annotations
 

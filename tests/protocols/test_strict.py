@@ -29,7 +29,7 @@ def given_scores(scores: dict[str, list[float]]) -> LabelledDataset:
     return plant((recording("free", 500),), test)
 
 
-def test_it_trains_on_what_the_test_does_not_hold() -> None:
+def test_it_trains_only_on_rows_that_are_not_in_the_test() -> None:
     train = recording("free", 100, start=0)
     data = plant((train,), (train.rows(60, 80, id="a"), recording("b", 40, start=1000)))
     (episode,) = Strict().episodes(data.dataset)
@@ -270,6 +270,6 @@ class TestHeldOut:
         assert len(times) == 5900 - 100
         assert not np.isin(np.arange(5500, 5600), times).any()
 
-    def test_another_word_is_refused(self) -> None:
+    def test_an_unknown_calibration_is_refused(self) -> None:
         with pytest.raises(UsageError, match="calibration"):
             Strict(calibration="test").check()  # type: ignore[arg-type] - what a user may write

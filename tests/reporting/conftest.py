@@ -1,4 +1,4 @@
-"""A real browser, and stores whose names are as hostile as names can be."""
+"""A real browser, and stores with hostile names."""
 
 from __future__ import annotations
 

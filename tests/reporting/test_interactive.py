@@ -1,4 +1,4 @@
-"""The interactive recording: its traces against the stored scores, with and without narrowing."""
+"""Compares the traces of the interactive recording with the stored scores, complete and reduced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the site: what they say against the committed tables."""
+"""Compares the pages of the site with the committed tables."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ LABELS = ("t2", "t2[mean=10]", "dprgm", "max-z", "all-positive")
 
 
 def few_tables(folder, tables, renamed=None):
-    """Copy committed records and metrics by recording of `LABELS`, under other labels if wanted, and the ranking."""
-    files = (f"{table}/{file}.jsonl" for table in tables for file in ("records", "recordings"))
-    for name in (name for name in files if (LEADERBOARDS / name).exists()):
+    """Copy committed records of `LABELS`, under other labels if wanted, and the ranking."""
+    for name in (f"{table}/records.jsonl" for table in tables):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         lines = [json.loads(line) for line in (LEADERBOARDS / name).read_text(encoding="utf-8").splitlines()]
-        kept = [one for one in lines if one.get("label", "t2") in LABELS]  # a file's first line may have no label
-        for one in (one for one in kept if "label" in one):
+        kept = [one for one in lines if one["label"] in LABELS]
+        for one in kept:
             one["label"] = (renamed or {}).get(one["label"], one["label"])
         (folder / name).write_text("".join(json.dumps(one) + "\n" for one in kept), encoding="utf-8")
     shutil.copyfile(LEADERBOARDS / "checks.jsonl", folder / "checks.jsonl")

@@ -1,4 +1,4 @@
-"""A run store and the files of the score bank that are made of it."""
+"""A run store, and a score bank built from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tsadbench.results.bank import build_bank
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory) -> Store:
-    """pumploop with t2, t2[mean=10] and two floors, one of which brings its threshold."""
+    """pumploop with t2, t2[mean=10] and two floors, one with a fixed threshold."""
     store = Store.create(tmp_path_factory.mktemp("stores") / "runs")
     detectors = ["t2", "t2[mean=10]", "all-positive", "max-z"]
     run_plan(make_plan(detectors, dataset="pumploop", floors=False, contributions=False), store)

@@ -1,4 +1,4 @@
-"""The score bank: it gives back the scores to float32, and believes nothing that is fetched."""
+"""The score bank returns scores rounded to float32, and trusts no fetched file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_scores_come_back_rounded_to_float32_and_nothing_else(store, built):
         assert bank.record(trial) == store.record(trial)
 
 
-def test_any_reader_of_parquet_and_of_checksums_finds_its_way(built):
+def test_any_parquet_reader_can_read_a_bank(built):
     lines = dict(line.split() for line in (built / REGISTRY).read_text().splitlines())
     assert lines == digests(built)
     frame = pd.read_parquet(built / next(iter(lines)))
@@ -75,7 +75,7 @@ def test_fetches_what_is_missing(built, tmp_path, from_server):
 
 
 @pytest.mark.parametrize("fault", ["other content", "never ends", "404"])
-def test_what_a_server_sends_instead_gets_no_name(built, tmp_path, fault, monkeypatch):
+def test_a_wrong_download_is_not_kept(built, tmp_path, fault, monkeypatch):
     monkeypatch.setattr(bank_module, "MOST_BYTES", 300_000)
     name = sorted(digests(built))[0]
     with serving(built) as server:

@@ -1,4 +1,4 @@
-"""An edit of any field of a record or its manifest is found; those that cannot be are listed here, with the reason."""
+"""An edit of any field of a record or its manifest is found, except for the fields listed here, with the reason."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.verification import verify
 
-# What nothing else follows from: remarks, facts of the fit, costs, circumstances, and the hash of the rules that judged
-# (any other one stands for older rules, and the trial is judged again).
+# Fields that nothing else determines: remarks, facts of the fit, costs, circumstances, and the hash of the rules that
+# judged (another hash means older rules, and the trial is judged again).
 NEVER = {
     *("judging", "notes", "note", "training", "peak_memory_mib"),
     *("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds"),
@@ -90,7 +90,7 @@ def undiscovered(made: SimpleNamespace) -> set[str]:
     return missed
 
 
-def test_every_edit_is_found_but_for_those_listed(made):
+def test_every_edit_is_found_except_those_listed(made):
     assert undiscovered(made) <= NEVER
 
 

@@ -1,4 +1,4 @@
-"""Rows that ship with the package: found, refused where the data differ, shown beside a new detector's."""
+"""Rows that ship with the package: found, refused where the data differ, shown with a new detector's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLOORS = ("all-positive", "max-z")
 
 @pytest.fixture(scope="module")
 def leaderboard(tmp_path_factory) -> Path:
-    """The folder of a leaderboard of the small data, with floors; the plugin's name is known while it is made."""
+    """The folder of a leaderboard of the small data, with floors; the plugin is installed while it is made."""
     folder = tmp_path_factory.mktemp("shipped")
     with pytest.MonkeyPatch.context() as patch:
         write_package(folder / "plugin", "tiny_plugin", tiny.ENTRY_POINTS, "")
@@ -43,14 +43,14 @@ def shipped(leaderboard, monkeypatch) -> Path:
     return leaderboard
 
 
-def test_a_new_detector_stands_among_rows_that_nobody_runs_again(small_data, shipped):
+def test_a_new_detector_is_shown_among_stored_rows(small_data, shipped):
     board = tsadbench.run("noisy", small_data, against="strict")
     rows = next(iter(board.frames().values())).set_index("detector")
     assert {"distance", *FLOORS} == {*rows.index[rows["stored"]]} == {*rows.index} - {"noisy"}
     assert rows["below_floor"]["noisy"] is not None
 
 
-def test_the_detector_itself_is_run_anew(small_data, shipped):
+def test_the_detector_itself_is_run_again(small_data, shipped):
     frame = tsadbench.run("distance", small_data, against="strict").frame
     assert not frame.loc[frame["detector"] == "distance", "stored"].any()
 
@@ -69,7 +69,7 @@ def test_a_protocol_without_a_leaderboard_is_refused_and_those_that_ship_are_nam
 
 @pytest.mark.parametrize("protocol", ["published", "strict", "skab"])
 def test_skabs_leaderboards_ship(protocol):
-    # Without parameters: under skab the slowest networks are held to some steps.
+    # Names without parameters: under skab, the slowest networks are limited to fewer steps.
     detectors = {record.detector for record in committed_records(LEADERBOARDS, "skab", protocol)}
     assert {"dprgm", "gdn", "mtad-gat", "grelen", "mscred", "mset", "max-z", "random"} <= detectors
 

@@ -53,7 +53,7 @@ def pandas_mean(scores: np.ndarray) -> np.ndarray:
 
 
 def evaluated(protocol: str, arrays: dict[str, np.ndarray], data) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return smoothed scores and labels of the evaluated rows, by what the protocols' pages say: a pair a ranking."""
+    """Return pairs of smoothed scores and labels of evaluated rows, as the protocols define them, one per ranking."""
     test = {name: pandas_mean(rows) for name, rows in arrays.items() if name.startswith("test/")}
     labels = data.labels.rows
     if protocol == "published":
@@ -94,7 +94,7 @@ def test_the_threshold_comes_from_averaged_training_scores(store, data):
     assert found.splits["overall"].metrics["mcc"] == pytest.approx(mcc, abs=1e-9)
 
 
-def test_over_one_row_all_is_as_it_was_and_the_store_is_never_touched(store, data):
+def test_a_mean_over_one_row_changes_nothing_and_the_store_is_never_changed(store, data):
     files = {path: path.stat().st_mtime_ns for path in store.path.rglob("*") if path.is_file()}
     records = store.records()
     for rows in (1, 7):
@@ -124,7 +124,7 @@ def test_a_row_without_a_score_stays_without_one(data):
         assert averaged[55] == pytest.approx(np.nanmean(scores[46:56]), rel=1e-12)
 
 
-def test_a_row_of_which_a_seed_has_no_scores_is_left_out_and_named(store, data, tmp_path):
+def test_a_row_with_a_seed_without_scores_is_left_out_and_named(store, data, tmp_path):
     shutil.copytree(store.path, tmp_path / "runs")
     copy = Store.open(tmp_path / "runs")
     gone = of(copy.records(), "random")

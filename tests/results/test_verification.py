@@ -57,7 +57,7 @@ def write(runs: Path, old: Record, new: Record) -> None:
 
 
 def renamed(record: Record) -> Record:
-    """Return a record whose scoring identity and name are those of its fields."""
+    """Return a record with the scoring identity and the name computed from its fields."""
     scoring = scoring_identity(record.label, record.dataset, record.manifest)
     return replace(record, scoring=scoring, trial=trial_name(scoring, record.protocol))
 
@@ -82,7 +82,7 @@ def test_an_honest_store_is_as_recorded_and_repeats_to_the_bit(runs, tsadbench):
     assert now == [replace(record, **measured) for record in kept]
 
 
-def test_what_nobody_measured_here_is_the_makers_word_until_a_redo_replaces_it(runs, tsadbench):
+def test_measurements_are_claims_until_a_redo_replaces_them(runs, tsadbench):
     record = one(runs, "max-z")
     claims = {"fit_seconds": 1e-9, "peak_memory_mib": 1.0, "seal": "sealed", "seal_reason": "", "replay": None}
     write(runs, record, replace(record, **claims))
@@ -112,7 +112,7 @@ def test_a_pipe_in_the_place_of_a_file_is_an_edit_and_blocks_nothing(runs, tsadb
     assert re.search(r"^[34] trials: ", found.out, re.M)
 
 
-def test_an_identity_that_is_forged_with_the_label_is_not_that_of_the_parameters(runs, tsadbench):
+def test_an_identity_forged_with_the_label_does_not_match_the_parameters(runs, tsadbench):
     record = one(runs)
     assert record == renamed(record), "this test computes identities as runs do"
     write(runs, record, renamed(replace(record, label="t2[smoothing=5]")))
@@ -124,7 +124,7 @@ def test_an_identity_that_is_forged_with_the_label_is_not_that_of_the_parameters
 def changed_scores(
     made: SimpleNamespace, runs: Path, change: Callable[[str, np.ndarray], np.ndarray], *, forged: bool
 ) -> Record:
-    """Change the scores of the first trial and judge them; forged: with their hash."""
+    """Change the scores of the first trial and judge them; ``forged`` also updates their hash."""
     store, plan, record = Store.open(runs), made.plan, one(runs)
     scores = {name: change(name, values.copy()) for name, values in store.scores(record).items()}
     np.savez(stored(runs, record.trial).scores, **scores)
@@ -137,7 +137,7 @@ def changed_scores(
 
 
 def labels(name: str, values: np.ndarray) -> np.ndarray:
-    """Return what a detector would score that knows the labels."""
+    """Return the scores of a detector that knows the labels."""
     data = load_dataset(DATASET)(DataOptions())
     role, _, recording = name.split("/", 2)
     if role != "test":
@@ -216,7 +216,7 @@ def test_other_versions_and_code_are_named_as_possible_causes(made, runs, tsadbe
     ("changes", "told"),
     [({"seed": 10**12}, "seed"), ({"label": "t2[smoothing=-4]"}, "smoothing"), ({"protocol": "strikt"}, "strikt")],
 )
-def test_what_a_forged_record_asks_for_ends_its_repetition_alone(runs, tsadbench, changes, told):
+def test_a_forged_record_only_ends_its_own_repetition(runs, tsadbench, changes, told):
     record = one(runs)
     write(runs, record, replace(record, **changes))
     redone = tsadbench("verify", runs, "--redo", "all")

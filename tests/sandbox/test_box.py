@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -86,11 +87,11 @@ def test_scores_contributions_progress_and_costs_come_out(server):
     assert box.costs.fit_seconds > 0
     assert box.costs.score_seconds > 0
     assert box.costs.peak_memory_mib > 10
-    # Contributions are no scores: their rows, like their seconds, do not count.
+    # Contributions are not scores: neither their rows nor their seconds count.
     assert box.costs.rows_scored == ROWS.n_rows + 2 + ROWS.n_rows
 
 
-def test_inside_there_is_no_secret_and_no_file_and_no_name(server, monkeypatch):
+def test_a_box_contains_no_secrets_files_or_names(server, monkeypatch):
     for name in ("TSADBENCH_DATA", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "secret")
     fresh = lean_server() if server._forks else nullcontext(server)
@@ -105,7 +106,7 @@ def test_inside_there_is_no_secret_and_no_file_and_no_name(server, monkeypatch):
     temporary = Path(log.partition("temporary ")[2].splitlines()[0])
     assert temporary.name == "temporary"
     assert not temporary.exists()
-    assert "ids ['secret name'] prefix 'rec'" in log  # as translated; what it saw begins otherwise
+    assert "ids ['secret name'] prefix 'rec'" in log  # restored in the log; the detector saw another id
     assert "to standard error" in log
 
 
@@ -123,7 +124,7 @@ def test_a_detector_that_never_returns_is_ended_when_its_time_is_up():
     assert (found.status, "--timeout" in found.reason) == ("timeout", True)
 
 
-def test_a_reader_that_looks_first_is_seen_where_the_kernel_closes_nothing(tmp_path, unsealed):
+def test_the_guard_of_an_unsealed_box_sees_reads_of_data(tmp_path, unsealed):
     data = tmp_path / "data"
     data.mkdir()
     (data / "labels.csv").write_text("1\n")
@@ -132,7 +133,7 @@ def test_a_reader_that_looks_first_is_seen_where_the_kernel_closes_nothing(tmp_p
 
 
 @pytest.mark.parametrize("how", ["read_quietly", "cat", "link"])
-def test_reaching_for_the_data_is_invalid_even_where_the_detector_hides_it(tmp_path, how):
+def test_access_to_the_data_is_invalid_even_if_the_detector_hides_it(tmp_path, how):
     data = tmp_path / "data"
     data.mkdir()
     (data / "labels.csv").write_text("1\n")
@@ -141,7 +142,7 @@ def test_reaching_for_the_data_is_invalid_even_where_the_detector_hides_it(tmp_p
     assert "labels.csv" in found.reason
 
 
-def test_much_output_is_kept_in_part_and_too_much_ends_the_trial():
+def test_too_much_output_ends_the_trial():
     found = failure("chatter")
     assert (found.status, "MiB to its log" in found.reason) == ("error", True)
 
@@ -155,6 +156,15 @@ def test_what_a_detector_started_ends_with_its_box(server):
         assert children
     assert gone(pid)
     assert all(gone(child) for child in children)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks")
+def test_each_copy_of_a_box_counts_its_own_process_alone():
+    with boxed(Sums) as box:
+        box.fit((ROWS,))
+        with box.fork() as first, box.fork() as second:
+            watches = [one._watch for one in (box, first, second)]
+            assert [watch.pids() for watch in watches] == [{watch._pid} for watch in watches]
 
 
 def test_a_server_outlives_a_fork_that_fails(monkeypatch):

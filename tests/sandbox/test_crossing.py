@@ -1,4 +1,4 @@
-"""What a detector can learn from a recording's disguise: nothing; and what comes back through it: everything."""
+"""A disguised recording tells a detector nothing, and everything that comes back is translated."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_the_same_secret_gives_the_same_disguise_whatever_was_asked_before():
     data=st.data(),
 )
 @settings(deadline=None, max_examples=50)
-def test_every_shift_leaves_the_spacing_of_times_alone_to_the_bit(spacing, start, purposes, data):
+def test_every_shift_keeps_the_spacing_of_times_to_the_bit(spacing, start, purposes, data):
     time = start + np.cumsum([0.0, *spacing])
     original = Recording("r", np.zeros((len(time), 1)), ("a",), time)
     crossing = Crossing(("a",), SECRET)
     one, other = (crossing.recording(original, purpose).time for purpose in purposes)
     assert_array_equal(np.diff(one), np.diff(other))
     assert_array_equal(one - one[0], other - other[0])
-    # It is that of the original but for 15 nanoseconds, or one part in 2 ** 52 of more than a year.
+    # Equal to the original's up to 15 nanoseconds or, over more than a year, one part in 2 ** 51.
     np.testing.assert_allclose(one - one[0], time - time[0], rtol=2.0**-51, atol=1.5e-8)
     first = data.draw(st.integers(0, len(time) - 1))
     last = data.draw(st.integers(first + 1, len(time)))
@@ -70,7 +70,7 @@ def test_every_shift_leaves_the_spacing_of_times_alone_to_the_bit(spacing, start
     assert_array_equal(part - part[0], (one - one[0])[first:last] - (one - one[0])[first])
 
 
-def test_priors_and_parameters_for_sensors_are_renamed_along():
+def test_sensors_are_renamed_in_priors_and_parameters():
     renamed = Crossing(SENSORS, SECRET).arguments(
         {
             "prior": PRIOR,
@@ -90,12 +90,12 @@ def test_priors_and_parameters_for_sensors_are_renamed_along():
         "target_sensor": "sensor-1",
         "sensors": ("sensor-3", "sensor-2"),
         "sensor_weights": {"sensor-1": 2.0},
-        "mode": "Pressure",  # it does not say that it is for sensors
+        "mode": "Pressure",  # its name does not say that it is for sensors
         "seed": 3,
     }
 
 
-def test_texts_come_back_with_the_own_names_of_recordings_and_sensors():
+def test_texts_come_back_with_the_real_names_of_recordings_and_sensors():
     crossing = Crossing(SENSORS, SECRET)
     crossed = crossing.recording(ROWS, "score")
     text = f"recording {crossed.id!r}: sensor-1, sensor-12, sensor-3, my-sensor-1; recording-00000000"
@@ -104,13 +104,13 @@ def test_texts_come_back_with_the_own_names_of_recordings_and_sensors():
 
 
 @pytest.mark.parametrize("secret", ["", SECRET + "\n"])
-def test_a_secret_that_is_none_is_refused(secret):
+def test_an_invalid_secret_is_refused(secret):
     with pytest.raises(UsageError, match="hexadecimal"):
         Crossing(SENSORS, secret)
 
 
 class Complains(Detector):
-    """Names what it saw in an error, in its facts, in its output."""
+    """Names what it saw in an error and in its output."""
 
     def __init__(self, *, prior: Prior | None = None) -> None:
         self.prior = prior

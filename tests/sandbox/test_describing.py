@@ -1,4 +1,4 @@
-"""Descriptions: what boxes tell about detectors is what an import would tell, and no code of theirs runs outside."""
+"""Boxes describe detectors as an import would, and no code of detectors runs outside."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Mine(Detector):
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch) -> Path:
-    """The folder of remembered answers, empty."""
+    """The cache folder of descriptions, empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return cache_folder() / "detectors"
 
@@ -61,7 +61,7 @@ def file(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["multiview", "dprgm", "max-z", "pyod:KNN"])
-def test_a_box_tells_what_an_import_does(name):
+def test_a_box_describes_a_detector_as_an_import_does(name):
     cls, told = load_detector(name), describe(name)
     assert told.sources == sources(cls)
     assert told.traits == cls.traits
@@ -113,7 +113,7 @@ class TestAnswersAreRemembered:
                 hashes.append(describe("mine").sources.digest)
         assert hashes[0] != hashes[1]
 
-    def test_a_damaged_one_is_none(self, file, cache):
+    def test_a_damaged_one_is_ignored(self, file, cache):
         first = describe(f"{file}:Mine")
         (kept,) = cache.iterdir()
         kept.write_bytes(b'[{"/": [1, 2]}, "{}"]')
@@ -133,7 +133,7 @@ class TestHostilePlugins:
             ),
         ],
     )  # fmt: skip
-    def test_it_is_one_line(self, file, code, message):
+    def test_the_error_is_one_line(self, file, code, message):
         file.write_text(f"{PLAIN}\n{code}\n")
         with pytest.raises(PluginError, match=message) as caught:
             describe(f"{file}:Mine")
@@ -145,7 +145,7 @@ class TestHostilePlugins:
         with pytest.raises(PluginError, match=r"0\.5 s"):
             ask(source, described, Description, source, None, None, False, seconds=0.5)
 
-    def test_one_owner_cannot_change_what_is_told_of_another(self, file):
+    def test_one_owner_cannot_change_the_description_of_another(self, file):
         file.write_text(
             "import tsadbench.sandbox.description as description\n"
             f"description.source_of = lambda cls: description.Sources({{'forged': ''}}, (), ())\n{PLAIN}"
@@ -164,7 +164,7 @@ class TestHostilePlugins:
         with pytest.raises(UsageError, match="power"):
             describe(Construction(locate(f"{file}:Mine"), {"power": "x"}))
 
-    def test_what_it_says_is_printable(self, file):
+    def test_its_texts_are_made_printable(self, file):
         file.write_text("raise RuntimeError('\\x1b]0;owned\\x07')\n")
         with pytest.raises(PluginError, match=r"\\x1b") as caught:
             describe(f"{file}:Mine")
@@ -173,7 +173,7 @@ class TestHostilePlugins:
         assert describe(f"{file}:Mine").parameters[0].meaning == r"Of \u202eno use."
 
 
-def test_a_class_of_the_caller_is_described_where_it_is_and_refused_if_it_cannot_be_made_again():
+def test_a_class_of_the_caller_is_described_in_place_and_refused_if_it_cannot_be_pickled():
     lock = threading.Lock()
 
     class Local(Detector):

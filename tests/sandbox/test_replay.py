@@ -1,6 +1,8 @@
-"""Scores that do not repeat under another id, clock, order and cut are no scores; those that do are left alone."""
+"""Scores that do not repeat under another id, clock, order and cut are found; scores that repeat pass."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,13 +11,14 @@ from numpy.testing import assert_array_equal
 from tests.helpers import cheats, replayed
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan, run_trial
+from tsadbench import Recording
 from tsadbench.base.scores import difference
 from tsadbench.sandbox.replay import MIN_ROWS
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("tiny_plugin")]
-# What is drawn for a replay follows from it.
+# It decides which rows are replayed.
 SECRET = "5" * 32
-# Of these, values behind another beginning differ by nature: what the row's number adds shows in the ranks.
+# With unbounded memory, these values may differ behind another beginning, so only ranks show what was added.
 ONLY_RANKS = {"row", "rows so far", "seconds so far"}
 
 
@@ -30,14 +33,14 @@ def record_of(detector, data, **options):
 
 
 @pytest.mark.parametrize("what", replayed.ADDED)
-def test_whatever_else_decides_a_score_that_declares_its_memory_is_found(data, what):
+def test_hidden_influences_on_scores_with_declared_memory_are_found(data, what):
     record = record_of(replayed.Adds(what=what), data)
     assert (record.status, record.replay, record.splits) == ("invalid", None, {})
     assert any(f"recording '{one.id}'" in record.reason for one in (*data.dataset.test, *data.dataset.train))
 
 
 @pytest.mark.parametrize("what", ["id", "row", "rows so far"])
-def test_whatever_else_decides_a_score_that_declares_nothing_is_found_or_marked(data, what):
+def test_hidden_influences_on_scores_with_unbounded_memory_are_found_or_marked(data, what):
     record = record_of(replayed.AddsUnboundedly(what=what), data)
     if what in ONLY_RANKS:
         assert record.status == "ok", record.reason
@@ -47,13 +50,20 @@ def test_whatever_else_decides_a_score_that_declares_nothing_is_found_or_marked(
         assert record.status == "invalid"
 
 
+def test_rounding_in_a_recording_that_never_changes_is_no_influence(data):
+    first, *others = data.dataset.test
+    still = Recording(first.id, np.full_like(first.values, 3.0), first.sensors, first.time)
+    dataset = replace(data.dataset, test=(still, *others))
+    assert record_of(replayed.Rounds(), data._replace(dataset=dataset)).status == "ok"
+
+
 @pytest.mark.parametrize("cls", cheats.HONEST)
 def test_honest_detectors_pass(data, cls):
     record = record_of(cls(), data)
     assert record.status == "ok", record.reason
     assert record.replay.copy == "restored"
     assert record.replay.rows >= MIN_ROWS
-    # A maximum of all rows so far may hang on how the recording began, as it says.
+    # A maximum of all rows so far may depend on how the recording began, as it declares.
     assert record.replay.forgets or cls is cheats.Causal
     assert record.replay.calibrated
     assert (record.replay.correlation is None) == (cls.traits.memory is not None and not cls.traits.adaptive)
@@ -77,17 +87,17 @@ def test_the_copy_is_the_strongest_that_scores_as_the_first_does(data, cls, thre
 
 def test_a_fork_has_not_seen_what_the_first_has_scored(data):
     assert record_of(replayed.Remembers(), data).status == "invalid"
-    # The same process has: this is why records say which it was.
+    # The same process has, so records name the kind of copy.
     in_same = record_of(replayed.Remembers(), data, threads=2)
     assert (in_same.status, in_same.replay.copy) == ("ok", "same process")
 
 
-def test_training_scores_must_be_fresh_ones_unless_the_class_says_otherwise(data):
+def test_training_scores_must_equal_fresh_ones_unless_overridden(data):
     assert record_of(replayed.TrainsApart(), data).status == "invalid"
 
 
 @pytest.mark.parametrize("factor", [0.5, 100.0])
-def test_ratios_of_training_scores_of_their_own_rule_are_recorded(data, factor):
+def test_ratios_of_overridden_training_scores_are_recorded(data, factor):
     replay = record_of(replayed.TrainsOpenly(factor=factor), data).replay
     np.testing.assert_allclose([replay.median_ratio, replay.tail_ratio], factor)
     assert replay.calibrated == (factor < 10)

@@ -1,4 +1,4 @@
-"""What a box may answer: anything else ends its trial with status error, and never the run."""
+"""An invalid answer of a box ends its trial with status error, and never the run."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ CALLS = {
     "held_out_loss": lambda box: box.held_out_loss((ROWS,), 0),
     "learned": lambda box: box.learned(),
 }
-# One forged value a rule.
+# One forged value per rule.
 FORGED = {
     "construct": [{"offers_contributions": "yes"}],
     "fit": [
-        {"seconds": 1.0},  # time is the harness's to measure: no box may state any
+        {"seconds": 1.0},  # the harness measures times: no box may report one
         {"training_facts": []},
         {"training_facts": {"epochs": "3"}},
         {"training_facts": {"epochs": float("nan")}},
@@ -107,7 +107,7 @@ def failure(answer, call: str, **options) -> BoxFailure:
     return caught.value
 
 
-def test_an_honest_inside_is_understood():
+def test_an_honest_box_is_understood():
     reports = []
     with played(honest, listener=lambda *report: reports.append(report)) as box:
         assert box.offers_contributions
@@ -137,7 +137,7 @@ def test_an_answer_with_one_wrong_value_is_an_error(call, changes):
 
 @pytest.mark.parametrize("call", ["construct", "score"])
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-def test_a_frame_that_is_no_answer_is_an_error(call, frame):
+def test_a_frame_that_is_not_an_answer_is_an_error(call, frame):
     def answer(sock, header, arrays):
         if header["kind"] == call:
             sock.sendall(raw_frame(frame))
@@ -150,7 +150,7 @@ def test_a_frame_that_is_no_answer_is_an_error(call, frame):
 
 
 @pytest.mark.parametrize("status", ["error", "invalid"])
-def test_a_failure_is_passed_on_without_what_a_terminal_obeys(status):
+def test_a_failure_is_passed_on_without_control_characters(status):
     def answer(sock, header, arrays):
         text = "red \x1b[31m\n\u202efdp"
         send(sock, {"kind": "failure", "status": status, "reason": text, "traceback": text})
@@ -175,7 +175,7 @@ def test_a_second_answer_is_an_error():
     assert caught.value.status == "error"
 
 
-def test_progress_without_end_is_no_flood_and_ends_with_the_time():
+def test_endless_progress_is_throttled_and_times_out():
     reports = []
 
     def answer(sock, header, arrays):
@@ -209,7 +209,7 @@ HEADERS = st.dictionaries(
     | st.binary(max_size=60)
     | st.binary(max_size=60).map(raw_frame),
 )
-def test_no_frame_whatever_raises_anything_but_a_failure_of_the_box(call, frame):
+def test_any_frame_raises_only_a_box_failure(call, frame):
     def answer(sock, header, arrays):
         if header["kind"] == call:
             sock.sendall(frame)
@@ -220,7 +220,7 @@ def test_no_frame_whatever_raises_anything_but_a_failure_of_the_box(call, frame)
 
 
 @pytest.mark.processes
-def test_a_run_goes_on_beside_a_detector_that_writes_into_its_channel(tmp_path):
+def test_a_run_survives_a_detector_that_writes_into_its_channel(tmp_path):
     detectors = ["tests.helpers.forged:WritesFrames", "tests.helpers.tiny:Distance"]
     plan = make_plan(detectors, dataset=make_data(), floors=False, timeout=60)
     forged, honest_one = run_plan(plan, Store.create(tmp_path / "runs"))

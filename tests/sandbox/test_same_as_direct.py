@@ -13,7 +13,7 @@ from tsadbench.testing.synthetic import PRIOR, normal
 from tsadbench.utils.numerics import limit_threads
 
 SHIPPED = [entry.name for entry in entries("detectors") if package_of(entry) == "tsadbench"]
-# They take minutes however they are set, compile themselves anew in each process, or need a package that we have not.
+# They take minutes with any parameters, compile code in each process, or need a package that is not installed.
 LEFT_OUT = ("pyod:AnoGAN", "pyod:MO_GAAL", "pyod:HBOS", "pyod:QMCD", "pyod:FeatureBagging", "pyod:SUOD")
 ADAPTED = [
     f"{library}:{member.name}"
@@ -21,7 +21,7 @@ ADAPTED = [
     for member in locate_entry("families", library).load("families").members()
     if not member.refusal
 ]
-# Between them they need what NumPy, SciPy, scikit-learn, PyTorch, statsmodels and PyOD read while they run.
+# Together they need what NumPy, SciPy, scikit-learn, PyTorch, statsmodels and PyOD read at run time.
 QUICK = ("multiview", "dprgm", "arima", "pyod:KNN")
 
 

@@ -30,7 +30,7 @@ ROWS = Recording("r", np.arange(12.0).reshape(6, 2), ("a", "b"))
 
 @pytest.fixture(scope="module", autouse=True)
 def kernel_that_seals():
-    """Tests of walls say nothing on a machine without them; CI has them."""
+    """These tests say nothing on a machine that cannot seal; CI can."""
     require_seal()
 
 
@@ -73,7 +73,7 @@ CHANGERS = [
 ]  # fmt: skip
 
 
-def test_no_file_or_folder_of_the_users_can_be_read_or_changed(tmp_path):
+def test_no_file_or_folder_of_the_user_can_be_read_or_changed(tmp_path):
     before = {}
     for what in (*READERS, *CHANGERS):
         (tmp_path / what).mkdir()

@@ -1,9 +1,10 @@
-"""`tsadbench fit`: the benchmark's own fit and threshold in a file, read back the same; and what is refused."""
+"""`tsadbench fit` stores the benchmark's fit and threshold in a file that restores both; and what it refuses."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_without_a_detector_it_is_multiview_with_its_settings(tsadbench, plant, 
     assert load_model(out).card.threshold != default.card.threshold
 
 
-def test_a_plant_that_nobody_has_labelled_gives_the_same_model(plant, tmp_path, t2_model, tsadbench):
+def test_an_unlabelled_plant_gives_the_same_model(plant, tmp_path, t2_model, tsadbench):
     for name in ("normal.csv", "run.csv"):
         (tmp_path / name).write_text((plant / name).read_text())
     text = CARD.replace('ignore = ["operator"]', 'ignore = ["operator", "fault"]')
@@ -93,7 +94,7 @@ def test_a_plant_that_nobody_has_labelled_gives_the_same_model(plant, tmp_path, 
 
 
 class TestEntities:
-    def test_a_model_is_that_of_the_entity_that_is_named(self, tmp_path):
+    def test_the_model_is_fitted_on_the_named_entity(self, tmp_path):
         data = make_machines()
         model = fit_model(DISTANCE, data, tmp_path / "beta.model", entity="beta")
         plan = make_plan([DISTANCE], dataset=data, floors=False)
@@ -104,7 +105,7 @@ class TestEntities:
         (recording,) = (one for one in data.dataset.test if one.id == "beta/1")
         np.testing.assert_allclose(model.score(recording)["score"], outcome.scores["test/beta/beta/1"])
 
-    def test_which_entity_is_asked(self, tmp_path):
+    def test_the_entity_must_be_named(self, tmp_path):
         for options, name in (({}, "^entity: "), ({"entity": "beat"}, "beta")):
             with pytest.raises(UsageError, match=name):
                 fit_model(DISTANCE, make_machines(), tmp_path / "x.model", **options)
@@ -115,6 +116,7 @@ REFUSED = (
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "x.model", "--seed", "-1"), "seed"),
     (("-d", DISTANCE, "--dataset", "pumploop", "--protocol", "skab", "--out", "x.model"), "skab"),
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.csv"), "run.csv"),
+    (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.zip"), "run.zip"),
     (("-d", DISTANCE, "--dataset", "run.csv", "--out", "x.model"), "run.csv"),
     (("--dataset", "card.toml", "--out", "x.model", "--set", "multiview.window=3"), "window"),
     (("t2", "--dataset", "card.toml", "--out", "x.model"), " -d"),
@@ -124,6 +126,8 @@ REFUSED = (
 @pytest.mark.parametrize(("arguments", "name"), REFUSED)
 def test_wrong_arguments_write_no_file(tsadbench, model_file, monkeypatch, arguments, name):
     monkeypatch.chdir(model_file.parent)
+    with zipfile.ZipFile("run.zip", "w") as archive:
+        archive.write("run.csv")
     before = sorted(path.name for path in model_file.parent.iterdir())
     done = tsadbench("fit", *arguments)
     assert (done.code, done.out) == (2, "")
@@ -134,7 +138,7 @@ def test_wrong_arguments_write_no_file(tsadbench, model_file, monkeypatch, argum
 @pytest.mark.parametrize(
     ("name", "code", "told"), [("Lambda", 2, "f_"), ("Elsewhere", 2, "scores"), ("Crash", 1, "RuntimeError")]
 )
-def test_what_cannot_be_kept_or_fails_leaves_no_file(tsadbench, plant, tmp_path, name, code, told):
+def test_a_detector_that_fails_or_cannot_be_stored_leaves_no_file(tsadbench, plant, tmp_path, name, code, told):
     (tmp_path / "own.py").write_text(OWN)
     done = tsadbench(
         "fit", "-d", f"{tmp_path}/own.py:{name}", "--dataset", plant / "card.toml", "--out", tmp_path / "x.model"
@@ -146,8 +150,8 @@ def test_what_cannot_be_kept_or_fails_leaves_no_file(tsadbench, plant, tmp_path,
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadbench, plant, tmp_path):
-    """Processes: each must import the file anew."""
+def test_a_model_does_not_choose_what_is_imported_and_changed_code_is_reported(tsadbench, plant, tmp_path):
+    """In new processes, because each must import the changed file."""
     file, out, run = tmp_path / "mine.py", tmp_path / "x.model", plant / "run.csv"
     file.write_text(OWN)
     assert tsadbench("fit", "-d", f"{file}:Good", "--dataset", plant / "card.toml", "--out", out).code == 0
@@ -169,7 +173,7 @@ def test_a_model_does_not_choose_what_is_imported_and_tells_changed_code(tsadben
     assert len(allowed.stdout.splitlines()) == 61
 
 
-def test_what_differs_from_the_fit_is_told(tsadbench, t2_model, plant, tmp_path):
+def test_differences_from_the_fit_are_reported(tsadbench, t2_model, plant, tmp_path):
     parts, out = to_parts(t2_model.detector), tmp_path / "x.model"
     other = {**t2_model.card.manifest, "versions": {"numpy": "1.0"}}
     out.write_bytes(model_bytes(replace(t2_model.card, manifest=other), parts))

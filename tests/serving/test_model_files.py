@@ -1,6 +1,6 @@
-"""What a detector has learned goes into a file and comes back the same; a file that somebody else wrote is refused.
+"""What a detector has learned is restored unchanged from a file; forged files are refused.
 
-That each detector that ships comes back the same is tests/detectors/test_contract.py's.
+That every shipped detector is restored unchanged is tested in tests/detectors/test_contract.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROWS = np.random.default_rng(0).normal(size=(64, 2))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centre:
-    """A part of what is learned, as detectors have it."""
+    """A part of a learned state."""
 
     mean: np.ndarray
     name: str = ""
@@ -73,7 +73,7 @@ VALUES = st.recursive(
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two values are of the same types and, to the bit, equal: they are read back from a file."""
+    """Whether two values have the same types and are equal to the bit."""
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
@@ -99,7 +99,7 @@ def test_values_come_back_as_they_were(value):
 
 
 @pytest.mark.parametrize("value", [lambda: 0, object(), np.array(["text"]), np.array([None]), {1, 2}, Path("x")])
-def test_what_cannot_be_kept_is_named(value):
+def test_what_cannot_be_stored_is_named(value):
     detector = Learned().fit(ROWS)
     detector.more_ = {"deep": [value]}
     with pytest.raises(ModelFileError, match="more_"):

@@ -1,4 +1,4 @@
-"""New files are read as the card's own, whose reader is the truth, wherever their bytes are cut."""
+"""New files are read as the card reader reads the card's own files, wherever their bytes are cut."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = FileFormat(time=("t",), time_formats=("seconds",))
 
 @pytest.fixture(scope="session")
 def read(t2_model):
-    """Reads a text through a pipe in pieces, as a model of some sensors would, with the notes of its header."""
+    """A function that reads a text through a pipe in pieces for a model with these sensors; returns rows and notes."""
 
     def reading(text: str | bytes, form=PLAIN, sensors=("a", "b"), cuts=(), layout=None) -> tuple[Rows, list[str]]:
         data = text.encode() if isinstance(text, str) else text
@@ -36,7 +36,7 @@ def read(t2_model):
 
 
 def _piped(data: bytes, cuts) -> int:
-    """Return a pipe into which a thread writes; between two pieces it waits until the first has been read."""
+    """Return a pipe into which a thread writes pieces, with a short pause after each, so they are read one by one."""
     reads, writes = os.pipe()
 
     def write() -> None:
@@ -105,10 +105,10 @@ def test_each_broken_line_has_a_reason_with_its_place_and_the_others_none(read):
         assert found[row].startswith(f"line {row + 2}: ")
         assert reason in found[row]
     assert rows.values[[0, -1]].tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert len(rows.values) == 2 + len(BAD)  # an empty line is no row
+    assert len(rows.values) == 2 + len(BAD)  # an empty line is not a row
 
 
-def test_values_are_carried_over_broken_rows_and_after_many_times_may_begin_anew(read):
+def test_values_are_carried_over_broken_rows_and_after_many_times_may_restart(read):
     form = FileFormat(time=("t",), time_formats=("seconds",), fill="forward-fill")
     text = ["t,a,b", "50,1,1", *["oops"] * BREAK, "3,,7", "4,2,2", "5,,3", *["oops"] * (BREAK - 1), "4,5,5", "6,,4"]
     for cuts in ((), (20, 60, 75, 90)):

@@ -1,4 +1,4 @@
-"""`tsadbench score` on whole files: the model's own scores, whatever form the files have; and what is refused."""
+"""`tsadbench score` gives the model's scores for files of any format and for streams; and what it refuses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tsadbench.serving import score_rows
 
 
 def answers(done) -> pd.DataFrame:
-    """Return the table that a command has printed."""
+    """Return the table that a command printed."""
     assert done.code == 0, done.err
     return pd.read_csv(io.StringIO(done.out))
 
@@ -101,7 +101,7 @@ def test_a_file_of_another_form(tsadbench, plant, model_file, t2_model, tmp_path
 
 
 class TestResampled:
-    """New files are laid on the grid of the data set; rows that arrive cannot be."""
+    """New files are resampled to the grid of the data set; streams cannot be."""
 
     CARD = """\
 schema = 1
@@ -185,6 +185,7 @@ def folder(tmp_path_factory) -> Path:
     good.rename(columns={"head": "head [m]"}).to_csv(new / "units.csv", index=False)
     (new / "empty.csv").write_bytes(b"")
     (new / "no.parquet").write_text("no")
+    good.head(0).to_parquet(new / "no-rows.parquet")
     (new / "hostile.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     scipy.io.savemat(new / "two.mat", {"rows": np.ones((9, 2)), "others": np.ones((9, 2))})
     return folder
@@ -206,6 +207,7 @@ WRONG = (
     (("t2.model", "test/a.csv", "--device", "cuda"), ("device",)),
     (("t2.model", "test/a.csv", "--detector", DISTANCE), ("Distance",)),
     (("t2.model", "new/no.parquet"), ("new/no.parquet",)),
+    (("t2.model", "new/no-rows.parquet"), ("new/no-rows.parquet", "no rows")),
 )
 
 
@@ -221,7 +223,7 @@ def test_what_is_wrong_is_named_and_nothing_is_written(folder, tsadbench, monkey
 
 
 @pytest.mark.parametrize(("file", "note"), [("reordered", ""), ("extra", "'humidity'"), ("one-row", "")])
-def test_what_is_put_right_is_noted(folder, tsadbench, monkeypatch, file, note):
+def test_corrected_differences_are_noted(folder, tsadbench, monkeypatch, file, note):
     monkeypatch.chdir(folder)
     expected = tsadbench("score", "t2.model", "test/a.csv").out.splitlines()
     done = tsadbench("score", "t2.model", f"new/{file}.csv")
@@ -231,7 +233,7 @@ def test_what_is_put_right_is_noted(folder, tsadbench, monkeypatch, file, note):
 
 
 def test_a_row_with_an_empty_or_broken_cell_has_no_score_but_a_reason(folder, tsadbench, monkeypatch):
-    """The others are scored as without it, in a file, in a table without lines, and as rows arrive."""
+    """The other rows are scored as without it, in CSV, Parquet and streams."""
     monkeypatch.chdir(folder)
     table = pd.read_csv("new/gap.csv")
     table.to_parquet("new/gap.parquet")
@@ -252,7 +254,7 @@ def test_a_row_with_an_empty_or_broken_cell_has_no_score_but_a_reason(folder, ts
 
 @pytest.mark.processes
 def test_standard_input_is_answered_row_by_row_and_ends_quietly(plant, tmp_path):
-    """Processes: standard input and interrupts are the subject."""
+    """In a process, because standard input is the subject."""
     model, detector, text = tmp_path / "around.model", "tests.helpers.tiny:Around", [HEADER, *lines(4, 12)]
     fit_model(detector, str(plant / "card.toml"), model)  # it looks three rows ahead
     command = [sys.executable, "-m", "tsadbench", "score", str(model), "-", "--detector", detector]

@@ -1,4 +1,4 @@
-"""However rows come, each is answered within the look-ahead, and all answers together are the batch's."""
+"""Streamed rows are answered within the look-ahead, and all answers together equal those of the batch."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_row_without_a_score_is_not_flagged(t2_model):
     assert answers["flagged"].tolist() == [False, False, True, True]
 
 
-def test_where_scores_depend_on_rows_to_come_only_whole_recordings_are_scored(t2_model):
+def test_scores_that_depend_on_all_rows_need_whole_recordings(t2_model):
     class Leaky(Around):
         def declared_traits(self):
             return Traits(leaky="the scored recording's mean")

@@ -1,4 +1,4 @@
-"""Scripts that state results: verdicts beside the paper, what its tables say, and intervals of graphs, by hand."""
+"""Scripts that state results: verdicts on the paper's cells, false alarms, and intervals of graphs, by hand."""
 
 from __future__ import annotations
 

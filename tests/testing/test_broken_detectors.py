@@ -35,7 +35,7 @@ FIT = "        self.mean_ = np.concatenate([one.values for one in recordings]).m
 SCORE = "        return np.linalg.norm(recording.values - self.mean_, axis=1)\n"
 DISTANCE = "np.linalg.norm(recording.values - self.mean_, axis=1)"
 
-# What stands in which place instead; the phase; the line that is to blame; what the message says.
+# The replaced text, its replacement, the phase, the faulty line, and a pattern of the message.
 BROKEN = {
     "scores by sensor": (SCORE, ["return (recording.values - self.mean_).sum(axis=0)"], "score", 17,
                          r"Mine\.score: .*\[240\].* \[4\]"),

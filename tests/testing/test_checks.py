@@ -1,4 +1,4 @@
-"""The checks bite: every cheat is caught by its check and by no other, every check catches a cheat."""
+"""Every cheat is caught by its check and by no other, and every check catches a cheat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tsadbench.testing import CheckFailedError, DetectorContract, all_checks, ch
 
 @pytest.fixture
 def make(tmp_path, monkeypatch):
-    """Constructs a cheat; the one that reads labels finds some where data sets lie."""
+    """Constructs a cheat; the one that reads labels finds some in the folder of data sets."""
     monkeypatch.setenv("TSADBENCH_DATA", str(tmp_path))
     (tmp_path / "labels.csv").write_text("1\n" * 1000)
 
@@ -39,11 +39,11 @@ def test_a_cheat_is_caught_by_its_check(make, cheat):
 @pytest.mark.parametrize("cheat", cheats.CAUGHT_BY, ids=lambda cls: cls.__name__)
 @pytest.mark.long
 def test_a_cheat_passes_all_other_checks(make, cheat):
-    # The replay audit is no second opinion: what shows in parts of a recording shows there too.
+    # The replay audit may fail too, because it also compares parts of recordings.
     assert failures(make(cheat)).keys() <= {*cheats.CAUGHT_BY[cheat].split(), "replays"}
 
 
-def test_no_check_is_idle():
+def test_every_check_catches_a_cheat():
     assert {check.id for check in all_checks()} == {checks.split()[0] for checks in cheats.CAUGHT_BY.values()}
 
 
@@ -88,7 +88,7 @@ class LooksAhead(cheats.Honest):
 @pytest.mark.parametrize(
     ("detector", "first", "last"), [(cheats.SilentAtFirst, 9, 0), (LooksAhead, 0, 2)], ids=["first", "last"]
 )
-def test_rows_without_a_score_are_warned_of_and_no_failure(detector, first, last):
+def test_rows_without_a_score_are_a_warning_and_not_a_failure(detector, first, last):
     (result,) = check_detector(detector, only=["every-row"])
     assert (result.status, result.good) == ("warn", True)
     assert result.evidence == {"first_rows": first, "last_rows": last}
@@ -144,7 +144,7 @@ class TestContractWithReason(DetectorContract):
     expected_failures = {"fault": "it is upside down"}  # noqa: RUF012
 
 
-def test_the_command_line_tells_all_and_exits_0_where_all_pass(tsadbench):
+def test_the_command_line_lists_all_checks_and_exits_0_if_all_pass(tsadbench):
     done = tsadbench("check", "tests.helpers.tiny:Distance[power=3]")
     assert done.code == 0
     skipped = ["borders", "seed", "scoring-parameters"]

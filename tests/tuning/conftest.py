@@ -11,7 +11,7 @@ from tsadbench.tuning.task import Settings, Task, make_task
 
 @pytest.fixture
 def task():
-    """Returns a task over the small data set, in two folds; of a detector that ships, or one of `tunable`."""
+    """A function that makes a task on the small data set, in two folds, for a shipped detector or one of `tunable`."""
 
     def make(detector, **settings) -> Task:
         own = detector.partition("[")[0].isalpha()

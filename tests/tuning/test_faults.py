@@ -1,4 +1,4 @@
-"""Each kind of fault does what is documented, in one sensor, in the rows that it is told of, and nowhere else."""
+"""Each kind of fault has the documented effect on one sensor, in the reported rows and nowhere else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def faulty_sensor(recording: Recording, found: Recording, start: int, stop: int)
 
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(KINDS), st.integers(120, 900), st.integers(1, 60), st.integers(0, 10**6))
-def test_only_one_varying_sensor_changes_and_only_in_the_rows_that_are_told(kind, n_rows, first, seed):
+def test_only_one_varying_sensor_changes_and_only_in_the_reported_rows(kind, n_rows, first, seed):
     recording = rows(n_rows, seed % 7)
     found, faulty = planted(kind, recording, first, seed)
     assert not faulty[:first].any()
@@ -52,7 +52,7 @@ def test_only_one_varying_sensor_changes_and_only_in_the_rows_that_are_told(kind
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_the_same_seed_plants_the_same_and_another_one_another(kind):
+def test_equal_seeds_plant_equal_faults_and_other_seeds_plant_others(kind):
     recording = rows()
     first, again, other = (planted(kind, recording, seed=seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(first[0].values, again[0].values)
@@ -60,7 +60,7 @@ def test_the_same_seed_plants_the_same_and_another_one_another(kind):
 
 
 def each(name: str):
-    """Yield the sensor's rows before and after, its place and the segment, for several seeds."""
+    """Yield a sensor's values before and after, its scale and index, and the segment, for several seeds."""
     recording = rows()
     plant = Plant.of([recording])
     for seed in range(25):

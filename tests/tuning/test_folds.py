@@ -1,4 +1,4 @@
-"""Folds: what is held out is not trained on, nor is what lies within a gap of it."""
+"""Folds train neither on held-out rows nor on rows within a gap of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tsadbench.tuning.objective import Reach, make_folds
 
 
 def numbered(*lengths: int) -> list[Recording]:
-    """Recordings whose values are their row numbers, counted through with a stride of 10,000 a recording."""
+    """Recordings whose values are their row numbers, plus 10,000 per earlier recording."""
     return [
         Recording(f"r{i}", 10_000.0 * i + np.arange(float(n))[:, None], ("row",), time=np.arange(float(n)))
         for i, n in enumerate(lengths)
@@ -64,7 +64,7 @@ def test_a_short_recording_is_trained_on_whole():
     assert all(len(fold.held_out) == 1 for fold in folds)
 
 
-def test_too_short_recordings_are_told():
+def test_too_short_recordings_are_refused():
     with pytest.raises(DataError, match="110.*300"):
         make_folds(numbered(300, 40), 3, Reach(60, 0))
     with pytest.raises(DataError, match="70"):

@@ -1,4 +1,4 @@
-"""A search knows training recordings alone: seen in what it can reach, and in the memory of its boxes."""
+"""A search has only training recordings: checked in the objects it can reach and in the memory of its boxes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tsadbench.tuning.task import Settings, make_task
 
 pytestmark = pytest.mark.processes
 
-# Doubles that nothing else holds: one for every training row, one for every test row, one shared by both.
+# High halves of doubles that occur nowhere else: one for all training rows, one for all test rows.
 _TRAIN, _TEST = 0x4093_57AB, 0x4093_C1DE
 
 
@@ -45,7 +45,7 @@ def marked_data(folder: Path | None = None) -> LabelledDataset:
 
 
 def n_found(data: bytes, high: int) -> int:
-    """Count the doubles of a kind in some bytes: the high half stands behind the low one, which starts with 0xABC."""
+    """Count the doubles of a kind in some bytes: the high half follows the low half, which starts with 0xABC."""
     needle = struct.pack("<I", high)
     count, place = 0, data.find(needle)
     while place >= 0:
@@ -55,7 +55,7 @@ def n_found(data: bytes, high: int) -> int:
 
 
 def n_in_memory(pid: int, high: int) -> int:
-    """Count such doubles in all that a process can write or has mapped for itself."""
+    """Count such doubles in all memory that a process can read."""
     count = 0
     regions = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
@@ -77,7 +77,7 @@ def tasked(data, detector=DISTANCE, **settings):
 
 
 def held() -> list[object]:
-    # Not isinstance, which asks every object, some of a library's that warn of it, for its class.
+    # Not isinstance: it reads the __class__ of every object, and objects of some libraries warn about that.
     return [one for one in gc.get_objects() if type(one) in (Recording, Labels, Dataset, LabelledDataset)]
 
 

@@ -1,6 +1,6 @@
-"""What is searched, and how far back a fold has to keep its distance.
+"""What is searched, and how wide the gap of a fold must be.
 
-That each detector's space holds its defaults and valid points alone is tests/detectors/test_contract.py's.
+That each detector's space holds its defaults and only valid points is tested in tests/detectors/test_contract.py.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def drawn(space, generator: random.Random):
 
 
 @pytest.mark.parametrize("name", ["dprgm[graph=none]", "mscred", "t2-q", "arima"])
-def test_no_point_sees_farther_than_a_fold_keeps_its_distance(name):
+def test_no_point_reaches_farther_than_the_gap_of_a_fold(name):
     cls = load_detector(name.partition("[")[0])
     reach, generator = reach_of(contender(name), cls.search_space(), SENSORS), random.Random(name)
     for _ in range(30):

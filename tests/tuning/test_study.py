@@ -1,4 +1,4 @@
-"""Studies: they go on, do not depend on what interrupts them, count failures, and give up what does badly."""
+"""Studies can be resumed and interrupted, count failures, and prune poor points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parameters(result):
     return [*result["parameters"]]
 
 
-def test_the_defaults_come_first_the_best_is_near_the_mean_and_what_does_badly_is_given_up(task, storage):
+def test_the_defaults_come_first_the_best_is_near_the_mean_and_poor_points_are_pruned(task, storage):
     tuned = task("Guess", objective="heldout", trials=20)
     found = run_study(tuned, storage, print)
     guesses = [point["guess"] for point in parameters(found)]
@@ -55,7 +55,7 @@ def test_injection_searches_what_heldout_may_not_and_reports_each_kind(task, sto
     assert list(best["parts"]) == ["spike", "level-shift", "drift", "stuck", "noise-burst", "broken-coupling"]
 
 
-def test_a_study_goes_on_without_repeating_its_first_draws(task, storage):
+def test_a_resumed_study_does_not_repeat_its_first_draws(task, storage):
     for trials in (2, 4, 6):
         found = run_study(task("Guess", trials=trials, objective="heldout"), storage, print)
         assert len(found) == trials
@@ -116,7 +116,7 @@ def test_an_interrupt_ends_the_points_in_progress_and_they_do_not_count(task, st
     assert not boxes(), "a box is left"
 
 
-def test_failures_are_counted_and_told_and_do_not_end_the_study(task, storage):
+def test_failures_are_counted_and_reported_and_do_not_end_the_study(task, storage):
     found = run_study(task("Fails", trials=8, objective="heldout"), storage, print)
     failed = found[[point["guess"] > 0 for point in parameters(found)]]
     assert 1 < len(failed) < 8
@@ -142,7 +142,7 @@ def test_the_best_of_equals_is_the_first(task):
 
 
 @pytest.mark.parametrize("url", ["nonsense", "postgresql://me:secret@localhost:1/x", "sqlite:////no/such/folder/x"])
-def test_a_storage_that_cannot_be_had_is_told_without_its_password(task, url):
+def test_an_unavailable_storage_is_reported_without_its_password(task, url):
     with pytest.raises(UsageError) as caught:
         run_study(task("Guess"), url, print)
     assert "secret" not in str(caught.value)

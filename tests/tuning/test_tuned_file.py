@@ -1,4 +1,4 @@
-"""What a study comes to: a TOML file, and its provenance in the manifests of what is run with it."""
+"""The result of a study: a TOML file, whose provenance is in the manifests of runs that use it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ POINTS = pd.DataFrame(
 LABEL = "t2-q[confidence=0.95,smoothing=7,variance=0.912]"
 
 
-def test_the_file_holds_a_plan_and_where_it_comes_from(task, tmp_path):
+def test_the_file_holds_a_plan_and_its_provenance(task, tmp_path):
     study = task("t2-q", seed=3)
     file = write_tuned(study, POINTS, tmp_path / "new")
     assert file == tmp_path / "new" / f"{study.study}.toml"
@@ -56,7 +56,7 @@ def test_records_made_with_it_carry_its_hash_and_the_studys_provenance(tsadbench
     assert record.manifest["tuning"]["study"] == "t2-q-pumploop-injection"
 
 
-def test_the_data_sets_own_prior_is_no_part_of_the_label():
+def test_the_data_sets_own_prior_is_not_part_of_the_label():
     plan = make_plan(["dprgm[horizon=2]"], dataset="pumploop", seeds=1, floors=False)
     tuned = make_task(plan, Settings())
     assert tuned.contender.construction.arguments["prior"] is plan.data.dataset.prior

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all; what cannot be written is a message."""
+"""Files are written whole or not at all; a file that cannot be written is a UsageError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tsadbench.utils import files as files
 from tsadbench.utils.files import open_text, require_writable, write_file
 
 
-def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
+def test_text_is_written_unchanged_as_utf8_and_the_folder_is_made(tmp_path):
     file = tmp_path / "a" / "b" / "c.txt"
     assert write_file(file, "ein Ä\r\nzwei\n") == file
     assert file.read_bytes() == "ein Ä\r\nzwei\n".encode()
@@ -21,7 +21,7 @@ def test_text_is_utf8_as_it_stands_and_the_folder_is_made(tmp_path):
     assert os.listdir(file.parent) == ["c.txt"]
 
 
-def test_a_file_keeps_its_mode_and_a_new_one_has_the_usual(tmp_path):
+def test_a_file_keeps_its_mode_and_a_new_one_has_the_default(tmp_path):
     file = tmp_path / "kept"
     file.write_text("")
     file.chmod(0o640)
@@ -55,7 +55,7 @@ def test_what_was_there_survives_a_failure(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("write", [lambda file: write_file(file, "x"), open_text, require_writable])
-def test_what_cannot_be_written_is_a_message(tmp_path, write):
+def test_a_file_that_cannot_be_written_is_a_usage_error(tmp_path, write):
     (tmp_path / "file").write_text("")
     for place in (tmp_path, tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match=str(place)):

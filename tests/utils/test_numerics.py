@@ -1,4 +1,4 @@
-"""Numbers of threads, as threadpoolctl and torch tell them."""
+"""Limits on threads, as threadpoolctl reports them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ print(json.dumps([before, [pool["num_threads"] for pool in threadpool_info()]]))
 """
 
 
-def test_libraries_that_were_loaded_since_are_limited_too():
+def test_libraries_loaded_later_are_limited_too():
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run(
         [sys.executable, "-c", AFTER_AN_IMPORT], capture_output=True, text=True, check=True, env=environment

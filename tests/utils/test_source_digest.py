@@ -88,7 +88,7 @@ def test_the_modules_that_it_imports_count_at_any_depth_with_those_of_the_base_p
 
 
 @pytest.mark.parametrize("file", ["detector.py", "layers.py", "deep/__init__.py", "deep/constants.py"])
-def test_a_change_of_code_is_named_by_its_module_and_one_of_words_is_none(idea, file):
+def test_a_change_of_code_changes_its_modules_digest_and_one_of_comments_none(idea, file):
     before = sources()
     text = (idea / file).read_text()
     (idea / file).write_text(f'# A remark.\n"""About it."""\n{text}\n\n\n')
@@ -107,7 +107,7 @@ def test_what_it_does_not_import_and_data_files_do_not_count(idea):
     assert sources() == before
 
 
-def test_a_lone_file_counts_with_its_neighbours_by_its_name_wherever_it_lies(tmp_path):
+def test_a_single_file_counts_by_name_with_its_neighbours_in_any_folder(tmp_path):
     found = []
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
@@ -153,7 +153,7 @@ class TestNotebooks:
         assert self.digest(notebook, self.CLASS.replace("*", "/")) != before
 
     @pytest.mark.parametrize("other", ["", "Base = type('Base', (), {})", "scipy = 2", "def np(): ...", "np = None"])
-    def test_a_class_whose_source_is_not_kept_or_names_others_of_the_session_is_never_the_same(self, notebook, other):
+    def test_a_class_without_source_or_with_other_names_of_the_session_is_unknown(self, notebook, other):
         exec(other, notebook)
         cell(1, self.CLASS, notebook) if other else exec(self.CLASS, notebook)
         first, second = source_of(notebook["Mine"]), source_of(notebook["Mine"])
@@ -204,7 +204,7 @@ SYNTAX = '''
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
 def test_all_versions_of_python_agree(tmp_path, version):
-    """The digest is that of this text under Python 3.11; any other would make every stored trial new."""
+    """The digest is that under Python 3.11; a different one would invalidate every stored trial."""
     (tmp_path / "mine.py").write_text(textwrap.dedent(SYNTAX))
     here = f"{sys.version_info.major}.{sys.version_info.minor}" == version
     pythons = [str(one) for one in Path.home().glob(f".pyenv/versions/{version}.*/bin/python")]
@@ -218,7 +218,7 @@ def test_all_versions_of_python_agree(tmp_path, version):
 
 
 @pytest.mark.parametrize("name", ["gdn", "multiview", "max-z"])
-def test_every_file_of_its_packages_whose_code_a_detector_runs_counts(name):
+def test_every_file_of_its_packages_that_a_detector_runs_counts(name):
     cls, seen = load_detector(name), set()
     detector = cls(**cls.test_params())
     rng = np.random.default_rng(0)

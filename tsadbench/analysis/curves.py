@@ -78,8 +78,8 @@ class ScoreGroups(NamedTuple):
 class Tail(NamedTuple):
     """A threshold, the ``scores`` of the ``calibration`` rows that set it, [n], and their tail.
 
-    ``excesses`` are scores above the initial threshold, less it, ascending (none for a fixed threshold), and ``share``
-    is that of the scores. ``fitted`` has shape, location and scale of `scipy.stats.genpareto`, None if
+    ``excesses`` are by how much scores exceed the initial threshold, ascending (none for a fixed threshold); ``share``
+    is the share of such scores. ``fitted`` has shape, location and scale of `scipy.stats.genpareto`, None if
     Peaks-over-Threshold fitted none.
     """
 
@@ -153,8 +153,8 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
 def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> tuple[float | None, ...]:
     """Return false alarm rate, recall and precision at the fits' thresholds, None if undefined.
 
-    They cover the rows of all fits or, as for curves, are means over the fits of entities with both classes; there,
-    precision is 0 without a flagged row.
+    They are computed on the pooled rows of all fits or, ``of_entities``, are means over the fits with both classes, as
+    for curves; then precision is 0 without a flagged row.
     """
     if of_entities:
         points = [operating_point([fit]) for fit in fits if fit.both_classes]
@@ -168,7 +168,7 @@ def operating_point(fits: Sequence[FitRows], *, of_entities: bool = False) -> tu
 def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     """Return a trial's scores by group; None if the fits' scores have no common scale.
 
-    Scores of several fits are divided by their thresholds, which must all be positive, unless all thresholds are equal.
+    Scores of several fits are divided by their thresholds if these are all positive; else the thresholds must be equal.
     None also if a threshold moves from row to row. Raises a UsageError if the data set has no such split.
     """
     fits = fits_of(result, split)

@@ -39,12 +39,12 @@ class Explanation:
     """A detector's alarms on one recording, as JSON values.
 
     ``about`` names the trial and the recording, with the ``threshold``; "training" or "held-out" rows set it
-    (``calibration``). ``contributions`` are "kept", "not kept", "not offered", or "not known" of a detector that is not
+    (``calibration``). ``contributions`` are "kept", "not kept", "not offered", or "not known" if the detector is not
     registered here. ``not_evaluated`` are anomalous rows that the protocol leaves out, as (first, one after the last).
 
     ``events`` (`tsadbench.analysis.events.Event`) have their alarms. The delay, look-ahead included, is None if the
-    event was missed or its onset was not seen. ``before`` are the false alarms since the previous event: the number of
-    runs, of rows, and of the normal rows that are evaluated. The data set names the sensors ``to_blame``; ``sensors``
+    event was missed or its onset was not seen. ``before`` counts the false alarms since the previous event: the alarms,
+    their rows, and all evaluated normal rows. The data set names the sensors ``to_blame``; ``sensors``
     are shares over the whole event. ``first_alarm`` and ``highest`` are rows with their score, the ratio to the
     threshold (None if that is not positive), seconds from the recording's first row (None without time), and the
     sensors' shares of what raised the score, the largest first; empty if not kept. Only sensors that raise it have a
@@ -162,7 +162,7 @@ def _top(shares: Mapping[str, float]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in the largest unit of which it has at least two."""
+    """Format a duration in the largest unit that fits into it at least twice."""
     for unit, size in _UNITS:
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

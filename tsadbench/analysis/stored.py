@@ -30,7 +30,7 @@ SHOWN = 5
 
 
 class Committed(Store):
-    """A folder of committed leaderboards, or of one, read like a store: records without scores."""
+    """A folder with one or more committed leaderboards, read like a store: records without scores."""
 
     def records(self) -> tuple[Record, ...]:
         """Return the records of all tables."""
@@ -80,7 +80,7 @@ class Stored:
     def on(self, split: str | None, seed: int | None = None) -> Stored:
         """Return the trials on one split (default: ``overall`` or the first), with one seed or each row's only seed.
 
-        Raises a UsageError if no trial has it.
+        Raises a UsageError if no trial has this split or seed.
         """
         if split is not None:
             check_split(split, self.records)
@@ -133,7 +133,7 @@ class Stored:
         yield from map(str, notes_on([one for one in self.records if one.status == "ok"]))
 
     def scored(self, *, ranked: bool = False) -> list[str]:
-        """Return the labels with scores in a store that did not fail and are not leaky, and those with a rank."""
+        """Return the labels with stored scores that did not fail and are not leaky; if ``ranked``, only ranked ones."""
         kept = self.rows.query("ok and leaky == ''" + " and (forgets or floor)" * ranked)
         return [one for one in kept["detector"].unique() if not isinstance(self.stores[one], Committed)]
 

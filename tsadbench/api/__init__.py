@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
     from tsadbench.tuning.task import Settings, make_task
     from tsadbench.utils.docstrings import method_notes, sections
-    from tsadbench.utils.files import LEADERBOARDS, open_text, require_writable, write_file
+    from tsadbench.utils.files import open_text, require_writable, write_file
     from tsadbench.utils.parameters import Label, format_value, nearest, normal_label, parameters_of, parse_label
     from tsadbench.utils.progress import progress
     from tsadbench.utils.text import counted, one_line, printable

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class Board(Leaderboard):
     """A leaderboard that can access its scores to compare, draw and report them.
 
-    ``store`` is its run store, ``load`` returns the data set of a name. For runs, ``said`` are remarks for
-    users, ``own`` are labels of rows to mark beside stored rows, and ``ran`` are the records of its trials.
+    ``store`` is its run store, ``load`` returns a data set by name. For runs, ``said`` are remarks for users,
+    ``own`` are labels of rows to mark among stored rows, and ``ran`` are the records of its trials.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Board(Leaderboard):
     ) -> Path:
         """Write the trials of the board as one HTML page, ``path``/index.html: tables, curves, recordings, thresholds.
 
-        Curves and recordings cover ``detectors``, by default the ``best`` by AUPRC (12; 0: all) and the best floor. A
-        MissingExtraError if plotly is not installed.
+        Curves and recordings cover ``detectors``, by default the ``best`` by AUPRC (12; 0: all) and the best floor.
+        Raises a MissingExtraError if plotly is not installed.
         """
         with about("path"):
             require_writable(Path(path) / "index.html")
@@ -132,7 +132,7 @@ def load_board(
         if unknown := [name for name in chosen if name not in held]:
             raise UsageError(f"{runs} has no trial of {unknown[0]!r}{nearest(unknown[0], held)}", field=argument)
         records = tuple(record for record in records if not chosen or getattr(record, argument) in chosen)
-    if smoothing == 1:
+    if smoothing <= 1:  # none
         judged, n_left = judge_outdated(records, store, load)
         if n_left:
             why = f"to see why, run: tsadbench judge {store.path}"
@@ -151,7 +151,7 @@ def load_board(
 
 
 def shown_against(folders: Sequence[Path]) -> list[Path | Store]:
-    """Return run stores and folders of tables, and the shipped tables shown beside the stores."""
+    """Return run stores and folders of tables, and the shipped tables shown with the stores."""
     stores = [Store.open(folder) for folder in folders if not any(folder.glob(f"*/*/{RECORDS}"))]
     tables = dict.fromkeys(table for store in stores for table in store.about().against.items())
     return [*folders, *(Committed(LEADERBOARDS / dataset / protocol) for dataset, protocol in tables)]

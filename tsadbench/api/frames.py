@@ -1,4 +1,4 @@
-"""`tsadbench.dataset_from_frames`: makes a data set of pandas frames; errors name the argument and the frame."""
+"""`tsadbench.dataset_from_frames`: makes a data set from pandas frames; errors name the argument and the frame."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def dataset_from_frames(
     splits: Mapping[str, Sequence[str]] | None = None,
     **more: Any,
 ) -> LabelledDataset:
-    """Make a data set of pandas frames: the recordings and, separately, the labels.
+    """Make a data set from pandas frames: the recordings and, separately, the labels.
 
     Parameters
     ----------
     train, test
-        One frame, a list of frames, or a dict with an id for each; columns are sensors, rows are in the order of time.
+        One frame, a list of frames, or a dict with an id for each; columns are sensors, rows are in time order.
         A single frame is called "train" or "test"; frames of a list, "train-0", "train-1". Test frames may have the
         columns in another order. Arrays [n_rows, n_sensors] and `Recording` objects are accepted, too. Without
         ``test``, detectors can only be fitted.
     labels
-        The truth about the test frames: the name of one of their columns; or, for one frame, a value per row (booleans
+        Ground truth of the test frames: the name of one of their columns; or, for one frame, a value per row (booleans
         or 0 and 1) or a list of intervals ``(start, end)``, both ends included: times if the frame has times (in its
         time zone unless they name one), otherwise row numbers from 0; or, for several frames, a list or dict of these.
         `tsadbench.run` needs labels; fitting and scoring do not.
     name
         The name in tables.
     time
-        The column with the time of each row: dates, texts in ISO 8601, or seconds. By default a ``DatetimeIndex`` or
+        The column with the time of each row: dates, ISO 8601 strings, or seconds. By default a ``DatetimeIndex`` or
         ``TimedeltaIndex`` is the time; with any other index, rows have no time.
     splits
         Named groups of test frames, by id; ``overall``, with all of them, is added.
@@ -114,7 +114,7 @@ class _Read:
 def _read_all(
     frames: object, argument: str, time: str | None, labels: str | None, sensors: tuple[str, ...] | None = None
 ) -> list[_Read]:
-    """Return the frames of an argument, "train" or "test", by default with the first frame's sensors."""
+    """Read the frames of ``train`` or ``test``; ``sensors`` are by default those of the first frame."""
     if isinstance(frames, Mapping):
         named = [(str(id_), f"{argument}[{id_!r}]", frame) for id_, frame in frames.items()]
     elif isinstance(frames, list | tuple):
@@ -159,7 +159,7 @@ def _read(
 
 
 def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
-    """Return a column of dates, texts in ISO 8601, durations, or seconds since 1970 as an index."""
+    """Return a column of dates, ISO 8601 strings, durations or seconds as an index."""
     if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
         return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
     try:
@@ -192,7 +192,7 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
         return _in_intervals(labels, read)
     n_rows = read.recording.n_rows
     if isinstance(labels, pd.Series):
-        # A Series made of a list has row numbers as its index.
+        # A Series made from a list has row numbers as its index.
         if len(labels) == n_rows and not any(map(labels.index.equals, (read.index, pd.RangeIndex(n_rows)))):
             raise DataError(f"labels: their index differs from that of {read.place}: reindex them, or pass an array")
         if pd.api.types.is_float_dtype(labels.dtype):
@@ -207,7 +207,7 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
 
 
 def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
-    """Return the rows in intervals, both ends included: of times, or of row numbers if the frame has no times."""
+    """Return whether each row is in an interval of times (of row numbers without times), both ends included."""
     at: Any = pd.RangeIndex(read.recording.n_rows) if read.times is None else read.times
     at = at.tz_localize("UTC") if isinstance(at, pd.DatetimeIndex) and at.tz is None else at
     rows = np.zeros(len(at), dtype=np.bool_)

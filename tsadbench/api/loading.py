@@ -21,8 +21,8 @@ _DATASETS = Path(datasets.__file__).parent
 def load_dataset(name: str, data: str | Path | None = None) -> LabelledDataset:
     """Return a data set with its labels, by its name or the path of its card.
 
-    ``data`` is the folder with the data sets' folders; None searches as the documentation says. Raises a UsageError if
-    there is no such data set, a DataNotFoundError if its files are not on this machine.
+    ``data`` is the folder with the data sets' folders; by default TSADBENCH_DATA, or else the cache, to which missing
+    files are downloaded. Raises a UsageError for an unknown data set, a DataNotFoundError if files are missing.
     """
     return loading.load_dataset(name)(DataOptions(directory=None if data is None else Path(data)))
 
@@ -37,10 +37,10 @@ def fetch(name: str, data: Path | None = None) -> tuple[Path, int, int]:
 
 
 def load_prior(name: str) -> Prior:
-    """Return the prior in a file or of a data set, whose files are only read if its prior does not ship.
+    """Return the prior in a file, or of a data set; its files are only read if the prior does not ship.
 
-    Raises a UsageError if it is neither, or the data set has no prior. A DataNotFoundError if the data set's files are
-    needed but missing.
+    Raises a UsageError if ``name`` is neither, or the data set has no prior; a DataNotFoundError if the data set's
+    files are needed but missing.
     """
     if Path(name).is_file():
         return Prior.load(name)

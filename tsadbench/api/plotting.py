@@ -79,9 +79,9 @@ def plot_scores(
 ) -> Figure:
     """Draw rows that a model scores: the sensors that contributed most, the score, its threshold, flagged stretches.
 
-    ``rows`` are a data frame whose index may be times, a recording or an array; ``out`` is the file to write, if any:
-    .svg, .png or .pdf; ``name`` is shown above. ``answers`` are the model's on these rows, if they are known already:
-    then values may be missing.
+    ``rows`` are a data frame (its index may be times), a recording or an array; ``out`` is the file to write, if any:
+    .svg, .png or .pdf; ``name`` is the title. ``answers`` are the model's answers to these rows, if known already;
+    only then may values be missing.
     """
     file = require_figure(out)
     if answers is None:
@@ -96,7 +96,7 @@ def plot_scores(
 
 
 def require_figure(out: str | Path | None) -> Path | None:
-    """Return the file of a figure, if any. A UsageError, before long work, if it cannot be written."""
+    """Return a figure's path, if any; raise a UsageError, before long work, if it cannot be written."""
     file = None if out is None else Path(out)
     if file is not None:
         check_ending(file)

@@ -30,7 +30,7 @@ from tsadbench.sandbox import asking, describe
 from tsadbench.utils.text import counted
 
 _DEFAULT_DATASET = "skab"
-# What a `RunRequest` calls arguments of `tsadbench.run`, and those that may be one or several.
+# Arguments of `tsadbench.run` that `RunRequest` names differently, and those that take one or several values.
 _SETTINGS = {"dataset": "datasets", "protocol": "protocols", "memory_mib": "memory"}
 _LISTS = ("detectors", "dataset", "protocol", "splits", "settings")
 
@@ -155,9 +155,9 @@ def run_request(
 
 
 def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
-    """Return a request without a detector with the defaults, and what is said of those that cannot be run here.
+    """Add the default detectors to a request; return it, and messages about those that cannot run here.
 
-    If it names no data set either and SKAB's files cannot be had, it is for pumploop, which needs none.
+    If it names no data set either and SKAB's files are unavailable, it uses pumploop, which needs no files.
     """
     found, said = [], list[str]()
     with asking():
@@ -175,7 +175,7 @@ def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
                 find(_DEFAULT_DATASET, request.data)
     except DataNotFoundError:
         instead["datasets"] = ["pumploop"]
-        said.append("skab is not here and cannot be fetched: pumploop, which is simulated, is used instead")
+        said.append("skab is missing and cannot be downloaded: the simulated pumploop is used")
     return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), said
 
 

@@ -26,8 +26,8 @@ ALL = "all"
 class Dataset:
     """Training and, optionally, test recordings, with their origin. It has no labels.
 
-    Raises a DataError if there is no training recording, recordings differ in their sensors or share an id, or a split,
-    session or entity names unknown recordings.
+    Raises a DataError if there is no training recording, recordings differ in their sensors or share an id, a split is
+    empty or names unknown recordings, or sessions or entities do not name each recording.
 
     Parameters
     ----------

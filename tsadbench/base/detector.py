@@ -50,7 +50,7 @@ class Traits:
     needs_prior
         Whether a run passes the data set's prior, if there is one, as its parameter ``prior``.
     leaky
-        What a published leak uses, if parameters switch one on ("statistics of the scored rows"). Tables mark it.
+        What leaks if parameters reproduce a published leak ("statistics of the scored rows"). Tables mark it.
     scoring_parameters
         Parameters that do not affect training: variants that differ only in these share one fit.
     extra
@@ -63,7 +63,7 @@ class Traits:
     fixed_threshold
         Floors only: the threshold to use instead of the protocol's.
     differs
-        How it departs from its publication, as tables say it.
+        How it departs from its publication, as shown in tables.
     pretrained_on
         Data sets or corpora, at most 20, that its weights were trained on before `Detector.fit`. Tables mark it.
     """
@@ -91,7 +91,7 @@ def detector(cls: type[_Detector]) -> type[_Detector]:
 
     Metadata in ``Annotated[...]`` describe a parameter: its range (``Ge``, ``Gt``, ``Le``, ``Lt``),
     what tuning may try (`Tune`, `Choice`), its value in checks (`Cheap`). `Detector` derives ``get_params``,
-    ``set_params``, ``search_space``, ``test_params`` and range checks from it. A subclass that sets another default
+    ``set_params``, ``search_space``, ``test_params`` and range checks from these. A subclass that sets another default
     keeps the metadata of its base class.
 
     Examples

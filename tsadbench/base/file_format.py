@@ -61,16 +61,16 @@ def separates(separator: str) -> bool:
 
 
 def encoding_fault(encoding: str) -> str:
-    """Return a message unless Python knows this text encoding."""
+    """Return "" for a text encoding that Python knows, else a message."""
     try:
         "".encode(encoding)
-    except (LookupError, ValueError):  # an ending of a text, a null byte
+    except (LookupError, ValueError):  # unknown, not a text encoding, or with a null byte
         return f"there is no encoding {encoding!r}; utf-8, cp1252 and latin-1 are usual"
     return ""
 
 
 def time_format_fault(form: str) -> str:
-    """Return a message unless this is a valid time format."""
+    """Return "" for a valid time format, else a message."""
     if form not in TIME_FORMATS:
         try:
             if not form.isprintable():

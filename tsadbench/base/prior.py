@@ -148,7 +148,7 @@ class Prior:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: type, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Accept a path of a file as well."""
+        """Accept a file's path as well."""
         from pydantic_core import core_schema
 
         def from_text(value: object) -> Prior:

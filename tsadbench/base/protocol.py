@@ -56,7 +56,7 @@ class Scored:
 class Place:
     """Locates a test recording's rows in an episode's scores, and marks those that count.
 
-    They begin at row ``start`` of ``episode.test[scored]``; ``evaluated`` counts from the recording's own first row.
+    The rows begin at row ``start`` of ``episode.test[scored]``; ``evaluated`` counts from the recording's first row.
     """
 
     recording: str
@@ -69,12 +69,12 @@ class Place:
 class Threshold:
     """A threshold with diagnostics; `Protocol.limits` says which rows it flags.
 
-    ``method`` is "pot" (Peaks-over-Threshold), "dspot" (of scores less their recent mean) or "fixed" (a floor's own).
-    ``status`` is "ok"; "clamped": the shape lies at a bound; "quantile": too few distinct excesses, so the empirical
+    ``method`` is "pot" (Peaks-over-Threshold), "dspot" (of scores minus their recent mean) or "fixed" (a floor's own).
+    ``status`` is "ok"; "clamped": the shape is at a bound; "quantile": too few distinct excesses, so the empirical
     quantile was used; "degenerate": no excess, so the largest score was used; "fixed". ``t``, ``level`` and ``q`` are
-    the initial threshold, its quantile level and the risk; ``n`` and ``excesses`` the numbers of scores, and of those
-    above t. Of the generalised Pareto distribution, if one was fitted, ``gamma`` and ``sigma`` are shape and scale,
-    ``log_likelihood`` that of the excesses, ``endpoint`` the largest score that it allows; None if it is unbounded.
+    the initial threshold, its quantile level and the risk; ``n`` counts the scores, ``excesses`` those above t. If a
+    generalised Pareto distribution was fitted, ``gamma`` and ``sigma`` are its shape and scale, ``log_likelihood`` is
+    that of the excesses, and ``endpoint`` the largest score that it allows; None if it is unbounded.
     """
 
     value: float
@@ -104,8 +104,8 @@ class SplitJudgement:
     """The metrics of one split: by name, in the protocol's order, None if undefined.
 
     ``n_rows`` and ``n_anomalous`` count evaluated rows, and the anomalous ones among them; ``coverage`` is the share of
-    the evaluated rows that the detector scored. If each of several ``entities`` has its own model, these are their
-    metrics, and ``metrics`` their means, where defined.
+    the evaluated rows that the detector scored. If each of several entities has its own model, ``entities`` holds
+    their metrics, and ``metrics`` the means of those defined.
     """
 
     metrics: Metrics
@@ -142,7 +142,7 @@ class Protocol(ABC):
     """Selects the rows for training and scoring, and judges the scores. Its methods are pure functions.
 
     A subclass's constructor takes keyword-only parameters with defaults and stores them under their names. Its
-    ``version`` grows when its rules change a number for the same scores: results of two versions are never compared.
+    ``version`` grows when new rules change a result for the same scores: results of two versions are never compared.
     """
 
     version: ClassVar[int] = 1
@@ -159,7 +159,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:
-        """Yield where an episode's scores of each test recording lie; ``n_rows`` are the recordings' lengths, by id."""
+        """Yield where each test recording is in an episode's scores; ``n_rows`` are the recordings' lengths, by id."""
 
     @abstractmethod
     def calibration_rows(self, n_rows: int) -> slice:
@@ -170,7 +170,7 @@ class Protocol(ABC):
         """Return the threshold of one fit, from its `calibration_scores`; a ContractError if too few scores exist."""
 
     def limits(self, scored: Scored, threshold: Threshold) -> tuple[FloatArray, ...]:
-        """Return which value each score must exceed for its row to be flagged, [n_rows] a test recording."""
+        """Return the limit that each score must exceed for its row to be flagged, [n_rows] per test recording."""
         return tuple(np.full(len(scores), threshold.value) for scores in scored.test)
 
     def calibration_scores(self, scored: Scored) -> tuple[FloatArray, ...]:

@@ -86,8 +86,8 @@ class Recording:
     def from_frame(cls, frame: pd.DataFrame, id: str = "recording") -> Recording:  # noqa: A002
         """Make a recording from a data frame: columns are sensors, a date or time index becomes seconds.
 
-        A ``DatetimeIndex`` gives seconds since 1970, a ``TimedeltaIndex`` seconds; any other index gives no time. A
-        DataError if a column is not numeric or a value is missing.
+        A ``DatetimeIndex`` gives seconds since 1970, a ``TimedeltaIndex`` seconds; any other index gives no time.
+        Raises a DataError if a column is not numeric or a value is missing.
 
         Examples
         --------

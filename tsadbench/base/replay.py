@@ -20,8 +20,8 @@ class Replay:
 
     copy: Copy
     rows: int  # test rows that were scored again and compared
-    # The smallest rank correlation of scores 500 rows behind other beginnings; None if memory is bounded or recordings
-    # are too short.
+    # The smallest rank correlation of the scores of equal rows after different beginnings, from 500 rows on; None if
+    # memory is bounded or recordings are too short.
     correlation: float | None = None
     # Ratios of the medians and the 99 % quantiles of training scores to fresh scores of the same rows; None unless the
     # detector has its own rule for training scores.

@@ -103,9 +103,9 @@ def difference(
 ) -> tuple[int | None, float]:
     """Return the first row in which two arrays of scores differ (or None), and the largest difference.
 
-    A row with a score in only one array differs infinitely. Unless ``exact``, rounding is tolerated, relative to the
-    distances from the median, so that adding a large number to all scores hides nothing. ``whole`` are scores of the
-    same detector that determine the spread; None: the expected scores.
+    A row with a score in only one array differs infinitely. Unless ``exact``, rounding is tolerated: 1e-4 of the
+    score's distance from the median plus the spread, and 1e-6 of the score. ``whole`` are scores of the same detector
+    that determine the median and the spread; None: the expected scores.
     """
     apart = np.abs(found - expected)
     missing = np.isnan(found) != np.isnan(expected)

@@ -38,7 +38,7 @@ class Choice:
             raise UsageError(f"Choice: expected at least two values, each once, found {list(self.values)}")
 
     def holds(self, value: object) -> bool:
-        """Whether the value is one of them."""
+        """Whether this is one of the values."""
         return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in self.values)
 
 

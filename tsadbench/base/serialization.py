@@ -70,7 +70,7 @@ class _Encoder:
         if _find_dataclass(reference, self.owner) is kind:
             names = [one.name for one in dataclasses.fields(value) if one.init]
             return {"dataclass": reference, "fields": {name: self.encode(getattr(value, name)) for name in names}}
-        sklearn = sys.modules.get("sklearn.base")  # without it, there is no estimator
+        sklearn = sys.modules.get("sklearn.base")  # if not imported, there are no estimators
         if sklearn is not None and isinstance(value, sklearn.BaseEstimator) and self.may_hold_estimators:
             name = str(len(self.estimators))
             self.estimators[f"estimators/{name}.skops"] = _skops().dumps(value)

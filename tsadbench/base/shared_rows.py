@@ -19,7 +19,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # makes the order of columns matter
 def shared_rows(recordings: Sequence[Recording], *, untimed: Untimed) -> list[IntArray]:
     """Return, per recording, [n_rows] numbers of rows that also occur in another recording; -1 for other rows.
 
-    Equal rows get equal numbers: rows of the same time and values; 0 equals -0. ``untimed`` says how to treat
+    Equal rows, whose times and values are equal, get equal numbers; 0 equals -0. ``untimed`` says how to treat
     rows without time. "distinct": such rows equal no other row, for callers that *remove* shared rows, because a system
     at rest repeats its values and would lose all its rows. "by value": if any recording has no time, only values are
     compared in all of them, for callers that *report* shared rows.

@@ -56,6 +56,6 @@ def share_note(facts: Iterable[Mapping[str, Fact]]) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return ``0.42 %``, ``37 %``, ``100 %``; 99 % for anything from there to below 100 %."""
+    """Return ``0.42 %``, ``37 %``, ``100 %``; from 10 % on rounded down, so that only all is 100 %."""
     percent = 100.0 * share
     return f"{percent:.2g} %" if percent < 10.0 else f"{math.floor(percent + 1e-9)} %"

@@ -178,7 +178,7 @@ def names_of(estimator: Any, parameter: str) -> Iterator[str]:
 
 @functools.cache
 def wrapped_class(cls: type) -> type[EstimatorDetector]:
-    """Return a class in scikit-learn's manner as a detector with the same parameters, ``random_state`` as ``seed``."""
+    """Wrap a scikit-learn-style class as a detector with the same parameters; ``random_state`` becomes ``seed``."""
     own = inspect.signature(cls, eval_str=True).parameters
     chance = next((name for name in ("random_state", "seed") if name in own), None)
     keyword = inspect.Parameter.KEYWORD_ONLY
@@ -217,7 +217,7 @@ def _empty(cls: type) -> EstimatorDetector:
 
 @dataclass(frozen=True, slots=True)
 class LibraryDetector:
-    """One class of a library, for ``tsadbench info FAMILY``; its name follows the colon.
+    """One class of a library, listed by ``tsadbench info LIBRARY`` and named ``LIBRARY:NAME``.
 
     ``note`` is a remark for readers of its scores; ``refusal`` says why it cannot be run, or is empty.
     """

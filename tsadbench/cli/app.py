@@ -1,4 +1,4 @@
-"""The commands and their exits: an error is one line, Ctrl-C exit code 130, a broken stored trial one line."""
+"""The commands and their exit codes: an error or a broken stored trial is one line, Ctrl-C is exit code 130."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tsadbench.cli import (
 from tsadbench.cli.interrupts import EXIT_CODE, interrupted
 from tsadbench.errors import BrokenTrialWarning, PluginError, TsadbenchError, UsageError
 
-# The shell's exit code for a program whose output pipe was closed, such as before `| head`.
+# The shell's exit code for a program whose output pipe was closed, such as by `| head`.
 _BROKEN_PIPE = 141
 _ABOUT = "Benchmark anomaly detectors for multivariate sensor series under a protocol that people can believe."
 
@@ -92,7 +92,7 @@ class Group(TyperGroup):
 
 
 def _options(command: Any) -> dict[str, str]:
-    """Return the options of Python arguments, by argument."""
+    """Return the option of each Python argument."""
     found: dict[str, str] = {}
     for one in getattr(command, "params", ()):
         option = one.opts[0] if one.opts[0].startswith("-") else (one.metavar or str(one.name)).strip(".")

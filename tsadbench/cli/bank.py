@@ -18,7 +18,7 @@ def build(
     stores: options.Stores,
     out: Annotated[Path, typer.Option(help="Folder for the files and registry.txt, their checksums.")],
 ) -> None:
-    """Write the scores of every trial that is ok as a Parquet file, float32, and a registry of SHA-256 sums.
+    """Write the scores of each ok trial as a float32 Parquet file, and a registry of SHA-256 sums.
 
     Exit code 1 if a trial could not be written.
     """

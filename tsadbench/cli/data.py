@@ -72,7 +72,7 @@ def new(
     """
     card = folder / "card.toml" if out is None else out
     if card.suffix != ".toml" or card.parent.resolve() != folder.resolve():
-        raise UsageError(f"{card}: expected a file in {folder} whose name ends in .toml: a card lies beside its files")
+        raise UsageError(f"{card}: expected a file in {folder} whose name ends in .toml: a card is next to its files")
     if card.exists() and not force:
         raise UsageError(f"{card} exists already: read it, or overwrite it with --force")
     with api.progress_bar(f"Reading {folder}"):
@@ -104,7 +104,7 @@ def validate(card: Annotated[Path, typer.Argument(metavar="CARD", help="A data s
             typer.echo(line.removeprefix("# "))
     for line in contents(loaded):
         typer.echo(f"  {line}")
-    typer.echo(f"Next:  tsadbench data audit {card}   or   tsadbench {_next(card, judged=not loaded.missing)}")
+    typer.echo(f"Next: tsadbench data audit {quote(str(card))}  or  tsadbench {_next(card, judged=not loaded.missing)}")
 
 
 def _next(card: Path, *, judged: bool) -> str:

@@ -90,9 +90,9 @@ def _fault_of(requirement: Requirement) -> str:
 
 def plugins() -> Iterator[Finding]:
     """Load every plugin in a box; report plugins that crash or hang it, and continue in another box."""
-    names = [(kind, name) for kind in _KINDS for name in dict.fromkeys(one.name for one in api.entries(kind))]
+    packages = {(kind, one.name): api.package_of(one) for kind in _KINDS for one in api.entries(kind)}
     with api.asking():
-        for kind, name in names:
+        for (kind, name), package in packages.items():
             title = f"{name} ({kind})"
             try:
                 source = api.locate_entry(kind, name)
@@ -100,14 +100,14 @@ def plugins() -> Iterator[Finding]:
             except MissingExtraError as error:
                 yield Finding("plugins", title, "missing", str(error))
             except TsadbenchError as error:
-                advice = "repair or uninstall its package (tsadbench list names it)"
+                advice = f"repair or uninstall its package, {package}"
                 yield Finding("plugins", title, "broken", api.one_line(str(error)), advice)
             else:
                 yield Finding("plugins", title, "ok", api.one_line(text))
 
 
 def plugin_text(kind: api.Kind, source: api.Source) -> str:
-    """Return the description of a plugin. Runs in a box."""
+    """Load a plugin; return a detector's family, or "loads". Runs in a box."""
     loaded: Any = source.load(kind)
     return str(loaded.traits.family) if kind == "detectors" else "loads"
 

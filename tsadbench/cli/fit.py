@@ -32,7 +32,7 @@ def fit(
     """Fit a detector on a data set's training recordings and write it, with its threshold, to a file.
 
     Without --detector it is the registered default, `multiview`, which needs no settings, labels or prior. The fit is
-    that of `tsadbench run` with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the
+    the same as in `tsadbench run` with the same seed; `tsadbench score` scores new rows with it. Exit code 1 if the
     detector fails.
     """
     with output.box_failures(detector or dataset), api.progress_bar(f"Fitting {detector or dataset}"):

@@ -33,7 +33,7 @@ def leaderboard(
     dataset: options.Datasets = None,
     data: options.Data = None,
 ) -> None:
-    """Rank the trials of run stores; if several have a row, the last store's counts.
+    """Rank the trials of run stores; if several stores have a row, the last one counts.
 
     --diagnostics also compares their scores with the data.
     """

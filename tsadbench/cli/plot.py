@@ -41,9 +41,9 @@ def plot(
 
     - speed: a metric against seconds of a fit and rows scored per second, with the Pareto front
 
-    - graph: a detector's prior, the matrix A that it derives from it, the sensors' weights
+    - graph: a detector's prior, the matrix A derived from it, the sensors' weights
 
-    Without --detector: the best five by AUPRC and the best floor; seeds and speed: all; graph: the best that has one.
+    Without --detector: the best five by AUPRC and the best floor; seeds and speed: all; graph needs --detector.
     """
     api.plot(
         kind,

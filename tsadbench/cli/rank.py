@@ -40,7 +40,7 @@ def rank(
     For data sets with more than eight splits, only the first is shown, unless --split names others.
 
     Several data sets are also ranked together, each by its split overall or the first of --split that it has: mean
-    ranks, on how many the best floor is beaten, and win rates, with intervals over resamples of the data sets.
+    ranks, the number on which the best floor is beaten, and win rates, with intervals over resamples of the data sets.
     """
     api.require_figure(figure)
     with api.progress_bar("Resampling") if stability else nullcontext():

@@ -106,7 +106,7 @@ def _chosen(
     """Return the trials that match everything given; a UsageError if a name matches none."""
     readable = store.records()
     for name in names:
-        if not any(record.trial.startswith(name) for record in readable):
+        if not name or not any(record.trial.startswith(name) for record in readable):
             raise UsageError(f"{store.path} has no trial {name!r}: `tsadbench runs list {store.path}` lists them")
     return [
         record

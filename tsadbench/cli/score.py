@@ -142,7 +142,7 @@ def _answers(
 
 
 def _draw(model: api.Model, tables: list[pd.DataFrame], name: str, file: Path) -> None:
-    """Draw the answers to a file, whose values are among them."""
+    """Draw one file's answers, which include its values."""
     import pandas as pd
 
     answers = pd.concat(tables, ignore_index=True)
@@ -196,7 +196,7 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
 def _require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:
     """Raise a UsageError if the output is also an input, before opening it would erase it.
 
-    Files are paths or descriptors of open files; links do not matter.
+    Files are paths or descriptors of open files; links are followed.
     """
     for one in read:
         with suppress(OSError):  # reported when it is opened

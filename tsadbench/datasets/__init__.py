@@ -1,1 +1,1 @@
-"""The data sets that ship with tsadbench: one loader per file."""
+"""Loaders of the data sets that ship with tsadbench, and of users' cards."""

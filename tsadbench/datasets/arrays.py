@@ -22,7 +22,7 @@ from tsadbench.utils.extras import extra
 PARQUET, R = (".parquet", ".pq"), (".rda", ".rdata")
 ARRAYS = (".mat", ".pkl", ".pickle", ".npy", ".dat", *PARQUET, *R)
 _MOST_BYTES = 2**31
-# Per file, and per MiB of it: a file's own statement of its size is not believed.
+# Limits per file, and per MiB on disk: the sizes that a file claims for its arrays are not trusted.
 _SECONDS, _MEMORY_MIB = (30, 0.5), (1024.0, 64.0)
 # Separates the names of an array and its column.
 _OF = "\n"
@@ -39,13 +39,13 @@ def read_arrays(path: Path) -> dict[str, pd.DataFrame]:
     for name, content in in_box(arrays_of, np.fromfile(path, np.uint8), path.suffix.lower()).items():  # no pickles
         array, _, column = name.partition(_OF)
         tables.setdefault(array, {})[column] = np.load(io.BytesIO(content), allow_pickle=False)
-    return {name: pd.DataFrame(of.get("", of), copy=False) for name, of in tables.items()}
+    return {name: pd.DataFrame(of[""] if [*of] == [""] else of, copy=False) for name, of in tables.items()}
 
 
 def in_box(
     question: Callable[..., dict[str, bytes]], content: npt.NDArray[np.uint8], *arguments: object
 ) -> dict[str, bytes]:
-    """Read a file's content by a function of tsadbench in a box with limits; a ValueError if that fails."""
+    """Call a function of tsadbench with a file's content in a box with limits; a ValueError if that fails."""
     per_mib = content.size / 2**20
     limits = Limits(_SECONDS[0] + per_mib * _SECONDS[1], _MEMORY_MIB[0] + per_mib * _MEMORY_MIB[1])
     source = Source("a stranger's file", f"{question.__module__}:{question.__name__}", "tsadbench")
@@ -71,7 +71,7 @@ def arrays_of(content: npt.NDArray[np.uint8], suffix: str) -> dict[str, bytes]:
             stored = io.BytesIO()
             np.save(stored, array.astype(array.dtype.newbyteorder("="), copy=False), allow_pickle=False)
             found[name] = stored.getvalue()
-        elif suffix != ".mat":  # the folder may hold other files
+        elif suffix != ".mat":  # MATLAB files may hold other variables
             raise ValueError(f"expected numbers in rows and columns, found {array.dtype.name} of {list(array.shape)}")
     if not found:
         raise ValueError("the file has no array of numbers")

@@ -25,7 +25,7 @@ def canonical(value: object) -> str:
     text = str(value).strip()
     text = {"true": "1", "false": "0"}.get(text.lower(), text)
     try:
-        return f"{float(text):g}"
+        return f"{float(text):.15g}"
     except ValueError:
         return text
 
@@ -36,7 +36,7 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
 
 
 def name_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern of `fnmatch` with one placeholder in braces, such as ``*_{run}.csv``; its text is the group."""
+    """Compile an `fnmatch` pattern with one placeholder, such as ``*_{run}.csv``; the placeholder is the group."""
     found = re.compile(translate(re.sub(r"\{[a-z]+\}", "\0", text)).replace("\0", "(.+?)"))
     if found.groups != 1:
         raise ValueError('expected a pattern with one placeholder, such as "*_{run}.csv"')
@@ -44,7 +44,7 @@ def name_pattern(text: str) -> re.Pattern[str]:
 
 
 Texts: TypeAlias = Annotated[list[str], Field(min_length=1)]
-NamePattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(name_pattern)]  # a regular expression may never end
+NamePattern: TypeAlias = Annotated[re.Pattern[str], BeforeValidator(name_pattern)]  # regular expressions may never end
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Rows: TypeAlias = Annotated[int, Field(ge=1)]
 Values: TypeAlias = Annotated[list[bool | int | float | str], Field(min_length=1)]
@@ -120,8 +120,8 @@ class LabelFile(LabelValues):
 class LabelIntervals(WrittenAs):
     """A file next to the card or in the data folder that lists anomalous intervals.
 
-    The optional column ``sensors`` names the sensors that an event shows in, separated by semicolons. A file without a
-    column of recordings is a log book: its intervals count in every recording that has rows in them.
+    The optional column ``sensors`` names the sensors that an event shows in, separated by semicolons. With
+    ``unit = "time"``, a file without a column of recordings is a log book: its intervals apply to all recordings.
     """
 
     kind: Literal["intervals"]
@@ -135,7 +135,7 @@ class LabelIntervals(WrittenAs):
 
 
 class Gaps(CardTable):
-    """Missing values: errors, filled with the sensor's last value, or rows to drop, where the recording is cut."""
+    """Missing values are errors, or filled with the sensor's last value, or the recording is cut at their rows."""
 
     policy: Literal["error", "forward-fill", "cut"] = "error"
     at_most: Rows | None = None  # the longest run of missing values that may be filled

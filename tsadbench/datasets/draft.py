@@ -165,7 +165,7 @@ class _Drafter:
         return True
 
     def _of_one_kind(self, looks: Sequence[Look]) -> list[Look]:
-        """Return the numeric files that have all columns that most rows have."""
+        """Return the numeric files that have the columns shared by most rows."""
         kept = list[Look]()
         for look in looks:
             if not look.those("sensor") or len(look.frame) < 2:
@@ -206,7 +206,7 @@ class _Drafter:
             self._tell(look.role, look.reason, look.name)
 
     def card(self) -> str:
-        """Return the card."""
+        """Return the card's text."""
         looks, first, label = self._looks, self._looks[0], self._labels.get("column")
         roles = {name: role for look in looks for name, role in look.roles.items() if role not in ("sensor", "time")}
         ignored = {name: role for name, role in roles.items() if name and name != label}

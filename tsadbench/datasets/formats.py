@@ -1,4 +1,4 @@
-"""Files as tables: CSV, and what `tsadbench.datasets.arrays` reads; cells as numbers."""
+"""Reads CSV files and array files as tables, and cells as numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def placed(frame: pd.DataFrame, name: str, first: int = 0) -> pd.DataFrame:
 
 
 def row_issues(places: pd.Index, rows: IntArray, text: str | Sequence[str]) -> Iterator[Issue]:
-    """Yield issues of the first rows; the last one stands for all others. Each may have its own text."""
+    """Yield issues of the first rows; the last one represents all others. ``text`` is one for all or one per issue."""
     for number, row in enumerate(rows[:SHOWN].tolist()):
         (file, line), count = places[row], 1 if number < SHOWN - 1 else len(rows) - SHOWN + 1
         fault, is_line = text if isinstance(text, str) else text[number], places.names[1] == "line"
@@ -60,7 +60,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def states_of(form: FileFormat, sensor: str) -> dict[str, float]:
-    """Return the numbers for texts in a sensor's cells; the first matching pattern decides."""
+    """Return the numbers for texts in a sensor's cells; if several patterns have a text, the first decides."""
     fitting = [dict(codes) for pattern, codes in form.states if matches(sensor, [pattern])]
     return {text: code for codes in reversed(fitting) for text, code in codes.items()}
 
@@ -72,7 +72,7 @@ def read_files(
 
     Returns the tables of each readable file by array name ("" if the file is one table), and adds the problems of other
     files to ``issues``. Tables are indexed as by `placed`; unnamed array columns are a `RangeIndex`. ``wanted``
-    goes to `_read_csv`.
+    is passed to `_read_csv`.
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
     for name, path in files.items():
@@ -181,7 +181,7 @@ def _holds_texts(form: FileFormat, column: str) -> bool:
 def is_header(
     number: int, names: Sequence[str], form: FileFormat, needed: Sequence[str], sensors: Sequence[str] = ()
 ) -> bool:
-    """Whether a line, counted from 1, with these cells names the columns."""
+    """Whether the line of this number, from 1, with these cells is the header."""
     if form.header_line != "search":
         return number == form.header_line and any(names)
     return set(needed) <= set(names) and all(any(matches(one, [pattern]) for one in names) for pattern in sensors)

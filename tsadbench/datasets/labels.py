@@ -44,7 +44,7 @@ def read_labels(
 def read_events(
     card: Card, labels: LabelIntervals, path: Path, sensors: Sequence[str], issues: list[Issue]
 ) -> pd.DataFrame | None:
-    """Return the valid intervals in a file, sorted by start, and report the others; None if the file has other columns.
+    """Return the intervals in a file, sorted by start, and report invalid ones; None if the file is unusable.
 
     Columns: ``start``, ``end``, ``sensors``, ``used`` (False), and ``recording`` unless the file is a log book. The
     index is that of `formats.placed`.
@@ -90,7 +90,7 @@ def _moments(cells: pd.Series, unit: str, form: FileFormat, issues: list[Issue])
 def label_rows(
     events: pd.DataFrame, unit: str, id_: str, n_rows: int, time: FloatArray | None, step: float
 ) -> tuple[BoolArray, tuple[Cause, ...]]:
-    """Return the anomalous rows and the sensors of events; mark used events. A row lasts ``step`` seconds."""
+    """Return a recording's anomalous rows and causes; mark used events. A row lasts ``step`` seconds."""
     places = np.flatnonzero(events["recording"] == id_) if "recording" in events else np.arange(len(events))
     starts, ends = (events[key].to_numpy(np.float64)[places] for key in ("start", "end"))
     if time is None or unit == "rows":
@@ -110,7 +110,7 @@ def label_rows(
 
 
 def unused_events(events: pd.DataFrame, ids: Sequence[str], issues: list[Issue]) -> list[str]:
-    """Return how many intervals of a log book contain no row; report them if all do, or if the file is no log book."""
+    """Return a note on a log book's intervals without rows; report them if all are, or if the file is no log book."""
     unused = np.flatnonzero(~events["used"].astype(bool))
     if "recording" not in events and len(unused) < len(events):
         many = f"{len(unused)} of the {len(events)} intervals contain no row of any recording"

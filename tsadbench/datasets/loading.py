@@ -23,7 +23,7 @@ CARD_ENDING = ".toml"  # names with this ending are paths of cards
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, ``NAME[key=value]``, or of the card at this path.
 
-    Raises a UsageError if there is no such data set. A PluginError or a MissingExtraError as for `load_detector`.
+    Raises a UsageError if there is no such data set, a PluginError or a MissingExtraError as `load_detector` does.
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))
@@ -48,7 +48,7 @@ def load_dataset(name: str) -> Loader:
 def loader(
     datasets: Iterable[str | Path | LabelledDataset] = (), directory: Path | None = None
 ) -> tuple[tuple[str, ...], Callable[[str], LabelledDataset]]:
-    """Return the names of data sets (names, cards, or data), and a cached function that loads one by name."""
+    """Return the names of data sets (given as names, cards or data), and a cached function that loads one by name."""
     from tsadbench.base.dataset import DataOptions, LabelledDataset
 
     with about("dataset"):
@@ -72,7 +72,7 @@ def card_loader(path: Path) -> Loader:
         if path.suffix != CARD_ENDING or path.is_dir():
             raise UsageError(f"{path}: expected a card, a file that ends in {CARD_ENDING}; tsadbench data new FOLDER")
         if options.directory is not None:
-            raise UsageError(f"it is for named data sets; the files of {path} are beside the card", field="data")
+            raise UsageError(f"it is for named data sets; the files of {path} are next to the card", field="data")
         loaded = load_card(path)
         if (name := loaded.dataset.name) in {entry.name for entry in entries("datasets")}:
             raise UsageError(f"{path}: the name {name!r} belongs to a registered data set; choose another")

@@ -23,7 +23,7 @@ _TIME = re.compile(r"\b(date|time|zeit|datum)\b|timestamp|datetime|_time$|^ts?$"
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 # "1,200" may have a thousands separator; "1,2" and "0,200" cannot.
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-# The first of equals wins. The comma comes last, because decimal commas occur in every line.
+# On a tie, the first wins. The comma comes last, because decimal commas occur in every line.
 _SEPARATORS = (";", "\t", "|", ",")
 _SAMPLED_LINES, _HEADER_LINES, _MOST_LABELS = 200, 10, 10
 # Texts count as missing values up to this number of different texts and this share of the cells.
@@ -44,7 +44,7 @@ class Look:
     path: Path
     form: FileFormat
     frame: pd.DataFrame
-    variables: tuple[str, ...]  # of several arrays, the widest
+    variables: tuple[str, ...]  # names of the widest arrays, if there are several
     roles: dict[str, str] = field(default_factory=dict)  # "sensor", "time", "label", "counter", "text" or "empty"
     time_format: str = ""
     states: dict[str, dict[str, int]] = field(default_factory=dict)  # states of sensors: Open is 1, Closed is 0
@@ -114,7 +114,7 @@ def fitting_format(cells: pd.Series) -> str:
 
 
 def sniffed(path: Path) -> FileFormat:
-    """Guess the format of a text file. An OSError if it cannot be read."""
+    """Guess the format of a text file; an OSError if it cannot be read."""
     with path.open("rb") as file:
         head = file.read(2**18)
     encoding = "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"

@@ -1,6 +1,6 @@
 """The pump loop's physics, for one loop or, with arrays [n_loops] instead of numbers, for many at once.
 
-SI units inside, the sensors' own outside. Each step is an explicit Euler step of one second; fast electrical and
+States have SI units, outputs the sensors' units. Each step is an explicit Euler step of one second; fast electrical and
 mechanical transients have settled by then. The flow settles where the pump's head ``h0 n^2 - h1 Q^2`` meets the loop's
 losses ``r Q^2`` (Gulich, Centrifugal Pumps, 3rd ed., ch. 4 and 11: affinity laws, system curve). The winding's
 resistance rises with the motor's temperature. Motor and water store heat. Vibration rises with speed, flow and
@@ -39,7 +39,7 @@ _ACROSS, _ALONG, _TURBULENCE = 0.12, 0.08, 3.0e8  # g, g, g / (m3/s)^3
 
 
 class Fault(NamedTuple):
-    """The amounts of all faults in the loop; 0 is sound."""
+    """The amount of each fault in the loop; 0 = none."""
 
     valve1: Quantity = 0.0  # share by which the valve after the pump is closed
     valve2: Quantity = 0.0  # the same for the valve before the pump

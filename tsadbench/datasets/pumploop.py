@@ -29,10 +29,10 @@ from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, read_only
 
 _HERE = Path(__file__).parent
 _N_TRAIN, _TRAIN_ROWS = 6, 1500
-_N_SESSIONS = 9  # of the test
+_N_SESSIONS = 9  # test sessions
 WARM_UP = 1800  # seconds simulated before the first row, so that temperatures do not reveal the beginning
-_TEST_ROWS, _FAULT_ROWS = (560, 741), (200, 301)  # half-open range
-_LEAST = 60  # rows of a fault inside its recording: more than any protocol leaves out at the borders
+_TEST_ROWS, _FAULT_ROWS = (560, 741), (200, 301)  # half-open ranges
+_LEAST = 60  # rows of each fault inside its recording: more than any protocol drops at the borders
 # Standard deviations of the sensors' noise, in their order and units.
 NOISE = np.array([0.004, 0.004, 0.015, 0.006, 0.15, 0.1, 0.35, 0.25])
 # The loop has recovered when each sensor is this close to the twin run: three standard deviations of its noise.
@@ -68,8 +68,8 @@ class Course(NamedTuple):
     fault: str = ""  # a key of `FAULTS`; empty if the loop is sound
     size: str = ""  # one of `SIZES`
     amount: Fault = SOUND  # what is wrong while the fault lasts
-    first: int = 0  # the fault's rows from the recording's first one on: it may begin before row 0, with a negative
-    last: int = 0  # number, and outlast the recording; the first row without it
+    first: int = 0  # the fault's first row; negative if it begins before the recording
+    last: int = 0  # the row after the fault's last row; beyond the recording if it outlasts it
 
     @property
     def n_rows(self) -> int:
@@ -127,9 +127,9 @@ def sound_courses(key: Sequence[int] = ()) -> list[Course]:
 def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
     """Return the recordings with faults: each session has each fault once, in balanced sizes and places.
 
-    Two orthogonal Latin squares set a fault's size in a session and the ninth of its recording in which it begins: over
-    the sessions, each fault occurs three times in each size and once in each ninth, and each size equally often in each
-    ninth. So a row's place says next to nothing about its label, whatever the seeds.
+    Two orthogonal Latin squares set a fault's size in each session, and the ninth of the possible first rows in which
+    it begins: over the sessions, each fault occurs three times in each size and once in each ninth, and each size
+    equally often in each ninth. So a row's place says next to nothing about its label, whatever the seeds.
     """
     courses = []
     for number in range(_N_SESSIONS):

@@ -46,7 +46,7 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A recording as read from files, later one of its parts for training or test."""
+    """A recording as read from files, or a part of one for training or test."""
 
     id: str
     part: cards.Part  # the last part that names it
@@ -178,11 +178,11 @@ class CardReader:
         return list(runs.values())
 
     def _find(self, patterns: Sequence[str]) -> dict[str, None]:
-        """Return the paths of the files that match any pattern, relative to the card's folder."""
+        """Return the paths of the files that match any pattern, relative to the data folder."""
         files: dict[str, None] = {}
         for pattern in patterns:
             try:
-                if pattern.count("**") > 1:  # each multiplies the ways through the folders
+                if pattern.count("**") > 1:  # each multiplies the paths to search
                     raise ValueError("expected at most one **")
                 found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
                 found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
@@ -227,7 +227,7 @@ class CardReader:
             yield (id_,) if joined else (name, array), id_, frame
 
     def _choose_sensors(self, frames: Sequence[pd.DataFrame]) -> None:
-        """Choose the sensors from column names; the first file's header decides, including the order."""
+        """Choose the first file's columns that match the card's patterns, in their order, and columns named exactly."""
         columns, labels, long = self._card.columns, self._card.labels, self._card.long
         headers = [[*frame.columns] for frame in frames]
         if long is not None:  # for a long table, the sensor names
@@ -437,7 +437,7 @@ class CardReader:
         return found
 
     def _described(self) -> tuple[str, Prior | None]:
-        """Read the description and the prior, files below the card's folder."""
+        """Read the description and the prior from files below the card's folder."""
         description, prior, beside = "", None, self._path.parent
         for key, name in self._card.model_dump(include={"description", "prior"}, exclude_none=True).items():
             try:
@@ -455,4 +455,4 @@ class CardReader:
 def as_counted(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return a key that sorts "d2.csv" before "d10.csv"."""
     parts = re.findall(r"\d+|\D+", text)
-    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts)
+    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)

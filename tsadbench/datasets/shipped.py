@@ -37,7 +37,7 @@ class Source:
     url: str  # the folder's address; the variable TSADBENCH_NAME_URL names a mirror
     licence: str
     n_bytes: int  # total size; 0 if unknown
-    sha256: Mapping[str, str]  # file path in the folder -> SHA-256, "" until somebody has fetched the file
+    sha256: Mapping[str, str]  # file path in the folder -> SHA-256, "" if unknown
     # Path prefix in the folder -> prefix at the source; the longest match counts.
     paths: Mapping[str, str] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ def download(source: Source, folder: Path) -> list[str]:
     """
     if not source.is_checked:
         names = first_of([*source.sha256])
-        raise DataError(f"{names}: not downloaded, for no checksum is known; {how_to_get(source.name, folder)}")
+        raise DataError(f"{names}: not downloaded, because no checksum is known; {how_to_get(source.name, folder)}")
     import pooch  # slow to import and rarely needed
 
     pooch.get_logger().setLevel(logging.ERROR)  # the progress bar replaces its log
@@ -156,7 +156,7 @@ def listed(directory: Path | None) -> Iterator[dict[str, Any]]:
 
 
 def _loader(name: str, about: str) -> Loader:
-    """Return a data set's loader; errors as for `find` and `load_card`; a DataError if files were changed."""
+    """Return a data set's loader, which raises errors as `find` and `load_card`, and a DataError for changed files."""
     card = _HERE / "cards" / f"{name}.toml"
 
     def load(options: DataOptions) -> LabelledDataset:

@@ -1,4 +1,4 @@
-"""Parse times of rows as seconds since 1970 (UTC unless a zone is given), and lay rows on regular grids."""
+"""Parse times of rows as seconds since 1970 (UTC unless a zone is given), and map rows to regular grids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from tsadbench.utils.arrays import FloatArray, IntArray
 
-# The range of 64-bit nanoseconds; ISO 8601 reads "-2" as a year.
+# The range of 64-bit nanoseconds. Outside are cells such as "-2", which ISO 8601 reads as a year.
 _COUNTED = pd.Timestamp.min.tz_localize("UTC"), pd.Timestamp.max.tz_localize("UTC")
 _UNITS = {"seconds": 1.0, "milliseconds": 1e-3}
 # A grid with more rows than this, and this many times more than the file, means a wrong time.
@@ -38,7 +38,7 @@ def joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 
 def fitting_times(cells: pd.Series, forms: Sequence[str]) -> tuple[FloatArray, str]:
-    """Return times [n_rows] in the format that fits most cells, and this format; errors as for `time_in_seconds`."""
+    """Return times [n_rows] in the format that fits most cells, and this format; NaN as in `time_in_seconds`."""
     best, most = (np.empty(0), ""), -1
     for form in forms:
         seconds = time_in_seconds(cells, form)
@@ -55,9 +55,9 @@ def time_fault(cell: object, forms: Sequence[str]) -> str:
 
 
 def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
-    """Return each row's grid row, given ascending times in seconds.
+    """Return the number of the grid row of each row, given ascending times in seconds.
 
-    ``held``: rows are changes of a value, without a time step. A ValueError if the rows do not fit the grid.
+    ``held``: rows are changes of a value, without a time step. Raises a ValueError if the rows do not fit the grid.
     """
     step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
     if not held and every < 0.99 * step:
@@ -65,6 +65,6 @@ def grid_rows(time: FloatArray, every: float, *, held: bool) -> IntArray:
     n_rows = (float(time[-1]) - float(time[0])) / every + 1.0
     if n_rows > max(_MOST_ROWS, _MOST_TIMES_MORE * len(time)):
         raise ValueError(f"resample.every = {every:g} s makes {n_rows:,.0f} rows of {len(time):,}; check this time")
-    # Floating-point seconds are inexact by up to one ulp: a row on a border belongs behind it.
+    # Floating-point seconds are inexact by up to one ulp: a row on a border must count to the grid row after it.
     tolerance = 1e-9 + 2.0 * np.spacing(np.abs(time).max()) / every
     return np.asarray(np.floor((time - time[0]) / every + tolerance), dtype=np.int64)

@@ -112,7 +112,7 @@ class Cluster:
 
 
 def _work(packed: bytes) -> tuple[Outcome, ...]:
-    """Run trials that share a fit on a worker."""
+    """Run trials that share a fit, as a worker."""
     from distributed import get_worker
 
     plan, client = pickle.loads(packed)  # written by the client

@@ -24,7 +24,7 @@ from tsadbench.utils.text import without_folders
 
 # Raise this when the box calls detectors differently, since the same code may then give other scores.
 SCORING = 1
-# Manifest entries that decide the scores, besides the labels of detector and data set, with their words in messages.
+# Manifest entries that decide the scores, besides library versions; then hashes, with their words in messages.
 _DECIDES = ("seed", "threads", "scoring_version", "sources", "priors", "data_hash", "episodes_hash")
 _HASHES = {
     "data_hash": "the data",
@@ -40,8 +40,8 @@ _NO_LIBRARIES = ("python", "tsadbench")
 class Identity:
     """The hashes of what decides a trial's scores and their judgement, and the trial's name.
 
-    The name is a hash of the scoring identity and the protocol's label. New rules under the same label keep it, and the
-    stored scores are judged again.
+    The name is a hash of the scoring identity and the protocol's label. New rules under the same label keep the
+    name, and the stored scores are judged again.
     """
 
     trial: str
@@ -70,7 +70,7 @@ def trial_name(scoring: str, protocol: str) -> str:
 
 
 def judging_identity(label: str, protocol: Protocol, labels_hash: str, fixed_threshold: float | None) -> str:
-    """Return the hash of what decides how scores are judged; only floors bring a fixed threshold."""
+    """Return the hash of what decides how scores are judged; only floors have a fixed threshold."""
     rules: dict[str, JsonValue] = {"version": protocol.version, "sources": dict(source_of(type(protocol)).modules)}
     return _hash({"protocol": label, **rules, "labels": labels_hash, "fixed_threshold": fixed_threshold})
 
@@ -80,7 +80,7 @@ def manifest(
 ) -> dict[str, JsonValue]:
     """Return what is needed to repeat a trial, or to see why a repetition differs.
 
-    Its recordings' order, ids and clocks were drawn from the secret ``crossing``.
+    ``crossing`` is the secret that determined the order, ids and clocks of its recordings.
     """
     return {
         **_decides(trial, plan),

@@ -1,7 +1,7 @@
 """Convert a trial's scores between named arrays and what a protocol's judge takes, and judge them.
 
-Scores are ``<role>/<episode>/<recording>``, the role "train", "calibration" or "test"; contributions
-``<episode>/<recording>``, of test recordings.
+Scores are named ``<role>/<episode>/<recording>``, where the role is "train", "calibration" or "test"; contributions, of
+test recordings only, ``<episode>/<recording>``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.source_digest import source_of
 from tsadbench.utils.text import label_fault
 
-# By the name of each array.
+# Name of an array -> its shape.
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
 
 
@@ -44,7 +44,7 @@ def named_scores(scored: Iterable[Scored]) -> dict[str, FloatArray]:
 
 
 def arrays_hash(arrays: Mapping[str, NDArray[np.floating]]) -> str:
-    """Return the hash of arrays, their names, types and shapes, whatever their order."""
+    """Return the hash of arrays, their names, types and shapes, regardless of order."""
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(repr((name, array.dtype.str, array.shape)).encode())
@@ -100,7 +100,7 @@ def scored_episodes(
 def judge_again(
     record: Record, scored: Sequence[Scored], protocol: Protocol, labels: Labels, judging: str, smoothing: int = 1
 ) -> Record:
-    """Judge scores after ``smoothing`` by today's rules, whose identity is ``judging``; return the new record."""
+    """Return the record of scores, smoothed already, judged by today's rules, whose identity is ``judging``."""
     judgement, reason = Judgement((), {}), None
     try:
         judgement = protocol.judge(scored, labels)

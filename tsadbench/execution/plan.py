@@ -87,7 +87,7 @@ class Trial:
 
 
 def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
-    """Return the trials in groups that one fit serves, in the order of each group's first."""
+    """Group the trials that share a fit; groups are in the order of their first trials."""
 
     def fit(one: Trial) -> tuple[object, ...]:
         of = one.contender
@@ -126,7 +126,7 @@ class Plan:
 
 
 def episodes_hash(episodes: Iterable[Episode]) -> str:
-    """Return the hash of who is trained on what and what is scored: ids and contents of each episode's recordings."""
+    """Return the hash of the episodes: their ids, and the ids and contents of their recordings."""
 
     @cache  # episodes share recordings
     def content_hash(recording: Recording) -> str:
@@ -324,7 +324,7 @@ def _protocols(request: RunRequest) -> dict[str, tuple[Protocol, str]]:
 
 
 def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDataset]]:
-    """Return every data set under the request's key: a name, a card's path, or the name of data from Python."""
+    """Return every data set with its name in the request, a card's path, or the name of data from Python."""
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
     loaded, missing = [], []
     with about("dataset"):
@@ -360,7 +360,7 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
     return tuple(
         Trial(contender, seed, request.threads)
         for contender in {contender.label: contender for contender in contenders}.values()
-        # An adaptive detector's state depends on the order of recordings, which each trial draws again.
+        # An adaptive detector's state depends on the order of recordings, which is random in each trial.
         for seed in (seeds if contender.traits.stochastic or contender.traits.adaptive else [0])
     )
 

@@ -67,11 +67,11 @@ class Record:
     ``trial`` names it: a hash of ``scoring``, the identity of what determines the scores, and of the protocol's label;
     ``judging`` is the identity of their judgement. ``splits`` and ``thresholds`` are empty unless the status is "ok";
     ``reason`` says why it is not. ``notes``, ``note`` and ``protocol_notes`` are remarks on the data set, the detector
-    and the protocol for tables; ``leaky`` is the leak that it reproduces, and ``differs`` says how it departs from its
-    publication. Costs are None if not measured; rows
-    scored are training and test rows. ``smoothing`` is the number of rows that scores were averaged over before judging
-    (1 in stored records). ``replay`` is the result of the replay audit. ``manifest`` has what is needed to repeat the
-    trial: versions, platform, hashes, command, times.
+    and the protocol for tables; ``leaky`` is a published leak that the detector reproduces, and ``differs`` says how it
+    departs from its publication. Costs are None if not measured; rows scored are training, calibration and test rows.
+    ``smoothing`` is the number of rows that scores were averaged over before judging (1 in stored records). ``replay``
+    is the result of the replay audit. ``manifest`` has what is needed to repeat the trial: versions, platform, hashes,
+    command, times.
     """
 
     schema: Literal[2]
@@ -126,7 +126,7 @@ class Record:
 
     @property
     def rows_per_second(self) -> float | None:
-        """Training and test rows scored per second of wall clock; None if either is not known."""
+        """Rows scored per second of wall clock; None if the number of rows or the time is not known."""
         return self.rows_scored / self.score_seconds if self.rows_scored and self.score_seconds else None
 
     def to_json(self, indent: int | None = 2) -> str:

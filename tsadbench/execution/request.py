@@ -41,7 +41,7 @@ from tsadbench.utils.toml import FOLDER, TABLE, fault_text, read_toml
 DEFAULT_PROTOCOL = "strict"
 # NumPy's, scikit-learn's and torch's generators all take seeds below this.
 SEEDS_BELOW, _MOST_SEEDS = 2**32, 100_000
-# In the context of a configuration file: the options that override it.
+# Key in the validation context: the options that override a configuration file.
 _OPTIONS = "options"
 
 DetectorSpec: TypeAlias = str | type[Detector] | Detector | Estimator
@@ -271,7 +271,7 @@ def requested(file: Path | None, options: Mapping[str, Any]) -> RunRequest:
     """Return the request of a configuration file, if any, and of the options that override it.
 
     Paths in the file (cards, Python files, priors, folders) are relative to its folder. The option ``settings`` is
-    added to the file's. A UsageError lists all that is wrong with the file, with lines.
+    added to the file's. A UsageError lists all that is wrong with the file, with line numbers.
     """
     given = RunRequest(**options)
     if file is None:

@@ -96,7 +96,7 @@ def _words(trial: Trial, plan: Plan) -> str:
 
 
 def n_kept(plans: Iterable[Plan], store: Store) -> int:
-    """Return how many trials of the plans a store already holds."""
+    """Return how many trials of the plans a store holds with status "ok"."""
     found = ((plan, store.find(identity(trial, plan).trial)) for plan in plans for trial in plan.trials)
     return sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
 
@@ -142,7 +142,7 @@ def _ended(groups: Iterable[Sequence[Trial]], workers: _Here | Cluster) -> Gener
 
 
 def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_OK) -> tuple[Record, ...]:
-    """Return the records of those of a plan's trials that the store holds, in the plan's order.
+    """Return the stored records of a plan's trials that need not run again, in the plan's order.
 
     If only the rules or the protocol's parameters differ, the stored scores are judged, and the record is stored.
     ``rerun`` is as for `run_plan`.

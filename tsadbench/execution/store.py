@@ -2,7 +2,7 @@
 
 | file | holds |
 |---|---|
-| `store.json` | the version of this layout, the planned trials, the tables shown beside them (`About`) |
+| `store.json` | the version of this layout, the planned trials, the tables shown with them (`About`) |
 | `records/<trial>.json` | a trial's record; written last, so a trial is complete or absent |
 | `scores/<scoring identity>.npz` | its scores, shared by trials that differ only in judging |
 | `contributions/<scoring identity>.npz` | its contributions, if requested |
@@ -65,7 +65,7 @@ class About:
     planned
         The newest planned trial for each description (detector, seed, data set, protocol).
     against
-        The protocol whose shipped leaderboard was shown beside the trials, by data set.
+        The protocol whose shipped leaderboard was shown with the trials, by data set.
     sessions
         Number of independent sessions, by data set and split.
     """
@@ -158,7 +158,7 @@ class Store:
         return sorted(file.stem for file in (self.path / _RECORDS).glob("[!.]*.json"))
 
     def odd_files(self) -> list[str]:
-        """Return the paths of what no run writes into a store: links, pipes and devices."""
+        """Return the paths of links, pipes and devices, which no run writes into a store."""
         modes = {file: file.lstat().st_mode for file in self.path.rglob("*")}
         odd = (file for file, mode in modes.items() if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode))
         return sorted(file.relative_to(self.path).as_posix() for file in odd)

@@ -57,7 +57,7 @@ class _Partial:
     seals: list[tuple[Seal, str]] = field(default_factory=list)
 
     def score(self, box: Box, episode: Episode, order: Sequence[int], *, contributions: bool) -> None:
-        """Score an episode with a fitted detector; test recordings, and those that set the threshold, in this order."""
+        """Score an episode with a fitted detector; its test and calibration recordings are scored in this ``order``."""
         train, scores = box.training_scores(), dict[int, FloatArray]()
         n_test, recordings = len(episode.test), (*episode.test, *episode.calibration)
         for i in order:
@@ -107,7 +107,7 @@ class _Work:
                         partial.score(box, episode, order, contributions=self.plan.contributions)
                         partial.settle(box)
                         unsettled.remove(partial)
-                        # Leaky rows are marked and unranked anyway, and their scores are known not to repeat.
+                        # Leaky detectors are marked and unranked anyway, and their scores are known not to repeat.
                         if self.audited and not traits.leaky:
                             with copies.take(of, traits.scoring_parameters) as copy:
                                 audit = Audit(copy, copies.how, traits, self.crossing, partial.scored[-1])

@@ -1,4 +1,4 @@
-"""From records to ranked tables, as terminal text, JSON, CSV, Markdown, LaTeX and data frames."""
+"""Ranked tables of records, as terminal text, JSON, CSV, Markdown, LaTeX and data frames."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.text import counted, first_of, name_fault
 
 ABOUT = "Detectors report the scores that set thresholds. Columns and remarks: docs/reading-a-table.md"
-SESSIONS = "sessions.json"  # beside the tables
+SESSIONS = "sessions.json"  # in the folder of the tables
 
 
 class Leaderboard:
     """Ranked rows: best AUPRC first, floors in their places, failures last; a table per data set, protocol and split.
 
-    Trials that were judged by two versions of a protocol stand in two tables. ``trials`` are as
-    `tsadbench.leaderboard.frame.trials` returns them, ``more`` are notes besides those on their records, and ``frame``
-    has the rows (None: those of the trials).
+    Trials judged by two versions of a protocol are in two tables. ``trials`` are as
+    `tsadbench.leaderboard.frame.trials` returns them, ``more`` are notes in addition to the records' own, and ``frame``
+    has the rows (default: those of the trials).
     """
 
     def __init__(self, trials: pd.DataFrame, more: Iterable[Note] = (), frame: pd.DataFrame | None = None) -> None:
@@ -54,16 +54,16 @@ class Leaderboard:
         """Rank records of any data sets and protocols, the newest of each trial.
 
         ``splits`` are those to show, in order (default: all); a UsageError if no record has one of them. ``stored``
-        records were made earlier: they are marked, and those of a label that the others have are left out.
-        ``checked_in`` is a run store or a folder of tables with reports of checks besides those that ship. ``sessions``
-        says how many independent ones a split has, by data set and split.
+        records were made earlier: they are marked, and left out if ``records`` have their label. ``checked_in`` is a
+        run store or a folder of tables with check reports in addition to the shipped ones. ``sessions`` is the number
+        of independent sessions, by data set and split.
         """
         reports = [*shipped_reports(), *(read_reports(checked_in) if checked_in else ())]
         return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions))
 
     @classmethod
     def of_store(cls, store: Store, records: Sequence[Record], splits: Sequence[str] = ()) -> Leaderboard:
-        """Rank records of a store, beside the shipped rows that they were shown against. A UsageError as above."""
+        """Rank records of a store and the shipped rows that they were compared with. Errors as for `from_records`."""
         about, datasets = store.about(), {record.dataset for record in records}
         shown = [table for table in about.against.items() if table[0] in datasets]
         stored = [one for table in shown for one in committed_records(LEADERBOARDS, *table)]
@@ -71,7 +71,7 @@ class Leaderboard:
 
     @classmethod
     def joined(cls, boards: Sequence[Leaderboard]) -> Leaderboard:
-        """Return the tables of several leaderboards as one; of a row that several have, the last counts."""
+        """Return the tables of several leaderboards as one; if several have the same row, the last one counts."""
         if len(boards) == 1:
             return boards[0]
         every = pd.concat([board.trials.assign(origin=place) for place, board in enumerate(boards)], ignore_index=True)
@@ -104,7 +104,7 @@ class Leaderboard:
         return {(str(a), str(b), str(c)): table.reset_index(drop=True) for (a, b, c), table in by}
 
     def alone(self) -> dict[tuple[str, str, str], Leaderboard]:
-        """Return each table as a leaderboard of its own, with the notes that concern it."""
+        """Return each table as a separate leaderboard, with the notes that concern it."""
         found = {}
         for key, table in self.frames().items():
             protocols = ("", table["protocol"].iloc[0])
@@ -132,7 +132,7 @@ class Leaderboard:
         return tables, [*notes, f"{more}{ABOUT}"] if tables else ["no rows"]
 
     def to(self, form: Form, *, columns: Sequence[str] = (), wide: bool = True) -> str:
-        """Return the leaderboard in a form: text for a terminal, JSON, CSV, Markdown or LaTeX."""
+        """Return the leaderboard as text for a terminal, JSON, CSV, Markdown or LaTeX."""
         if form in ("json", "csv"):
             return self.to_json() if form == "json" else self.to_csv()
         return render(self.shown(wide=wide, columns=columns), [*map(str, self.notes), ABOUT], form)
@@ -155,7 +155,7 @@ class Leaderboard:
         return json_text(rows=[_json_row(row, names, entities) for row in rows])
 
     def to_csv(self) -> str:
-        """Return the rows as CSV, full precision, empty where undefined; of several tables, each row names its own."""
+        """Return the rows as CSV, full precision, empty where undefined; with several tables, rows name their table."""
         names = _csv_columns(self.frame)
         return csv_text(self.to_frame()[names if len(self.frames()) > 1 else names[3:]])
 
@@ -178,12 +178,12 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
-        Trials of ``records.jsonl`` stay if the leaderboard has none of their label and seed. ``sessions.json`` has the
+        Trials in ``records.jsonl`` are kept unless the leaderboard has their label and seed. ``sessions.json`` has the
         numbers of sessions; ``checks.jsonl`` gets reports of checks that do not ship with tsadbench. A UsageError if a
         file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
         """
         if (self.trials["smoothing"] > 1).any():
-            raise UsageError("tables of smoothed scores are not written beside others: they would be taken for these")
+            raise UsageError("tables of smoothed scores are not written: they would be mistaken for ordinary tables")
         tables = dict.fromkeys((one.dataset, one.protocol) for one in self.records)
         records = [*(one for table in tables for one in committed_records(folder, *table)), *self.records]
         new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
@@ -191,7 +191,7 @@ class Leaderboard:
         sessions = known_sessions(folder)
         for dataset, split, n in self.frame.dropna(subset="sessions")[["dataset", "split", "sessions"]].to_numpy():
             sessions.setdefault(dataset, {})[split] = int(n)
-        board = Leaderboard.from_records(records, [*self.frame["split"].unique()], checked_in=folder, sessions=sessions)
+        board = Leaderboard.from_records(records, checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
             lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)
@@ -236,12 +236,12 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-_NOT_IN_JSON = ("detector", "name", "records", "fit_seconds", "score_seconds")  # it has them in another form
+_NOT_IN_JSON = ("detector", "name", "records", "fit_seconds", "score_seconds")  # JSON has them in another form
 _WHOLE = ("rank", "n_entities", "n_rows", "n_anomalous", "sessions")
 
 
 def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFrame) -> dict[str, Any]:
-    """Return a row's plain columns, its metrics and costs as objects, and what its trials found one by one."""
+    """Return a row for JSON: plain columns, metrics and costs as objects, and lists with an entry per trial or fit."""
     records: Sequence[Record] = row["records"]
     numbers = {name: {what: row[f"{name}_{what}"] for what in ("mean", "std")} for name in names if row["ok"]}
     hidden = {*_NOT_IN_JSON, *(f"{name}_{what}" for name in names for what in ("mean", "std"))}
@@ -265,7 +265,7 @@ def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFra
 
 
 def known_sessions(folder: Path) -> dict[str, dict[str, int]]:
-    """Return how many sessions each split of a data set has, as `Leaderboard.write` wrote it into a folder."""
+    """Return the numbers of sessions, by data set and split, that `Leaderboard.write` wrote into a folder."""
     file = folder / SESSIONS
     found: dict[str, dict[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
     return found

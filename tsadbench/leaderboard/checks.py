@@ -1,4 +1,4 @@
-"""Reports of ``tsadbench check``, kept in run stores and beside committed tables."""
+"""Reports of ``tsadbench check``, kept in run stores and next to committed tables."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tsadbench.utils.text import LabelText, one_line, without_folders
 if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
 
-# Raised with a new or stricter check: reports of another version count for nothing.
+# Raise it with a new or stricter check: reports of other versions are ignored.
 CHECKS_VERSION = 1
-FILE = "checks.jsonl"  # beside committed tables, one report a line; in a store, one file a report
-_MOST_BYTES = 2**26  # a report has some 3,000
+FILE = "checks.jsonl"  # for committed tables, one report per line; a store has one file per report
+_MOST_BYTES = 2**26  # a report has about 3,000
 
 
 class CheckReport(BaseModel):
     """How each check of a detector ended, and why, if it did not pass; ``checks`` is `CHECKS_VERSION`.
 
-    It counts for the trials of the same label and code.
+    It applies to trials with the same label and code.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,7 +56,7 @@ class CheckReport(BaseModel):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Ids of the checks that failed; those that did not run failed with the first, `works`."""
+        """Ids of the checks that failed; if `works` fails, the others do not run."""
         return tuple(check for check, status in self.results.items() if status == "fail")
 
 
@@ -70,7 +70,7 @@ def report_of(detector: str, results: Sequence[CheckResult] = (), *, full: bool 
         description = describe(own.source)
         try:
             changed = describe(own, prior=PRIOR if description.traits.needs_prior else None).changed
-        except PluginError:  # the check `works` says so
+        except PluginError:  # the check `works` reports it
             changed = {name: str(text) for name, text in sorted(own.given.items())}
     return CheckReport(
         label=str(Label(without_folders(label.target), changed)),
@@ -89,7 +89,7 @@ def keep(report: CheckReport, store: Path) -> Path:
 
 
 def read_reports(folder: Path) -> tuple[CheckReport, ...]:
-    """Return the reports of a run store or a folder of tables; what is no report counts for nothing."""
+    """Return the reports of a run store or a folder of tables; lines that are not reports are skipped."""
     found = []
     files = [] if (folder / CHECKS).is_symlink() else sorted((folder / CHECKS).glob("*.json"))
     for file in (*files, folder / FILE):
@@ -102,12 +102,12 @@ def read_reports(folder: Path) -> tuple[CheckReport, ...]:
 
 @cache
 def shipped_reports() -> tuple[CheckReport, ...]:
-    """Return the reports that ship with the package, of the detectors of its tables."""
+    """Return the reports that ship with the package, on the detectors in its tables."""
     return read_reports(LEADERBOARDS)
 
 
 def write_reports(reports: Iterable[CheckReport], folder: Path) -> Path:
-    """Write reports into a folder of tables in the order of their labels; of one identity the last counts."""
+    """Write reports into a folder of tables sorted by label; of reports with the same identity, the last counts."""
     by_identity = {one.identity: one for one in reports}
     ordered = sorted(by_identity.values(), key=lambda one: (one.label, one.code_hash, one.identity))
     return write_file(folder / FILE, "".join(f"{one.model_dump_json()}\n" for one in ordered))

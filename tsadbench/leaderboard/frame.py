@@ -1,4 +1,4 @@
-"""Records as data frames: one row a trial and split, then one row a detector and split, ranked against the floors."""
+"""Records as data frames: a row per trial and split, then a row per detector and split, ranked against the floors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROW = [*TABLE, "detector"]
 FLOOR_METRICS = ("auroc", "auprc", "mcc")
 _FLOORED = [f"{metric}_mean" for metric in FLOOR_METRICS]
 METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
-# Measured by a clock: they differ between two runs, so a comparison of tables leaves them out.
+# Time and memory differ between two runs, so bit-for-bit comparisons leave these columns out.
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 # Equal in all trials of a row, so the first one's is taken.
 _COMMON = ("protocol", "protocol_version", "dataset_version", "family", "floor", "look_ahead", "leaky", "differs")
@@ -43,9 +43,9 @@ def trials(
 ) -> pd.DataFrame:
     """Return a row for each trial and split: what tables need of its record, the record, and ``metric_*``.
 
-    Of several records of a trial the last counts; a trial that failed has a row for each split. ``stored`` records were
-    made earlier, and those of a label that the others have are left out. ``reports`` are of checks of their detectors,
-    ``sessions`` how many a data set's split has. A UsageError if no record has one of the ``splits`` (default: all).
+    Of several records of a trial the last counts; a failed trial has a row for each split. ``stored`` records were made
+    earlier, and are left out if ``records`` have their label. ``reports`` are check reports on detectors, ``sessions``
+    numbers of sessions by data set and split. A UsageError if no record has one of the ``splits`` (default: all).
     """
     last = {trial_key(record): record for record in records}
     own = {key[:3] for key in last}
@@ -57,12 +57,12 @@ def trials(
     lines = []
     for (dataset, protocol), of_all in grouped(every, lambda one: (one.dataset, one.protocol)).items():
         newest, n_sessions = max(one.protocol_version for one in of_all), (sessions or {}).get(dataset, {})
-        # Nobody judged what failed, so it stands beside the newest.
+        # Failed trials were not judged: they go into the table of the newest version.
         versions = [one.protocol_version if one.status == "ok" else newest for one in of_all]
         for version in dict.fromkeys(versions):
             table = [*compress(of_all, (one == version for one in versions))]
             held = splits_of(table)
-            # If all trials failed there is still a table to say so.
+            # If all trials failed, a table still shows it.
             shown = [one for one in splits if one in held or not held] or ([] if splits else held or ("overall",))
             for one in sorted(table, key=lambda one: one.seed):
                 about = {name: getattr(one, name) for name in _OF_RECORD} | {"protocol_version": version, "record": one}
@@ -74,7 +74,7 @@ def trials(
     columns = ["split", *_OF_SPLIT, *metrics, *_OF_RECORD, "rules", "stored", "record", "reports"]
     frame = pd.DataFrame(lines, columns=columns).rename(columns={"detector": "name", "label": "detector"})
     frame = frame.astype(dict.fromkeys([*COST_COLUMNS, *_OF_SPLIT, *metrics], float))
-    # The share of the normal rows that are flagged; means over entities do not tell it.
+    # Share of the normal rows that are flagged; it cannot be computed from means over entities.
     far, flagged, recall = (frame.get(f"{METRIC}{name}", frame["far"]) for name in ("far", "flagged", "recall"))
     n_normal = (frame["n_rows"] - frame["n_anomalous"]).where(frame["n_entities"] == 0).replace(0.0, math.nan)
     frame["far"] = far.fillna((flagged * frame["n_rows"] - recall * frame["n_anomalous"]).clip(lower=0.0) / n_normal)
@@ -90,10 +90,10 @@ def _of_split(record: Record, split: str) -> dict[str, object]:
 
 
 def rows(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return a ranked row for each detector and split: means and deviations (ddof 1) over seeds, and what marks it.
+    """Return a ranked row for each detector and split: means and deviations (ddof 1) over seeds, and remarks.
 
-    A number that is undefined for one seed, or of a row with a failed trial, is undefined: a mean over the seeds that
-    survived is another number. The boolean columns are ``ok``, ``complete`` (every row has a score), ``forgets``,
+    A number that is undefined for one seed, or belongs to a row with a failed trial, is undefined: a mean over the
+    remaining seeds cannot be compared. Boolean columns are ``ok``, ``complete`` (every row has a score), ``forgets``,
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
     by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
@@ -114,7 +114,7 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport]]) -> dict[str, object]:
-    """Return the columns of a row that its trials have together."""
+    """Return the columns of a row that summarise its trials."""
     bad = [record.status for record in records if record.status != "ok"]
     every = [*chain(*reports)]
     failed = _each(check for one in every for check in one.failed)
@@ -132,12 +132,12 @@ def _of_trials(records: Sequence[Record], reports: Sequence[Sequence[CheckReport
 
 
 def _each(values: Iterable[str]) -> tuple[str, ...]:
-    """Return each value that is not empty once."""
+    """Return the distinct values that are not empty."""
     return tuple(dict.fromkeys(filter(None, values)))
 
 
 def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and standard deviation of each number, undefined where it is for one seed."""
+    """Return mean and standard deviation of each number; undefined if the number is undefined for one seed."""
     names = [name for name in map(str, trials) if name.startswith((METRIC, DIAGNOSTIC))]
     by = trials[[*ROW, *names, "far", "rows_per_second"]].groupby(ROW, sort=False)
     means = by.mean().mask(by.count().lt(by.size(), axis=0))
@@ -147,7 +147,7 @@ def _over_seeds(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_entities(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean over seeds of each entity's metrics, by row and entity, undefined as those of rows."""
+    """Return the mean over seeds of each entity's metrics, by row and entity; undefined if undefined for one seed."""
     lines = [
         {**dict(zip(ROW, key, strict=True)), "entity": entity, **metrics}
         for *key, record in trials.loc[trials["n_entities"] > 0, [*ROW, "record"]].itertuples(index=False)
@@ -161,7 +161,7 @@ def over_entities(trials: pd.DataFrame) -> pd.DataFrame:
 def _ranked(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of one table, best mean AUPRC first and failures last: ranks, distances to floors, remarks.
 
-    A row that is not sound has no rank; nor has one that stands alone. ``below_floor`` has the metrics in which a
+    A row that is not sound has no rank, nor has a single sound row. ``below_floor`` has the metrics in which a
     detector is not above the best floor, None without floors.
     """
     detectors, floors = table["ok"] & ~table["floor"], table[table["sound"] & table["floor"]]
@@ -178,7 +178,7 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
-    """Yield in words what a reader must know of each row; of properties, only where rows differ."""
+    """Yield the remarks on each row; properties such as its seal are mentioned only where rows differ."""
     ran = table[table["ok"]]
     best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
     differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
@@ -213,7 +213,7 @@ def metric_names(frame: pd.DataFrame) -> list[str]:
 
 
 def places(table: pd.DataFrame, metric: str, better: str | None) -> pd.Series:
-    """Return 1 for the best and 2 for the second in a metric, of one table's sound detectors that beat every floor."""
+    """Return 1 for the best and 2 for the second in a metric among sound detectors that beat every floor, else 0."""
     values = table[f"{metric}_mean"] * {"higher": 1.0, "lower": -1.0}.get(better or "", math.nan)
     compared = values.where(table["sound"] & ~table["floor"])
     floor = values.where(table["sound"] & table["floor"]).max()
@@ -228,7 +228,7 @@ def records_of(trials: pd.DataFrame) -> list[Record]:
 
 
 def trial_key(record: Record) -> tuple[str, str, str, int]:
-    """Return data set, protocol, label and seed: of two records with the same, the newer counts."""
+    """Return data set, protocol, label and seed: of two records with the same key, the newer counts."""
     return record.dataset, record.protocol, record.label, record.seed
 
 

@@ -1,4 +1,4 @@
-"""Whether tables still hold: their trials run again, cell by cell, or a file of theirs against a run store."""
+"""Checks tables: runs their trials again and compares each cell, or compares a table file with a run store."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label
 
 ROW = ["dataset", "protocol", "split", "detector"]
-# Of a deterministic detector: another processor's linear algebra may swap rows of nearly equal score (1e-5 on causrca).
+# Tolerance for deterministic detectors: another CPU's linear algebra may swap nearly equal scores (1e-5 on causrca).
 EXACT = 1e-4
-# Of a stochastic one: three standard errors of the difference of two means, and a little for a spread of nearly 0.
+# For stochastic ones: three standard errors of the difference of two means, plus slack for a spread near 0.
 SPREADS, SLACK = 3.0, 1e-3
-# Of one that does not forget: a variant of multiview moved by .0014 between two processors.
+# For detectors that do not forget: a variant of multiview moved by .0014 between two processors.
 UNFORGOTTEN = 5e-3
-# CPU seconds of a trial of the quick set. Few networks are so cheap; their last bits depend on the processor.
+# Most CPU seconds of a trial of the quick set. Few networks are that cheap; their last bits depend on the processor.
 QUICK_SECONDS = 0.5
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
@@ -93,7 +93,7 @@ def run_again(
     seeds: int | None = None,
     directory: Path | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Run baselines again; return every cell of theirs as `compared` does, and notes.
+    """Run baselines again; return all their cells as `compared` does, and notes.
 
     A UsageError if nothing fits the restrictions, or a baseline is of another version of its protocol or data set.
     """
@@ -103,7 +103,7 @@ def run_again(
     for records in read_baselines(folder):
         dataset, protocol = records[0].dataset, records[0].protocol
         named = [one for one in records if not detectors or {one.label, one.detector} & {*detectors}]
-        chosen = quick(named) if cheap else named
+        chosen = [one for one in (quick(named) if cheap else named) if one.status == "ok"]
         if chosen and (dataset in source_of or not datasets) and (protocol in protocols or not protocols):
             plans = _plans(chosen, source_of.get(dataset, dataset), seeds, directory)
             found = [record for plan in plans for record in run(plan)]
@@ -144,7 +144,7 @@ def _plans(baseline: Sequence[Record], dataset: str, seeds: int | None, director
 
 
 def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:
-    """Return a summary: what holds and, cell by cell, what does not; then notes."""
+    """Return a summary: counts per table, the cells that do not hold, and notes."""
     by = cells.assign(row=cells["split"] + cells["detector"]).groupby(["dataset", "protocol"], sort=False)
     counts = by.agg(rows=("row", "nunique"), cells=("row", "size"), left=("holds", lambda holds: (~holds).sum()))
     tables = [Table("Regression check", counts.rename(columns={"left": "left their tolerance"}).reset_index())]
@@ -155,7 +155,7 @@ def to_markdown(cells: pd.DataFrame, notes: Sequence[str] = ()) -> str:
 
 
 def to_junit(cells: pd.DataFrame) -> str:
-    """Return JUnit XML: a test suite per table, a test case per row, a failure if cells of it do not hold."""
+    """Return JUnit XML: a test suite per table, a test case per row, a failure if any of its cells does not hold."""
     top = ElementTree.Element("testsuites", name="tsadbench regress")
     for (dataset, protocol), table in cells.groupby(["dataset", "protocol"], sort=False):
         name, rows = f"{dataset}.{protocol}", table.groupby(["split", "detector"], sort=False)
@@ -175,7 +175,7 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
     """Return how a table that `Leaderboard` wrote differs from a store's rows, and the number of cells compared.
 
     A CSV of one table does not name it: the file is ``<data set>/<protocol>/<split>.csv``, or ``<split>.csv`` if the
-    store has one table of this split. A UsageError: the file cannot be read, or the store has none of its tables.
+    store has one table of this split. A UsageError if the file cannot be read, or the store lacks its tables.
     """
     try:
         found = _cells(file.read_text(encoding="utf-8"), file.suffix)

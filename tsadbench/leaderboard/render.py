@@ -20,16 +20,16 @@ from tsadbench.utils.text import printable
 
 Form: TypeAlias = Literal["table", "markdown", "latex", "csv", "json"]
 SCHEMA = 2
-BLOCK = re.compile(r"(<!-- generated: (.+?) -->).*?(?=<!-- end -->)", re.S)  # of a page that a script fills
-# What begins code, emphasis, HTML, an entity, a formula or a strike-through, or makes brackets a link; and a backslash,
-# which would escape our own.
+BLOCK = re.compile(r"(<!-- generated: (.+?) -->).*?(?=<!-- end -->)", re.S)  # in a page that a script fills
+# Characters that begin code, emphasis, HTML, an entity, a formula or a strike-through, or turn brackets into a link;
+# and backslashes, which would escape our own.
 _ACTIVE = re.compile(
     r"""[`$] | \\(?=[!-/:-@\[-`{-~]|$) | \*(?=\S) | (?<![A-Za-z0-9])_(?=\S) | <(?=[A-Za-z/!?])
     | &(?=\#?\w+;) | ~(?=~) | (?<=\])\( | ^\[""",
     re.X,
 )
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}
-# What a spreadsheet takes for the beginning of a formula, in the widths that it knows; it skips white space before it.
+# Characters that begin a formula in a spreadsheet, in both widths; it skips white space before them.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _LATEX = str.maketrans(
     {
@@ -41,17 +41,17 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A data frame as readers see it: a row a line, its columns' names as the header, without its index."""
+    """A data frame as readers see it: a line per row, column names as the header, no index."""
 
     title: str
     frame: pd.DataFrame
-    # Of columns with other than four decimals; None for four significant digits. Whole numbers have none.
+    # By column, if not four; None for four significant digits. Integers have no decimals.
     decimals: Mapping[str, int | None] = field(default_factory=dict)
     lead: str = ""  # a sentence above
-    numeric: Collection[str] = ()  # columns of texts that are numbers
+    numeric: Collection[str] = ()  # text columns that hold numbers
     cell_styles: Mapping[tuple[int, str], str] = field(default_factory=dict)  # "bold", "underline" by index and column
-    row_styles: Sequence[str] = ()  # a terminal's, by index
-    expendable: Sequence[str] = ()  # columns that a narrow terminal leaves out, the first one first
+    row_styles: Sequence[str] = ()  # Rich styles, by index
+    expendable: Sequence[str] = ()  # columns that a narrow terminal leaves out, in this order
 
     @property
     def header(self) -> list[str]:
@@ -64,11 +64,11 @@ class Table:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def only(self, places: Sequence[int]) -> Table:
-        """Return the table with the rows at some places."""
+        """Return the table with only the rows at these places."""
         return replace(self, frame=self.frame.iloc[[*places]])
 
     def is_numeric(self, name: str) -> bool:
-        """Return whether a column has numbers, which stand to the right and are never broken."""
+        """Return whether a column has numbers, which are right-aligned and never wrapped."""
         return name in self.numeric or pd.api.types.is_numeric_dtype(self.frame[name].dtype)
 
 
@@ -102,7 +102,7 @@ def cell(value: object, decimals: int | None = 4) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Return text that Markdown shows literally: no HTML, link, image, code or emphasis of it comes alive.
+    r"""Escape text so that Markdown shows it literally, without HTML, links, images, code or emphasis.
 
     >>> print(plain("<b>1 < 2</b> [a](b) `c` *d* e_f max-z[mean=10]"))
     &lt;b>1 < 2&lt;/b> [a]\(b) \`c\` \*d* e_f max-z[mean=10]
@@ -112,13 +112,13 @@ def plain(text: str) -> str:
 
 
 def table_lines(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a Markdown table; no cell ends early, but markup in them is kept."""
+    """Return the lines of a Markdown table; pipes and line breaks in cells are escaped, other markup is kept."""
     table = [[cell.replace("|", "\\|").replace("\n", " ") for cell in cells] for cells in (header, *rows)]
     return [f"| {' | '.join(cells)} |" for cells in (table[0], ["---"] * len(header), *table[1:])]
 
 
 def inert(value: object) -> object:
-    r"""Return a cell of a spreadsheet, a text that would be taken for a formula with an apostrophe in front.
+    r"""Return a spreadsheet cell; a text that would be taken for a formula gets a leading apostrophe.
 
     >>> inert("=1+1"), inert("-1"), inert(-1), inert("a=1")
     ("'=1+1", "'-1", -1, 'a=1')
@@ -127,12 +127,12 @@ def inert(value: object) -> object:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Return a data frame as CSV, full precision, every text inert."""
+    """Return a data frame as CSV in full precision, with texts that cannot act as formulas (`inert`)."""
     return frame.map(inert).rename(columns=inert).to_csv(index=False, lineterminator="\n")
 
 
 def json_text(**content: object) -> str:
-    """Return an object with the schema's number as JSON, null where a number is undefined."""
+    """Return a JSON object with the schema number; undefined numbers are null."""
     options: Any = {"indent": 1, "inf_nan_mode": "null", "fallback": lambda one: None if one is pd.NA else one.item()}
     return to_json({"schema": SCHEMA, **content}, **options).decode() + "\n"
 
@@ -140,9 +140,9 @@ def json_text(**content: object) -> str:
 def render(
     tables: Sequence[Table], notes: Sequence[str] = (), form: Form = "table", *, width: int | None = None
 ) -> str:
-    """Return tables, and the sentences about them below, in a form.
+    """Return tables in a format, with the notes below.
 
-    CSV has full precision and no sentences. JSON is one object, ``{"schema": 2, "tables": [{"title", "rows"}],
+    CSV has full precision and no notes. JSON is one object, ``{"schema": 2, "tables": [{"title", "rows"}],
     "notes"}``, null where undefined. ``width`` is the terminal's, by default as wide as the tables need.
     """
     if form == "csv":
@@ -163,7 +163,7 @@ def render(
 
 
 def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str] = ()) -> None:
-    """Print tables and the sentences about them; columns that do not fit are left out, or stand in further tables."""
+    """Print tables with the notes below; expendable columns that do not fit are left out."""
     for table in tables:
         console.print(Text(printable(table.title), style="bold"))
         if table.lead:
@@ -174,7 +174,7 @@ def print_tables(console: Console, tables: Sequence[Table], notes: Sequence[str]
 
 
 def _rich(table: Table, width: int) -> RichTable:
-    """Return a table that fits a width: its texts are folded, then expendable columns left out. It may stay wider."""
+    """Return a table that fits a width if possible: leave out expendable columns, then fold texts."""
     texts = {name: [name, *of_rows] for name, *of_rows in zip(table.header, *table.cells(), strict=True)}
     numeric = {name: table.is_numeric(name) for name in texts}
     sizes = {name: max(map(cell_len, texts[name])) + 2 for name in texts}
@@ -200,7 +200,7 @@ def _rich(table: Table, width: int) -> RichTable:
 
 
 def folded(text: str, width: int) -> str:
-    """Return a text on lines of at most ``width`` characters if possible, broken behind ``[``, ``,``, ``-`` or a space.
+    """Wrap a text to lines of at most ``width`` characters if possible, after ``[``, ``,``, ``-`` or a space.
 
     >>> print(folded("dprgm[graph=none,node_weights=off]", 20))
     dprgm[graph=none,
@@ -217,7 +217,7 @@ def folded(text: str, width: int) -> str:
 
 
 def _styled(table: Table, bold: str, underline: str, plain: Callable[[str], str]) -> list[list[str]]:
-    """Return the cells in a markup language: what bold and underlined texts look like in it, and any text."""
+    """Return the cells in a markup language, given its formats of bold and underlined text and how to escape text."""
     forms = {"": "{}", "bold": bold, "underline": underline}
     return [
         [

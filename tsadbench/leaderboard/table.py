@@ -22,14 +22,14 @@ from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.text import counted, first_of
 
-LEAST_FOR_TESTS = 6  # with fewer sessions no test over them can reach the 5 % level
+LEAST_FOR_TESTS = 6  # with fewer units, no p-value is below .05: 2 / 2^5 = .0625
 # Rows that a terminal shows: the best of a table, and those above and below the user's own row among stored ones.
 ROWS, _NEIGHBOURS = 50, 2
 _MOST_NAMES = 30  # in one note
 _MAIN = ("rank", "detector", "auprc", "to_floor", "auroc", "mcc", "prac_f1", "far", "fit_seconds")
 # A narrow terminal leaves these out, the first one first.
 _EXPENDABLE = ("fit_seconds", "prac_f1", "far", "to_floor")
-# By group: the diagnostics with their titles; one without a title has no column.
+# The titles of diagnostics, by group. A diagnostic without a title has no column.
 DIAGNOSTICS = {
     "operational": {
         "found": "Found", "already_on": "Already on", "delay_seconds": "Delay, s", "delay_rows": "Delay, rows",
@@ -55,7 +55,7 @@ def compact(value: float) -> str:
     return f"{rounded / (size or 1):g}{letter}"
 
 
-# The wide table's columns behind the metrics: their titles, and a value as text.
+# The wide table's columns after the metrics: their titles, and how to format a value.
 _COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "far": ("false alarms", lambda value: f"{100 * value:.{int(0 < value < 0.0995)}f} %"),
     "auprc_entity_std": ("entities", lambda value: f"± {number(value, 2)}"),
@@ -69,7 +69,7 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def shown(table: pd.DataFrame, *, wide: bool = False, columns: Sequence[str] = (), own: Collection[str] = ()) -> Table:
-    """Return the rows of one data set, protocol and split, as `tsadbench.leaderboard.frame.rows` has them, as a table.
+    """Return rows of `tsadbench.leaderboard.frame.rows`, of one data set, protocol and split, as a table for readers.
 
     It has the most important columns, all if ``wide``, or the detectors and ``columns``. Rows of the labels in ``own``
     are marked.
@@ -96,7 +96,7 @@ def shown(table: pd.DataFrame, *, wide: bool = False, columns: Sequence[str] = (
 
 
 def _keys(columns: Sequence[str], titles: Mapping[str, str]) -> list[str]:
-    """Return the columns that names ask for, as headers or as keys; the detector's first."""
+    """Return the keys of the requested columns, named by header or key, after "detector"; [] if none is requested."""
     known = {_plain(text): name for name in titles for text in (name, name.removeprefix(DIAGNOSTIC), titles[name])}
     names = [_plain(part) for text in columns for part in text.split(",") if part.strip()]
     for name in names:
@@ -110,13 +110,13 @@ def _plain(text: str) -> str:
 
 
 def _cells(table: pd.DataFrame, metrics: Sequence[Metric], own: Collection[str]) -> dict[str, tuple[str, list[str]]]:
-    """Return title and texts of each column that the table can show, in the order of the wide one."""
+    """Return title and texts of each column that the table can show, in the order of the wide table."""
     marked = zip(table["rank"], table["detector"].isin([*own]), strict=True)
     ranks = [f"{'▶ ' * own_row}{number(rank, 0)}" for rank, own_row in marked]
     cells = {"rank": ("#", ranks), "detector": ("detector", [*table["detector"]])}
     titles = {one.name: f"{one.title}{' (oracle)' * one.oracle}" for one in metrics}
     titles |= {name: header for name, (header, _) in _COLUMNS.items()}
-    titles |= {"prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # the protocol's own F1 may stand beside the usual one
+    titles |= {"prac_f1": "Prac-F1" if "f1" in titles else "F1"}  # next to a protocol's own F1
     for name in sorted((one.name for one in metrics), key=[*_MAIN, *titles].index):
         cells[name] = titles[name], _spreads(table, name)
         if name == "auprc" and table["to_floor"].notna().any():
@@ -142,7 +142,7 @@ def _decimals(spreads: pd.Series) -> int:
 
 
 def _spreads(table: pd.DataFrame, name: str) -> list[str]:
-    """Return ``.74 ± .01``, as wide as the widest, so that numbers without a spread stand below the others."""
+    """Return ``.74 ± .01``, padded to one width so that numbers without a spread align with the others."""
     means, spreads = table[f"{name}_mean"], table[f"{name}_std"]
     n = _decimals(spreads)
     tails = ["" if math.isnan(one) else f" ± {number(one, n)}" for one in spreads]
@@ -151,7 +151,7 @@ def _spreads(table: pd.DataFrame, name: str) -> list[str]:
 
 
 def sentence(table: pd.DataFrame) -> str:
-    """Return the rank of the user's own row, the best detector, how many beat the floors, and if tests are possible."""
+    """Return the user's rank, the best detector, how many beat the floors, and whether tests are possible."""
     scored = table[table["auprc_mean"].notna()]
     detectors, floors = (scored[scored["sound"] & (scored["floor"] == one)] for one in (False, True))
     if detectors.empty:
@@ -190,7 +190,7 @@ def title(table: pd.DataFrame) -> str:
 
 
 def metrics_of(table: pd.DataFrame) -> list[Metric]:
-    """Return the protocol's metrics that most rows have, or whatever these hold if its plugin is gone."""
+    """Return the metrics that at least half of the rows have; without the protocol's plugin, only their names."""
     protocol = _protocol(table["protocol"].iloc[0])
     known = {} if protocol is None else {metric.name: metric for metric in protocol.metrics}
     ran = table[table["ok"]]  # older records lack newer metrics
@@ -206,7 +206,7 @@ def _protocol(label: str) -> type[Protocol] | None:
 
 
 def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
-    """Return the places of the rows that a terminal shows: the best, or one's own, their neighbours and the floors."""
+    """Return the places of rows to show: the best and ``own``; among stored rows, ``own``, neighbours and floors."""
     mine = [place for place, label in enumerate(table["detector"]) if label in own]
     seen = {*range(ROWS), *mine}
     if mine and table["stored"].any():
@@ -216,7 +216,7 @@ def in_sight(table: pd.DataFrame, own: Collection[str]) -> list[int]:
 
 
 class Note(NamedTuple):
-    """A note on the tables of a data set, under one protocol or all; as text it begins with these."""
+    """A note on the tables of a data set, under one protocol or all; as text it begins with their names."""
 
     dataset: str
     text: str
@@ -227,7 +227,7 @@ class Note(NamedTuple):
 
 
 def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
-    """Return why rows failed, what records say of data, protocol and trial, and in what they are not comparable."""
+    """Return notes: why rows failed, what records note on data, protocol and trial, and what limits comparisons."""
     failed = grouped((one for one in records if one.status != "ok"), lambda one: (one.dataset, one.protocol, one.label))
     notes = [Note(key[0], f"{key[2]}: {first.reason}", key[1]) for key, (first, *_) in failed.items()]
     notes += [Note(record.dataset, text) for record in records for text in record.notes]
@@ -240,7 +240,7 @@ def notes_on(records: Sequence[Record]) -> tuple[Note, ...]:
 
 
 def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
-    """Yield which rows' fits did not see all windows, or ended while the loss was falling; equal rows in one note."""
+    """Yield notes on fits with unseen windows, a falling loss or nearly collinear sensors; equal rows share a note."""
     said = []
     for (*table, label), of_row in grouped(records, lambda one: (one.dataset, one.protocol, one.label)).items():
         facts = [fit.facts for record in of_row for fit in record.training]
@@ -256,7 +256,7 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
 
 
 def older_rules(records: Iterable[Record]) -> Iterator[Note]:
-    """Yield which rows another version of their protocol has judged than the installed one."""
+    """Yield a note for rows that were judged by a version of their protocol that is not installed."""
     judged = ((one.dataset, one.protocol, one.protocol_version) for one in records if one.status == "ok")
     for dataset, protocol, version in dict.fromkeys(judged):
         with suppress(PluginError, UsageError):
@@ -266,7 +266,7 @@ def older_rules(records: Iterable[Record]) -> Iterator[Note]:
 
 
 def _mixtures(records: Sequence[Record]) -> Iterator[str]:
-    """Yield in what the records of one data set differ although their rows are compared."""
+    """Yield differences in code, packages, data or threads between the compared records of a data set."""
     codes = {(record.label, code_of(record.manifest)) for record in records}
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"

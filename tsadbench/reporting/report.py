@@ -51,7 +51,7 @@ def write_report(
 ) -> Path:
     """Write ``index.html`` into a folder, and return the file; parameters and errors as `tsadbench.Board.report`.
 
-    ``load`` returns the data set of a name. If it raises a TsadbenchError, the page shows the reason instead of curves
+    ``load`` loads a data set by name. If it raises a TsadbenchError, the page shows the reason instead of curves
     and recordings. ``datasets`` limits the data sets.
     """
     with extra("a report", "report"):
@@ -183,7 +183,7 @@ def _curves(key: str, results: Sequence[TrialResult], split: str) -> list[tuple[
             with panel(f"{key}-{title[:3]}", 4.2, 4.7 + 0.13 * len(results)) as (ax, svg):
                 draw(results, ax, split).set_title("")
                 ax.set_anchor("N")
-                if (legend := ax.get_legend()) is not None:  # beside the curves, it is too small on a phone
+                if (legend := ax.get_legend()) is not None:  # next to the curves, it is too small on a phone
                     legend.set_loc("upper left")
                     legend.set_bbox_to_anchor((0.0, -0.13))
             drawn.append((title, svg[0]))

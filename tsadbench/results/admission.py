@@ -1,4 +1,4 @@
-"""Decides which code a record may name: registered detectors, and detectors that the user names."""
+"""Decides whether a record's detector may be loaded: if it is registered, or if the user names it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tsadbench.utils.parameters import parse_label
 def refusal(record: Record, named: Collection[str] = ()) -> str:
     """Return the reason not to load what a record names, or ``""``.
 
-    A store may come from a stranger, and the files and modules it names could contain any code. ``named`` are labels
-    that the user has named.
+    A store may come from a stranger, and the files and modules it names could contain any code. ``named`` are the
+    labels that the user allows.
     """
     label = parse_label(record.label)
     if record.label in named:

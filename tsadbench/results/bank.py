@@ -51,7 +51,7 @@ class BankFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read = lru_cache(maxsize=1)(self._read_file)  # who asks for a record asks for its scores next
+        self._read = lru_cache(maxsize=1)(self._read_file)  # callers read a record, then its scores
         registry = _registry(path)
         self._sha256 = {Path(name).stem: sha256 for name, sha256 in registry.items() if (path / name).exists()}
         if not self._sha256:
@@ -119,7 +119,7 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
 
 
 def fetch_bank(source: str, out: Path) -> int:
-    """Fetch the missing files of a bank (a folder or an http or https address); return their number.
+    """Fetch missing and changed files of a bank (a folder or an http or https address); return how many were missing.
 
     Raises a UsageError if ``out`` holds other files, a StoreError if the registry is invalid, a DataError if a file
     cannot be fetched or has another checksum; files fetched before it are kept.
@@ -193,7 +193,7 @@ def read_file(content: bytes, origin: str) -> tuple[Record, dict[str, FloatArray
 
 
 def _unpacked(content: npt.NDArray[np.uint8]) -> dict[str, bytes]:
-    """Return a file's record by the name "", and its scores, float32, by series. Runs in a box."""
+    """Return a file's record under the key "", and its scores, float32, by series. Runs in a box."""
     with parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=["series"]) as file:
         text = (file.schema_arrow.metadata or {}).get(_RECORD, b"")
         frame = file.read(["series", "score"], use_threads=False).to_pandas()

@@ -100,7 +100,7 @@ def judge_all(
     protocol: str | None = None,
     datasets: Collection[str] = (),
 ) -> Iterator[Finding]:
-    """Judge every trial that has scores, store changed records of a run store, and yield the new records.
+    """Judge every trial that has scores, store changed records of a run store, and yield a finding for each trial.
 
     ``protocol`` is the label of a protocol that judges all trials instead of their own; then nothing is stored.
     ``datasets`` limits the data sets. In a bank, metrics count as equal up to `SINGLE_PRECISION`, because rounding to
@@ -150,7 +150,7 @@ def judge_outdated(
 def judge_smoothed(
     records: Sequence[Record], store: Store, load: Callable[[str], LabelledDataset], rows: int
 ) -> tuple[tuple[Record, ...], dict[str, str]]:
-    """Judge trials by trailing means of their training and test scores over ``rows`` rows. Writes nothing.
+    """Judge trials by trailing means of their scores over ``rows`` rows. Writes nothing.
 
     Returns the records, and why some table rows are missing: a row is left out as a whole, because a mean over fewer
     seeds is another number.

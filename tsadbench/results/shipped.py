@@ -11,7 +11,7 @@ from tsadbench.utils.parameters import nearest
 
 
 def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
-    """Return the records of a leaderboard that ships; a UsageError if none does, or it has other data."""
+    """Return the records of a leaderboard that ships; a UsageError if none does, or it was made on other data."""
     name = data.dataset.name
     records = committed_records(LEADERBOARDS, name, protocol)
     if not records:

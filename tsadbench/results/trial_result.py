@@ -35,7 +35,7 @@ class ScoredRecording:
 
     ``scores`` are NaN for rows that the detector could not score; ``evaluated`` marks the rows that count under the
     protocol; ``episode`` is the fit that scored it. A row is flagged if its score exceeds its limit in ``limits``: the
-    fit's threshold, unless this moves. ``contributions`` are [n_rows, n_sensors], or None if not kept.
+    fit's threshold, unless the protocol moves it. ``contributions`` are [n_rows, n_sensors], or None if not kept.
     """
 
     recording: Recording
@@ -48,7 +48,7 @@ class ScoredRecording:
 
     @property
     def flagged(self) -> BoolArray:
-        """[n_rows], whether a row's score lies above its limit, evaluated or not."""
+        """[n_rows], whether a row's score is above its limit, evaluated or not."""
         flagged: BoolArray = self.scores > self.limits
         return flagged
 
@@ -178,7 +178,7 @@ def fixed_threshold_of(record: Record) -> float | None:
 
 
 def data_faults(record: Record, data: LabelledDataset) -> list[str]:
-    """Yield faults if the data set or its labels differ from the trial's."""
+    """Return faults if the data set or its labels differ from the trial's; else an empty list."""
     here = {"data": data.dataset.content_hash, "labels": data.labels.content_hash}
     recorded = {name: str(record.manifest.get(f"{name}_hash")) for name in here}
     return [

@@ -31,9 +31,9 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.parameters import parse_label
 from tsadbench.utils.progress import progress
 
-# Identities that a record keeps.
+# Traits of the detector that a record repeats.
 _TRAITS = ("floor", "family", "look_ahead", "leaky", "differs", "pretrained_on")
-# What a run measures: in a store, it is its maker's word.
+# What a run measures: a store can only claim it.
 _CLAIMED = (*(one.name for one in fields(Costs)), "seal", "seal_reason", "replay", "training")
 # Manifest entries that may explain a difference, besides code and versions.
 _CIRCUMSTANCES = ("platform", "processor", "blas")
@@ -45,7 +45,7 @@ def verify(
     named: Collection[str] = (),
     datasets: Collection[str] = (),
 ) -> Iterator[Finding]:
-    """Yield a finding for each trial of a store, by the trials' names: "same", "differs" or "cannot be checked".
+    """Yield a finding for each trial of a store, "same", "differs" or "cannot be checked", and "edited" for odd files.
 
     ``load`` returns the data set of a name; ``datasets`` limits the data sets. ``named`` are labels of unregistered
     detectors that boxes may load, with their priors. Remarks report changed code or rules; records under other rules
@@ -149,7 +149,7 @@ def repeat(
     """Run trials again, one after the other, and yield the comparison of each with the store.
 
     The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name possible causes
-    of a difference. What was measured of a trial that repeats replaces its record's claims. Trials run as under
+    of a difference. If a trial repeats, the new measurements replace its record's. Trials run as under
     `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are labels of unregistered detectors
     that boxes may load. Scores may differ by ``tolerance``, a share of the range of the recorded test scores: another
     processor changes the last digits, and training amplifies such changes.
@@ -199,7 +199,7 @@ def _planned(record: Record, data: LabelledDataset, named: Collection[str], **as
 
 def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance: float) -> Finding:
     recorded = store.scores(record, score_shapes(plan.episodes))
-    scored_episodes(recorded, plan.episodes, None)  # none is missing
+    scored_episodes(recorded, plan.episodes, None)  # raises an error if one is missing
     crossing = record.manifest.get("crossing")
     (outcome,) = run_trials((trial,), plan, crossing=crossing if isinstance(crossing, str) else None)
     again, difference = outcome.record, None
@@ -214,7 +214,7 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
     remarks = (*changes(record, trial, plan), *differences(then, here))
     verdict = "differs" if faults else "within tolerance" if difference else "to the bit"
     if not faults:
-        with suppress(StoreError):  # a store that cannot be written keeps its maker's word
+        with suppress(StoreError):  # a store that cannot be written keeps its claims
             store.put(replace(record, **{name: getattr(again, name) for name in _CLAIMED}))
     return Finding(record.trial, record, verdict, tuple(faults), remarks, difference, again.seal)
 
@@ -225,7 +225,7 @@ def _largest_difference(recorded: Mapping[str, FloatArray], again: Mapping[str, 
     if not np.array_equal(np.isfinite(then), np.isfinite(now)):
         return float("inf")
     tested = np.concatenate([recorded[name] for name in again if name.startswith("test/")])
-    # These leave out NaN.
+    # fmin and fmax ignore NaN.
     spread = float(np.fmax.reduce(tested, initial=-np.inf) - np.fmin.reduce(tested, initial=np.inf))
     largest = float(np.fmax.reduce(np.abs(then - now), initial=0.0))
     return largest / spread if spread > 0 else float("inf") if largest > 0 else 0.0

@@ -38,7 +38,7 @@ from tsadbench.utils.text import one_line, printable
 _POLL_SECONDS = 0.1
 # Seconds between progress reports: no more often than a person can read them.
 _REPORT_SECONDS = 0.05
-# Of a longer log only the end is kept.
+# Only the end of a longer log is kept.
 _KEPT_LOG_BYTES = 2**20
 
 
@@ -66,14 +66,14 @@ class Costs:
 
 
 class Box(contextlib.AbstractContextManager["Box"]):
-    """A detector in a process of its own: construct, fit, training scores, then one unlabelled recording at a time.
+    """A detector in a separate process: construct, fit, training scores, then one unlabelled recording at a time.
 
     Used as a context manager; leaving it ends the process. Every call raises `BoxFailure` if the detector breaks its
     contract, raises an error, dies, or exceeds a limit.
 
-    ``crossing`` disguises what enters (None: a new one, in which sensors keep their names), ``listener`` receives the
-    detector's progress reports, and it may open nothing in ``forbidden`` folders. A box that does not ``construct`` the
-    detector only answers questions (`answer`).
+    ``crossing`` disguises what enters (None: a new one, in which sensors keep their names). ``listener`` receives the
+    detector's progress reports. The detector may open nothing in ``forbidden`` folders. A box that does not
+    ``construct`` the detector only answers questions (`answer`).
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         )
 
     def answer(self, question: Callable[..., object], arguments: tuple[object, ...], limits: Limits) -> wire.Done:
-        """Call a function in the box, beside the detector's code, with limits of its own; return the answer."""
+        """Call a function in the detector's process, with separate limits; return the answer."""
         self._watch = Watch(limits, self._process.pid, self._log, self._process.room)
         return self._ask("question", question, arguments)[0]
 
@@ -225,8 +225,7 @@ class Box(contextlib.AbstractContextManager["Box"]):
         forked.costs, forked._listener = Costs(), None
         forked._process = replace(self._process, pid=pid, sock=ours, server=None)
         forked._log = os.fdopen(os.dup(self._log.fileno()), "rb")
-        forked._watch = Watch(self._limits, forked._process.pid, forked._log, origin=self._process.pid)
-        self._watch.counted_elsewhere.add(forked._process.pid)
+        forked._watch = Watch(self._limits, forked._process.pid, forked._log, origin=self._watch)
         try:  # the fork answers this request, too
             wire.receive_header(ours, forked._watch, max_bytes=wire.MAX_REPLY_BYTES)
         except (OSError, EOFError) as error:

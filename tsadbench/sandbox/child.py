@@ -48,7 +48,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 class _Inside:
-    """Answers the parent's requests until the socket closes. The method named like a request's kind handles it."""
+    """Answers the parent's requests until the socket closes. The method ``on_KIND`` handles requests of that kind."""
 
     _detector: Detector
 
@@ -90,7 +90,7 @@ class _Inside:
         return {"parts": list(parts)}, [np.frombuffer(content, dtype=np.uint8) for content in parts.values()]
 
     def on_construct(self, construction: Construction) -> Answer:
-        # Import first: the detector's module may lie in a folder that becomes forbidden here.
+        # Import first: the detector's module may be in a folder that becomes forbidden here.
         cls = construction.source.load()
         forbid(self._walls.hidden, self._violated, self._walls.readable)
         limit_threads(self._threads)
@@ -169,7 +169,7 @@ class _Inside:
 
 
 def main(sock: socket.socket, status: SealStatus, walls: Walls, threads: int) -> None:
-    """Report the seal to the parent and serve it; exit without running handlers or waiting for threads."""
+    """Report the seal to the parent and serve its requests; exit without running handlers or waiting for threads."""
     os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     code = 1

@@ -24,7 +24,7 @@ from tsadbench.utils.parameters import parse_arguments
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """A detector as the user requested it. Building one runs none of the detector's code.
+    """A detector as the user requested it. Creating this description runs none of the detector's code.
 
     Parameters are ``texts`` from the command line, or ``arguments`` from Python, which take precedence; ``cheap`` uses
     the class's `test_params` as defaults.
@@ -92,7 +92,7 @@ def source_of(detector: type[Detector]) -> Source:
 def pickled(value: object, what: str, apart: Callable[[pickle.PickleBuffer], object] | None = None) -> bytes:
     """Pickle a value for a box of this process; a UsageError that begins with ``what`` if that is impossible.
 
-    ``apart`` receives each of its arrays, which are then not copied.
+    ``apart`` receives the buffer of each array, so that arrays are not copied.
     """
     try:
         return cast("bytes", cloudpickle.dumps(value, buffer_callback=apart))

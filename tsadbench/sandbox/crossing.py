@@ -54,7 +54,7 @@ class Crossing:
     def recording(self, original: Recording, purpose: str, start: int = 0, stop: int | None = None) -> Recording:
         """Return a recording, or some of its rows, under a random id and clock for this purpose.
 
-        The time steps equal those of the whole recording to the bit.
+        To the bit, the time steps of a part equal those of the whole recording as the box sees it.
         """
         generator = self.generator(f"{purpose} {original.id}")
         id_ = f"recording-{generator.bytes(4).hex()}"

@@ -1,7 +1,7 @@
 """Describes detectors: facts about a class, and about a detector with certain parameters.
 
-A detector's code runs in a box that holds neither data nor labels. There it can tamper with the function that is
-called beside it, so the answer is JSON that is validated here; anything else is an error of that detector.
+A detector's code runs in a box that holds neither data nor labels. There it can tamper with the function that
+describes it, so the answer is JSON that is validated here; an invalid answer is an error of that detector.
 Descriptions are kept on disk until one of the detector's files changes.
 """
 
@@ -59,7 +59,7 @@ _REFUSALS: dict[str, type[TsadbenchError]] = {
 
 @dataclass(frozen=True, slots=True)
 class DescribedParameter:
-    """A constructor parameter: its default as JSON, and what its text refers to, such as a file."""
+    """A constructor parameter: its default as JSON, and what its text names (a plain value, a prior or a path)."""
 
     name: str
     meaning: str
@@ -164,9 +164,9 @@ def ask(
 ) -> _Answer:
     """Call a function of tsadbench in a box, together with the code of a detector or a library.
 
-    Its arguments are pickled; the answer is JSON, and dataclasses of it. A construction that asks for a GPU gets one.
-    A TsadbenchError of the function is raised here. Raises a PluginError if it fails otherwise, ends or blocks
-    its process, or returns an answer of another type.
+    Arguments are pickled; the answer crosses as JSON, read as ``returns``. A construction that requests a GPU gets
+    one. A TsadbenchError of the function is raised here. Raises a PluginError if the function fails otherwise, ends or
+    blocks its process, or returns an answer of another type.
     """
     construction = what if isinstance(what, Construction) else Construction(what)
     source = construction.source
@@ -260,7 +260,7 @@ def _imports(source: Source) -> list[str]:
 
 
 def _file(source: Source, asked: object) -> Path | None:
-    """Return the cache file of an answer; None if the question is not JSON."""
+    """Return the cache file of an answer; None if the question cannot be written as JSON."""
     package = find_package(source.modules[0].partition(".")[0]) if source.modules else None
     place = package and [package.origin, list(package.submodule_search_locations or ())]
     about = [source, place, asked, __version__, platform.python_version()]

@@ -74,18 +74,19 @@ class Watch:
 
     The parent calls it while it waits for the box, so a limit needs neither a thread nor the detector's cooperation.
     It counts all processes in the process group of ``pid``, and the files in its ``room``. The copy of a box's process
-    has no room of its own and names its ``origin``.
+    has no room and names the ``origin``'s watch.
     """
 
     def __init__(
-        self, limits: Limits, pid: int, log: BinaryIO, room: str | None = None, origin: int | None = None
+        self, limits: Limits, pid: int, log: BinaryIO, room: str | None = None, origin: Watch | None = None
     ) -> None:
         self.peak_memory_mib = 0.0
-        # Copies share memory with the original, so each process counts in its own watch only.
-        self.counted_elsewhere = set() if origin is None else {origin}
+        # The box's main process and its copies. They share memory, so each counts in its own watch only.
+        self._mains: set[int] = set() if origin is None else origin._mains
+        self._mains.add(pid)
         self._limits = limits
         self._pid = pid
-        self._group = pid if origin is None else origin
+        self._group: int = pid if origin is None else origin._group
         self._log = log
         self._room = room
         self._cpu_seconds = 0.0
@@ -111,7 +112,7 @@ class Watch:
     def cpu_seconds(self) -> float:
         """Return the CPU seconds of all threads and child processes so far, including ended ones.
 
-        Processes that have ended or cannot be measured keep their last reading.
+        The total never falls: if processes can no longer be measured, it keeps its largest value so far.
         """
         with contextlib.suppress(OSError, psutil.Error):
             found = psutil.Process(self._pid).cpu_times()
@@ -127,7 +128,7 @@ class Watch:
         return self._cpu_seconds
 
     def read_peak(self) -> float:
-        """Return the peak resident size in MiB: of all processes when polled, of the box's process at any time."""
+        """Return the peak resident size in MiB: of all processes when polled, of the box's main process at any time."""
         with contextlib.suppress(OSError, psutil.Error):
             self.peak_memory_mib = max(self.peak_memory_mib, _peak_mib(self._pid))
         return self.peak_memory_mib
@@ -163,7 +164,7 @@ class Watch:
             with contextlib.suppress(OSError):
                 if os.getpgid(pid) == self._group:
                     found.add(pid)
-        return found - self.counted_elsewhere
+        return found - (self._mains - {self._pid})
 
 
 def _open_files(pid: int) -> list[tuple[tuple[int, int], int]]:
@@ -178,7 +179,7 @@ def _open_files(pid: int) -> list[tuple[tuple[int, int], int]]:
 
 
 def _bytes_below(folder: str) -> float:
-    """Return the size of all files below a folder; infinity if it cannot be read, so that nothing hides there."""
+    """Return the size of all files below a folder; infinity if it cannot be read or has too many files."""
     total, n_files, waiting = 0, 0, [folder]
     while waiting and n_files < _MAX_FILES:
         try:

@@ -1,20 +1,20 @@
 """The replay audit: a copy of the fitted detector scores some rows again under changed conditions.
 
-A seal cannot stop a detector from scoring by anything but the rows it is given: a row's number, the recording's id or
-length, how many recordings came before, the time of day. But such scores change when only these change. Rows are sent
-again, under another id, clock and order, to a copy that has seen no test row. The detector's `Traits` decide what is
-compared:
+Even in a sealed box, a detector can score by more than sensor values: a row's number, the recording's id or length, how
+many recordings came before, the time of day. But such scores change when only these change. Rows are sent again, under
+another id, clock and order, to a copy that, if possible, has seen no test row. `Traits` decide what is compared:
 
 * bounded ``memory``: crops of test recordings, with the declared rows before and after them, must get the scores of the
   whole recording up to rounding; else the trial is invalid.
-* unbounded memory: recordings from their start up to some row must get the whole's scores. A row's number is
-  the same in both, so parts are also scored behind other normal rows: the rank correlation after 500 rows is recorded.
-* a bounded reach of more than half of the longest recording: both, because crops would begin where the recording does.
-* ``adaptive``: no two scorings need be equal; the correlation alone.
+* unbounded memory: the beginning of a recording must get the scores of the whole recording. Row numbers are the same in
+  both, so parts are also scored behind other normal rows: the rank correlation after 500 rows is recorded.
+* a bounded reach of more than half of the longest recording: crops and also parts behind other rows, because the crops
+  would begin where the recording does.
+* ``adaptive``: scores need not repeat; only the correlation is recorded.
 
-Training scores without a rule of their own must equal fresh scores of the same rows; otherwise the ratios of medians
-and of 99 % quantiles are recorded. The audit cannot catch what stays the same in both scorings: a lookup of published
-rows by value, or the hour. If values agree within rounding but ranks differ, that is recorded, too.
+Training scores must equal fresh scores of the same rows, unless the detector is adaptive or overrides them; then the
+ratios of medians and of 99 % quantiles are recorded. The audit misses whatever is the same in both scorings: a lookup
+of published rows by value, or the hour. It also records if values agree within rounding but their ranks differ.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MIN_ROWS, _SHARE, _MIN_CROPS = 200, 0.02, 4
 _SHORTEST, _LONGEST = 20, 1000
 # A declared reach beyond this share of the longest recording also counts as unbounded.
 _REACHES_FAR = 0.5
-# Rows in which scores may forget how the recording began; the ranks of at least as many following rows are compared.
+# Rows in which scores may still depend on the recording's start, and the fewest later rows whose ranks are compared.
 _SETTLING, _RANKED = 500, 50
 # Every second pair of crops contains one of the highest scores, where cheating pays.
 _HIGHEST = 0.01
@@ -97,7 +97,7 @@ class Copies(contextlib.ExitStack):
 
     @contextlib.contextmanager
     def take(self, construction: Construction, names: Sequence[str]) -> Iterator[Box]:
-        """Lend a copy that has scored no test row, with these parameters of the construction; it ends afterwards."""
+        """Lend a copy with these parameters of the construction and end it afterwards; without copies, lend the box."""
         if self.how == "same process":
             yield self.box
             return
@@ -106,7 +106,7 @@ class Copies(contextlib.ExitStack):
             yield copy
 
     def _restores(self, training: Sequence[Recording], *, estimators: bool, adaptive: bool, audited: bool) -> bool:
-        """Restore the learned state in another box; return whether the copy gives the same scores."""
+        """Return whether a copy restored in another box gives the same scores; unaudited, whether it can be saved."""
         first = training[0], "copied", 0, min(MIN_ROWS, training[0].n_rows)
         try:
             self._parts = self.box.learned(estimators=estimators)
@@ -183,9 +183,10 @@ class Audit:
     def _crops(self, pairs: Sequence[_Pair], what: str) -> tuple[FloatArray, FloatArray]:
         """Return fresh and earlier scores of some rows; they must be equal if ``what`` names them.
 
-        With bounded memory, a crop is at most half of the recording, so that row numbers differ; else its beginning.
+        With bounded memory, a crop is at most half a recording, so that row numbers differ; else it starts at row 0.
         """
         bounded, memory = self.traits.memory is not None, self.traits.memory or 0
+        everything = np.concatenate([scores for _, scores in pairs])  # one recording's scores may hardly vary
         compared: list[tuple[FloatArray, FloatArray]] = []
         for number, recording, scores in self._drawn(pairs, _MIN_CROPS):
             # Alternate between the short and the long half of the scale.
@@ -200,7 +201,7 @@ class Audit:
             last = first + length
             start, stop = max(0, first - memory), min(len(scores), last + self.traits.look_ahead)
             found, expected = self._ask(recording, start, stop)[first - start : last - start], scores[first:last]
-            other = difference(found, expected, whole=scores)[0] if what else None
+            other = difference(found, expected, whole=everything)[0] if what else None
             if other is not None:
                 before = f"the {memory} rows before it" if bounded else "the rows before it"
                 raise BoxFailure(
@@ -260,7 +261,7 @@ class Audit:
 
 
 def _joined(beginning: FloatArray, part: Recording) -> Recording:
-    """Put rows in front of a recording; their clock runs at its pace."""
+    """Put rows in front of a recording, with times that extend its clock backwards."""
     time_ = part.time
     if time_ is not None:
         step = float(np.median(np.diff(time_[:_RANKED])))

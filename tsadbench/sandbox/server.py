@@ -48,7 +48,7 @@ _PASSED_ON = frozenset({
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUBLAS_WORKSPACE_CONFIG",
     "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
 })  # fmt: skip
-# Not by PYTHONPATH: Python would run a sitecustomize.py of the folder in which somebody calls `python -m tsadbench`.
+# The import path is not passed by PYTHONPATH, or Python would run a sitecustomize.py of the current folder.
 _RUN = "import sys; _, fd, at, *sys.path = sys.argv; from tsadbench.sandbox.server import {0}; {0}(int(fd), at)"
 _Broken = (OSError, EOFError, BrokenFrameError)
 
@@ -193,7 +193,7 @@ def default_server() -> Server:
 
 
 def seal_status() -> SealStatus:
-    """Start a box to find out how this machine closes boxes; return the seal and the reason for a guard."""
+    """Start a box to find out whether this machine can seal boxes; if not, the status has the reason."""
     with tempfile.TemporaryFile() as log:
         process = default_server().start(log.fileno(), plan_walls(import_path()))
         process.kill()
@@ -228,7 +228,7 @@ def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]
             # One BLAS thread while importing: a fork copies one thread only, and a lock held by another would never be
             # released. The box sets its own number of threads later.
             "OPENBLAS_NUM_THREADS": "1",
-            # joblib's locks lie in /dev/shm, which boxes must not share, so it uses one process.
+            # joblib's locks are in /dev/shm, which boxes must not share, so it uses one process.
             "JOBLIB_MULTIPROCESSING": "0",
         },
         start_new_session=True,  # Ctrl-C must reach only the parent, which decides what to end
@@ -297,7 +297,7 @@ def _fork(fds: list[int], boxes: set[int], *, forks: bool) -> int:
             os.dup2(log, 1)
             os.dup2(log, 2)
             if os.getppid() != server:
-                pass  # it died before the request above
+                pass  # the server died before the request to end with it
             elif forks:
                 become_box(channel)
             else:

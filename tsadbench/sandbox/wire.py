@@ -32,7 +32,7 @@ LONGEST_REASON, LONGEST_TRACEBACK, LONGEST_NOTE = 10_000, 2**16, 1000
 _DTYPES = ("float64", "uint8")
 _MOST_DIMENSIONS = 2
 _MOST_VALUES = 2**48
-# Size of the parts of a model file. Memory is only used once bytes arrive.
+# Largest size of all parts of a model file. Memory is only used once bytes arrive.
 _MAX_PART_BYTES = 8 * 2**30
 
 
@@ -43,7 +43,7 @@ class BrokenFrameError(ConnectionError):
 def send(
     sock: socket.socket, header: Mapping[str, object], arrays: Sequence[Array] = (), tick: Tick | None = None
 ) -> None:
-    """Send a frame: JSON values and C-contiguous arrays. ``tick`` is called whenever the socket's timeout expires."""
+    """Send a frame: JSON values and C-contiguous arrays. ``tick`` is called before each attempt to send."""
     described = {**header, "arrays": [[array.dtype.name, list(array.shape)] for array in arrays]}
     text = json.dumps(described).encode()
     for data in (memoryview(_LENGTH.pack(len(text)) + text), *(one.data.cast("B") for one in arrays if one.size)):
@@ -58,7 +58,7 @@ def send(
 
 
 def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list[Array]]:
-    """Receive a frame from a trusted sender; an EOFError if the sender is gone, else a BrokenFrameError."""
+    """Receive a frame from a trusted sender; an EOFError if it is gone, a BrokenFrameError if the frame is invalid."""
     header, kinds = receive_header(sock, tick)
     return header, receive_arrays(sock, kinds, tick)
 
@@ -143,7 +143,7 @@ class Failure(_Strict):
 class Done(_Strict):
     """An answer. It repeats the request's secret mark, so it cannot be written before the request.
 
-    Each kind of request reads its own fields.
+    The comments name the kinds of requests that use a field.
     """
 
     kind: Literal["done"]
@@ -180,10 +180,10 @@ _REPLY = TypeAdapter(Annotated[Done | Progress | Failure, Field(discriminator="k
 def read_reply(
     mark: str, shapes: Sequence[tuple[int, ...]] | None, header: Header, arrays: Sequence[ArrayKind]
 ) -> Done | Progress | Failure:
-    """Validate a frame's header before its arrays are received; a BrokenFrameError if it is no valid answer.
+    """Validate a frame's header before its arrays are received; a BrokenFrameError if it is not valid.
 
     Valid are the answer to the request with this ``mark``, progress, and failures. The answer must be followed by
-    float64 arrays of these ``shapes``, or, if None, by one array of bytes for each of its ``parts``.
+    float64 arrays of these ``shapes``, or, if ``shapes`` is None, by one array of bytes for each of its ``parts``.
     """
     try:
         reply = _REPLY.validate_python(header)

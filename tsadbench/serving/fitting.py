@@ -39,14 +39,14 @@ def fit_model(
     memory_mib: float | None = None,
     listener: Listener | None = None,
 ) -> Model:
-    """Fit a detector in a box of its own, write a model file, and return the model as read from it.
+    """Fit a detector in a box, write a model file, and return the model as read from it.
 
     The fit and the threshold are those of `tsadbench run` with the same seed.
 
     Parameters
     ----------
     detector, dataset, protocol, settings, threads, timeout, memory_mib
-        As in a `RunRequest`. The default detector is the registered one. The data set is required; it
+        As in a `RunRequest`. The default detector is the one registered for `fit`. The data set is required; it
         needs neither labels nor test recordings.
     out
         The file to write; required.
@@ -111,7 +111,7 @@ def fit_model(
     # The card names a detector's file without its folder, so read it from its real path.
     model = from_bytes(content, detector=trial.contender.construction.source.target)
     if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
-        rule = "what it learns must lie in attributes, or _learned and _restore see to it (docs/using-a-model.md)"
+        rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
         raise ModelFileError(f"{trial.contender.label} scores differently when restored from its file: {rule}")
     write_file(out, content)
     return model

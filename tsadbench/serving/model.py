@@ -32,7 +32,7 @@ from tsadbench.utils.files import read_bytes
 from tsadbench.utils.parameters import JsonValue, parse_label
 from tsadbench.utils.toml import fault_text
 
-MAGIC = b"PK\x03\x04"
+MAGIC = b"PK\x03\x04\x14" + bytes(7) + b"!\0"  # a zip archive, its first file stored and dated 1980
 _DIGEST_BYTES = 64
 _CARD = "model.json"
 _MOST_BYTES = 2**32
@@ -132,7 +132,7 @@ def load_model(
 ) -> Model:
     """Read a model file that you trust; its detector runs in this process.
 
-    `tsadbench score` restores it in a box, for files of strangers.
+    For untrusted files use `tsadbench score`, which restores the detector in a box.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def from_bytes(
     source = _source(card, detector)
     facts = described(source, None, None, elsewhere=False)
     notes, changes = _checked(card, facts, device, allow_changed_code=allow_changed_code)
-    # Some detectors are fitted again: the thread count decides the order of sums, and they report progress again.
+    # Some detectors are fitted again: the thread count decides the order of sums; hide their progress reports.
     with threadpool_limits(limits=card.threads), redirect_stderr(io.StringIO()):
         return Model(from_parts(source.load(), parts, changes), card, notes)
 
@@ -203,7 +203,7 @@ def _named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
-    """Raise an error that a box reported by name; errors of other names become this kind."""
+    """Turn a box's error of this name ("": any name) into an error of this kind; others stay a BoxFailure."""
     try:
         yield
     except BoxFailure as failure:
@@ -233,7 +233,7 @@ def _source(card: ModelCard, reference: str | None) -> Source:
 def _checked(
     card: ModelCard, facts: Description, device: str | None, *, allow_changed_code: bool
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return notes and parameters to change; raise if the installed class differs from the fitted one."""
+    """Return notes and changed parameters; raise an error if the installed class differs from the fitted one."""
     if facts.class_name != card.class_name:
         raise UsageError(f"it was fitted with a {card.class_name}, found {facts.class_name}")
     if device is not None and "device" not in facts.defaults:

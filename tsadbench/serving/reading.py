@@ -54,8 +54,8 @@ class RowReader:
     """Reads the rows of one input, called ``name`` in messages; ``note`` receives remarks on its columns.
 
     A row with a broken cell, or an empty one that the format does not allow to be filled, gets a reason and counts as
-    if it were not there: values are carried over it. After `BREAK` such rows in a row, times may start again. Columns
-    of times that are not the model's own must be there.
+    if it were not there: values are carried over it. After `BREAK` such rows in a row, times may start again. Time
+    columns that differ from the model's are required.
     """
 
     def __init__(self, name: str, form: FileFormat, card: ModelCard, note: Callable[[str], None]) -> None:
@@ -184,7 +184,7 @@ class RowReader:
     def _filled(self, rows: pd.DataFrame) -> FloatArray:
         """Return rows with missing values filled by earlier values, as far as the format allows."""
         most = self._form.fill_at_most
-        whole = pd.concat([self._carried, rows])  # which drops None
+        whole = pd.concat([self._carried, rows])  # concat drops None
         filled = whole.ffill(limit=most)
         self._carried = filled.tail(1) if most is None else whole.tail(most)
         return np.asarray(filled.tail(len(rows)).to_numpy())

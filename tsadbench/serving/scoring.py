@@ -21,7 +21,7 @@ class Stream:
     """One recording whose rows arrive in batches; scores equal those of `Model.score` for all rows at once.
 
     It keeps as many rows as a score may depend on (`Traits.memory` and `Traits.look_ahead`), or all of them if the
-    detector says so. With ``whole``, nothing is scored before the end; without, a UsageError if scores need the whole.
+    detector says so. With ``whole``, nothing is scored before the end; otherwise a UsageError if scores need all rows.
     """
 
     def __init__(self, model: Model, *, contributions: bool | None = False, whole: bool = False) -> None:
@@ -102,24 +102,24 @@ def score_rows(
     Raises
     ------
     DataError, UsageError
-        If the input cannot be read, none of its rows can be scored, or this model's not before the end.
+        If the input cannot be read, none of its rows can be scored, or the model cannot score a stream.
     """
     whole, name = isinstance(source, Path), str(source) if isinstance(source, Path) else "standard input"
     pieces: Iterable[Rows] = RowReader(name, form, model.card, note).read(source)
     if whole and (parts := list(pieces)):
         pieces = [Rows.joined(parts)]
     recordings = _Recordings(model, contributions=contributions, whole=whole)
-    first, n_scorable = "it has no rows", 0
+    first, n_scorable = "", 0
     for rows in pieces:
         n_scorable += int((rows.places["reason"] == "").sum())
-        first = rows.places["reason"].iloc[0] or first
+        first = first or next(iter(rows.places["reason"]), "")
         if values:
             read = pd.DataFrame(rows.values, columns=[f"value_{name}" for name in model.card.sensors])
             rows = replace(rows, places=rows.places.join(read))
         yield from filter(len, recordings.take(rows))
     yield from filter(len, [recordings.finish()])
     if not n_scorable:
-        raise DataError(f"{name}: no row can be scored; {first}")
+        raise DataError(f"{name}: no row can be scored; {first or 'it has no rows'}")
 
 
 class _Recordings:
@@ -134,7 +134,7 @@ class _Recordings:
 
     def take(self, rows: Rows) -> Iterator[pd.DataFrame]:
         """Yield the answers that are due."""
-        self._waiting = pd.concat([self._waiting, rows.places], ignore_index=True)  # which drops None
+        self._waiting = pd.concat([self._waiting, rows.places], ignore_index=True)  # concat drops None
         usable = np.flatnonzero(rows.places["reason"] == "")
         numbers = self._n_rows + usable
         last = numbers[:1] if self._last is None else [self._last]

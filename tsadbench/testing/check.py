@@ -40,7 +40,7 @@ def require_equal(
 ) -> None:
     """Raise `Failed` if two arrays of scores differ (unless ``exact``, by more than rounding).
 
-    The arrays begin with row ``first`` of a recording. The row that differs replaces ``{row}`` in the reason.
+    The arrays begin with row ``first`` of a recording. The first row that differs replaces ``{row}`` in the reason.
     """
     row, largest = difference(found, expected, exact=exact)
     if row is not None:
@@ -73,8 +73,8 @@ class CheckResult:
 class Check:
     """One check: its id (for scripts and expected failures), its group, and the statement that a pass shows.
 
-    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. It is skipped if what it
-    ``compares`` does not even repeat or, if it ``varies``, if scores are constant. Checks ``of_trials`` inspect boxes.
+    ``run`` raises `Failed`, `Warned` or `Skipped`; any other exception is a failure too. A check is skipped if what it
+    ``compares`` does not repeat, or if it ``varies`` and scores are constant. Checks ``of_trials`` inspect boxes.
     """
 
     id: str

@@ -18,7 +18,7 @@ from tsadbench.utils.parameters import Parameter, parameters_of
 
 
 def _watched(work: Callable[[], Any]) -> tuple[Any, str]:
-    """Return what a function returns, and a message if it draws from the global random generators."""
+    """Return a function's result, and a message if the function uses the global random generators, else ``""``."""
     torch: Any = sys.modules.get("torch")
     states: dict[str, Callable[[], object]] = {"random": random.getstate}
     states["numpy.random"] = lambda: str(np.random.get_state())
@@ -26,7 +26,7 @@ def _watched(work: Callable[[], Any]) -> tuple[Any, str]:
         states["torch"] = lambda: torch.get_rng_state().numpy().tobytes()
     before, result = {name: state() for name, state in states.items()}, work()
     moved = [name for name, state in states.items() if state() != before[name]]
-    advice = "use a generator of its own, or `with seeded(self.seed):` (tsadbench.base)"
+    advice = "use your own generator, or `with seeded(self.seed):` (tsadbench.base)"
     return result, f"it draws from the global generator of {' and '.join(moved)}: {advice}" if moved else ""
 
 

@@ -129,7 +129,7 @@ def _results(own: Construction, checks: list[Check], expected: dict[str, str], f
 def _tried(own: Construction, full: bool) -> tuple[Construction, CheckResult]:
     """Return the detector's construction for the checks, and whether it works."""
     refused: list[UsageError] = []
-    # Use the default if a value of `test_params` does not fit its own parameters.
+    # If a value of `test_params` does not fit the detector's own parameters, try the defaults, one at a time.
     instead = [] if full else [{one.name: format_value(one.default)} for one in describe(own.source).parameters]
     for texts in ({}, *instead):
         tried = replace(own, cheap=not full, texts={**texts, **own.texts})
@@ -143,7 +143,7 @@ def _tried(own: Construction, full: bool) -> tuple[Construction, CheckResult]:
 def _examine(check: Check, subject: Subject | Trials, expected: Mapping[str, str]) -> CheckResult:
     """Run one check; a UsageError of `works` is raised, because it means wrong usage."""
     reason = expected.get(check.id, "")
-    # It tries data that a detector may decline.
+    # `single-sensor` tries data that a detector may decline.
     declared: CheckStatus = "not-applicable" if check.id == "single-sensor" else "expected-failure"
     try:
         if check.compares != "nothing" and subject.repeats == "nothing":
@@ -191,7 +191,7 @@ def worked(cheap: Construction, full: bool) -> CheckResult:
 
 def examined(cheap: Construction, full: bool, ids: list[str], given: dict[str, str]) -> Inside:
     """Run the checks that run in the detector's process."""
-    # A detector that inspects its environment sees a difference from a trial; the check `same-in-box` finds that.
+    # Not a trial's working directory: if scores depend on where a detector runs, the check `same-in-box` fails.
     os.chdir(os.path.expanduser("~"))
     subject = Subject(cheap, full)
     declared = subject.make().expected_check_failures()

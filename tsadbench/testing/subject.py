@@ -22,7 +22,7 @@ from tsadbench.utils.parameters import parameter_defaults
 
 @dataclass
 class Data:
-    """The checks' recordings, copied at each call; more rows if ``full``."""
+    """The checks' recordings, new ones at each call; more rows if ``full``."""
 
     full: bool
 
@@ -89,7 +89,7 @@ class Subject(Data):
 
     @cached_property
     def repeats(self) -> Compared:
-        """What repeats to the bit: scores of one fit, of two "fits", or nothing. Checks only compare that."""
+        """What repeats to the bit, and so what checks compare: "scores" of one fit, of two "fits", or "nothing"."""
         if difference(self.usual, self.usual, exact=True)[0] is not None:
             return "nothing"
         return "fits" if difference(self.refit(), self.usual, exact=True)[0] is None else "scores"
@@ -101,7 +101,7 @@ class Subject(Data):
 
     @property
     def reach(self) -> int:
-        """Rows before its own that a score needs: the declared memory, else the number of unscored first rows."""
+        """Earlier rows that a score needs: the larger of the declared memory and the number of unscored first rows."""
         return max(self.warm_up, self.traits.memory or 0)
 
     @cached_property

@@ -23,8 +23,8 @@ SCALE = np.array([1.0, 0.5, 2.0, 5.0])
 def normal(n_rows: int, seed: int, name: str = "normal") -> Recording:
     """Return rows of the system in normal operation.
 
-    Two sensors are first-order autoregressive noise; a third follows the first one row later, the fourth follows
-    the other two. Means and spreads differ from sensor to sensor.
+    "drive" and "pressure" are first-order autoregressive noise. One row later, "flow" follows "drive", and "heat"
+    follows "pressure" and "flow". Means and spreads differ from sensor to sensor.
     """
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(n_rows + 50, 4))
@@ -39,7 +39,7 @@ def normal(n_rows: int, seed: int, name: str = "normal") -> Recording:
 
 
 def recording(values: FloatArray, name: str = "normal", sensors: tuple[str, ...] = SENSORS) -> Recording:
-    """Return values [n_rows, n_sensors] as a recording with one row a second."""
+    """Return values [n_rows, n_sensors] as a recording with one row per second."""
     return Recording(name, np.array(values), sensors, time=np.arange(float(len(values))))
 
 

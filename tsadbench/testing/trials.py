@@ -43,7 +43,7 @@ class Trials(Data):
 
     @cached_property
     def boxed(self) -> FloatArray | BoxFailure:
-        """Scores of `test` from a box that may open no folder of data sets."""
+        """The scores of `test` from a box that may open no folder of data sets, or why that box failed."""
         named = os.environ.get("TSADBENCH_DATA")
         with tempfile.TemporaryDirectory() as decoy:
             (Path(decoy) / "labels.csv").write_text("anomaly\n1\n", encoding="utf-8")
@@ -60,7 +60,7 @@ class Trials(Data):
 def libraries(trials: Trials) -> None:
     """A fit only loads libraries that its files import or its class declares."""
     description = describe(trials.own.source)
-    with Box(trials.cheap, construct=False) as box:  # a new server has loaded none of the detector's modules
+    with Box(trials.cheap, construct=False) as box:  # a new process has loaded none of the detector's modules
         answer = box.answer(loaded_by_fit, (trials.cheap, Data(trials.full)), Limits()).answer
     named = {name for package in description.sources.packages for name in distributions_of(package)}
     known = requirements([*named, *description.libraries])

@@ -166,7 +166,7 @@ def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
 def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = False) -> str:
     """Return the label of the task's detector at a point, for ``run --detector``.
 
-    Configurations need ``absolute`` paths, because their paths are relative to their folder.
+    Configurations need ``absolute`` paths, because their relative paths refer to their own folder.
     """
     contender = task.contender
     defaults, name = contender.description.defaults, contender.name

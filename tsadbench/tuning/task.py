@@ -1,4 +1,4 @@
-"""What is tuned, on which rows, and how: everything a search knows."""
+"""The task of a search: the detector, its search space, the training recordings and the settings."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def searched(
 ) -> dict[str, Space]:
     """Return the search space of an objective, without parameters that the user set or that a loss cannot compare.
 
-    Raises a UsageError if it is empty, or lacks a parameter with a range.
+    Raises a UsageError if it is empty, or lacks a parameter of ``ranges``.
     """
     name, about, heldout = contender.name, contender.description, objective == "heldout"
     declared, accepted = {**about.search_space, **ranges}, about.defaults.keys() - NEVER_SEARCHED

@@ -1,1 +1,1 @@
-"""Small helpers that know no detector: arrays, files, TOML, Markdown, progress."""
+"""Small helpers that do not know detectors: arrays, files, text, TOML, progress."""

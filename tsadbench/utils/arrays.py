@@ -36,6 +36,6 @@ def mask_runs(mask: BoolArray) -> list[tuple[int, int]]:
 
 
 def mean_defined(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are not None; None if there are no others."""
+    """Return the mean of the values that are not None; None if all are."""
     defined = [value for value in values if value is not None]
     return fmean(defined) if defined else None

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 
 def sections(docstring: str) -> dict[str, str]:
-    r"""Return the sections of a docstring by their headings, "" for what stands before the first.
+    r"""Return the sections of a docstring by heading, "" for the text before the first.
 
     >>> sections("A sum.\n\nNotes\n-----\nNone.\n\nReferences\n----------\nEuclid.")
     {'': 'A sum.', 'Notes': 'None.', 'References': 'Euclid.'}
@@ -33,7 +33,7 @@ def method_notes(docstring: str) -> dict[str, str]:
 
 
 def year_of(paper: str) -> str:
-    """Return the last year in `Traits.paper`, or that of its arXiv number; "" if there is none.
+    """Return the last year in `Traits.paper`, or the year of its arXiv number; "" if there is none.
 
     >>> year_of("Deng and Hooi, AAAI 2021 (arXiv 2106.06947)"), year_of("Malhotra, arXiv 1607.00148"), year_of("Euclid")
     ('2021', '2016', '')

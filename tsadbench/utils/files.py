@@ -1,4 +1,4 @@
-"""Write files completely or not at all, read them up to a stated size, and say which cannot be written."""
+"""Write files completely or not at all, read them up to a stated size, and report those that cannot be written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import platformdirs
 
 from tsadbench.errors import UsageError
 
-UNFINISHED = ".unfinished-"  # the names of files that are being written begin with it
+UNFINISHED = ".unfinished-"  # prefix of files that are being written
 # A wheel has the leaderboards inside the package (see setup.py), a checkout next to it.
 LEADERBOARDS = Path(__file__).parents[1] / "shipped"
 LEADERBOARDS = LEADERBOARDS if LEADERBOARDS.is_dir() else LEADERBOARDS.parents[1] / "leaderboards"
@@ -106,7 +106,7 @@ def open_regular(file: str | os.PathLike[str], most: int, *, links: bool = False
 
 
 def read_bytes(file: Path, most: int) -> bytes:
-    """Return the content of a file or of what a link leads to; errors as for `open_regular`."""
+    """Return a file's content, following links; other errors as for `open_regular`."""
     with open_regular(file, most, links=True) as stream:
         return stream.read()
 

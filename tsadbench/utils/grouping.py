@@ -1,4 +1,4 @@
-"""Grouping of values: by a key, or by what fits together."""
+"""Groups values by a key."""
 
 from __future__ import annotations
 

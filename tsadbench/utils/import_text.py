@@ -16,9 +16,9 @@ FILE_PREFIX = "_tsadbench_file_"
 
 
 def import_text(path: str, text: bytes) -> ModuleType:
-    """Return the module that the text of a file defines, without reading the file; the same text gives the same module.
+    """Return the module that the text of a file defines, without reading the file.
 
-    Tracebacks show the path, which is absolute.
+    The same path and text give the same module. Tracebacks show the path, which is absolute.
     """
     name = f"{FILE_PREFIX}{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
     if name in sys.modules and imported_texts[path] == text:

@@ -1,4 +1,4 @@
-"""Issues of hand-written files and of data files, so that one message reports them all with file and line."""
+"""Issues in hand-written and data files, so that one message reports all of them with file and line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def condensed(issues: Iterable[Issue]) -> list[Issue]:
 
 
 def listed(what: str, issues: Iterable[Issue]) -> str:
-    """Return a message that lists issues, one a line."""
+    """Return a message that lists issues, one per line."""
     shown = condensed(issues)
     lines = [f"{what}: {counted(sum(one.count for one in shown), 'problem')}", *(f"  {one}" for one in shown[:_LISTED])]
     more = sum(issue.count for issue in shown[_LISTED:])

@@ -49,7 +49,7 @@ def _libraries() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
     if not _found or _found[0][0] != len(sys.modules):  # a search takes 3 ms, and boxes ask once per recording
-        with suppress(PermissionError):  # a sealed box sees no /proc: variables limit what it loads itself
+        with suppress(PermissionError):  # no /proc in a sealed box: there, variables limit later libraries
             _found[:] = [(len(sys.modules), ThreadpoolController())]
     return _found[0][1]
 

@@ -56,8 +56,8 @@ def parse_label(text: str) -> Label:
             parts.append(piece)
     for part in filter(str.strip, parts):
         key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"expected key=value inside the brackets of {text!r}, found {part!r}")
+        if not equals or not key.strip() or key.strip() in arguments:
+            raise UsageError(f"expected each key once, as key=value, inside the brackets of {text!r}, found {part!r}")
         arguments[key.strip()] = value.strip()
     return Label(target.strip(), arguments)
 
@@ -142,7 +142,7 @@ def format_value(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return f"[{','.join(map(format_value, value))}]"
     return str(value)
 

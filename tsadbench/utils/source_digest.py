@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from tsadbench.utils.import_text import FILE_PREFIX, imported_texts
 
-# Modules beside a single file in one of these folders do not belong to it.
+# Modules next to a single file in one of these folders do not belong to it.
 LIBRARY_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _CORE = "tsadbench"
 _BASE = "tsadbench.base"
@@ -39,7 +39,7 @@ class Sources:
     """The source code behind a class. If it is unknown, its digest differs each time."""
 
     modules: dict[str, str]  # name -> digest; a module given by its path has the file's name
-    imports: tuple[str, ...]  # of other packages, except by `tsadbench.base`; without the standard library
+    imports: tuple[str, ...]  # from other packages, but not by `tsadbench.base` or of the standard library
     files: tuple[str, ...]  # of all these modules, and of the class's bases
     known: bool = True
 
@@ -102,7 +102,7 @@ def digest_of(modules: Mapping[str, str]) -> str:
 
 
 def _own_package(module: str, file: Path | None) -> tuple[str, list[Path]]:
-    """Return a module's package and its folders; "" for a single file or a notebook and its neighbours."""
+    """Return a module's package and its folders; for a single file or a notebook, "" and the folder around it."""
     top = module.partition(".")[0]
     if (places := getattr(sys.modules.get(top), "__path__", None)) is not None:
         return top, [] if top == _CORE else [Path(place) for place in places]
@@ -170,7 +170,7 @@ def _class_node(cls: type) -> ast.ClassDef | None:
 
 @lru_cache(maxsize=500)
 def _read(text: bytes) -> tuple[str, tuple[tuple[int, str, str], ...]]:
-    """Return the digest of a module's syntax and its imports. Of other files, the bytes are hashed."""
+    """Return the digest of a module's syntax and its imports. If it is not valid Python, hash its bytes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings about invalid escapes

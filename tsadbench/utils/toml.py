@@ -39,7 +39,7 @@ def read_toml(
     """Return a TOML file's content (None if it cannot be read or a value is wrong), its text and the issues.
 
     Unknown keys are issues; all other keys are read. Messages call the file ``whole`` ("the card"); ``advice`` says
-    what to do if there is no such file; ``more`` joins pydantic's context.
+    what to do if there is no such file; ``more`` is added to pydantic's context.
     """
     text = ""
     try:
@@ -128,7 +128,7 @@ def found_text(value: object) -> str:
 
 
 def toml_value(value: object) -> str:
-    """Return a text, number, truth value or list of them as TOML; a list of more than 100 characters by the line."""
+    """Return a text, number, truth value or list of them as TOML; a list of over 100 characters, one item per line."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         items = [toml_value(item) for item in value]
         line = f"[{', '.join(items)}]"

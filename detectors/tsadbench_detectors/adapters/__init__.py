@@ -1,1 +1,1 @@
-"""Detectors of other libraries under our contract: a class for each of theirs, created on demand."""
+"""Detectors of other libraries: a class with our interface for each of theirs, created on demand."""

@@ -1,4 +1,4 @@
-"""The base of all detectors that wrap another library's class, and how such a detector is made of the class."""
+"""The base of detectors that wrap a class of another library, and their construction from that class."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WITHHELD = frozenset(
         *("random_seed", "warm_start", "copy", "copy_X", "check_estimator", "use_compile", "compile_mode"),
     }
 )
-# Values that make a class cheap enough for the checks, if it has a parameter of the name.
+# Values that make a class cheap enough for the checks, if it has a parameter of that name.
 _CHEAP = {"epochs": 3, "epoch_num": 3, "n_epochs": 3, "epochs_query": 1, "n_estimators": 50, "stop_epochs": 2}
 
 
@@ -33,7 +33,7 @@ class Known:
     Parameters
     ----------
     module
-        The module of its library that has it, if not its name in lower case.
+        The library's module that defines it, if not its name in lower case.
     refusal
         Why it cannot be run.
     fails
@@ -44,7 +44,7 @@ class Known:
         If it compares scored rows with each other as well as with the training rows: a function that returns, from the
         training rows and the scored ones, the score that each row would get alone.
     turned
-        Whether its scores fall in anomalous rows, so that their sign must be turned.
+        Whether its scores fall in anomalous rows, so that their sign must be flipped.
     global_chance
         Whether it draws from the global random generators and has no parameter that seeds it.
     chance_with
@@ -62,7 +62,7 @@ class Known:
 
     @property
     def summary(self) -> str:
-        """The remark of tables and lists."""
+        """The remark in tables and lists."""
         failures = [f"fails the check {check}: {reason}" for check, reason in self.fails]
         return "; ".join([self.note, *failures] if self.note else failures)
 
@@ -78,7 +78,7 @@ class ForeignDetector(WrappedDetector):
     window
         Rows of the trailing window that a score answers for, at least 1; a window's score goes to its last row.
     seed
-        Of all chance in it, at least 0 and below 2^32.
+        Seed of all random numbers in it, at least 0 and below 2^32.
     """
 
     foreign: ClassVar[type]
@@ -176,7 +176,7 @@ def _annotation(default: object) -> Any:
         case str():
             return int | float | str
         case list():
-            return list[int]  # sizes of layers: there are no others
+            return list[int]  # sizes of layers: no other lists occur
         case None:
             return int | float | str | list[int] | None
     return None

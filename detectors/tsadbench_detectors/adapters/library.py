@@ -23,17 +23,17 @@ class InstalledLibrary(DetectorLibrary):
     Parameters
     ----------
     name
-        The library's name, which stands before the colon.
+        The library's name, the part before the colon.
     description
         The text of ``tsadbench info``.
     package
-        The package that has its modules.
+        The package that contains its modules.
     adapter
         The base class of the detectors, which become attributes of its module.
     known
         Its classes, by name.
     extra
-        The pip extra that brings the library.
+        The pip extra that installs the library.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Every detector of PyOD by the name of its class: ``pyod:KNN``, ``pyod:ECOD[window=5]``.
 
-Scores are the library's ``decision_function``, training scores its ``decision_scores_``. Its contamination rate, its
-thresholds and its labels play no part.
+Scores are the library's ``decision_function``, training scores its ``decision_scores_``. Its contamination rate,
+thresholds and labels are not used.
 """
 
 from __future__ import annotations
@@ -41,5 +41,5 @@ family = InstalledLibrary(
 
 
 def __getattr__(name: str) -> type[ForeignDetector]:
-    """Return the detector of a class; other processes find it here."""
+    """Return the detector of a class, so that other processes can import it from here."""
     return family.attribute(name)

@@ -1,6 +1,6 @@
 """Every outlier detector of scikit-learn by the name of its class: ``sklearn:IsolationForest``.
 
-Scores are ``score_samples`` with the sign turned, so that higher is more anomalous. A local outlier factor scores new
+Scores are ``score_samples`` with the sign flipped, so that higher is more anomalous. A local outlier factor scores new
 rows (``novelty=True``); its training scores are its own, in which no row is its own neighbour.
 """
 
@@ -46,5 +46,5 @@ family = InstalledLibrary(
 
 
 def __getattr__(name: str) -> type[ForeignDetector]:
-    """Return the detector of a class; other processes find it here."""
+    """Return the detector of a class, so that other processes can import it from here."""
     return family.attribute(name)

@@ -43,7 +43,7 @@ def _tails(train: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray,
 def _skewness_signs(train: FloatArray, rows: FloatArray) -> FloatArray:
     """Return the sign of each feature's skewness over the training rows and one other row, [n_rows, n_features].
 
-    The third central moment is that of the training rows, brought up to date by one value.
+    The third central moment is that of the training rows, updated by one value.
     """
     n = len(train)
     mean = train.mean(axis=0)

@@ -1,1 +1,1 @@
-"""What the detectors that train a network share: windows, training, a fast recurrent layer. Needs the extra "deep"."""
+"""Shared by detectors that train a network: windows, training, a fast recurrent layer. Needs the extra "deep"."""

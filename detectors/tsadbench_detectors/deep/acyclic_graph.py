@@ -14,7 +14,7 @@ _LARGEST_RHO = 1e16  # beyond it, the paper's code stops raising the constraint'
 
 
 def acyclicity(adjacency: Tensor) -> Tensor:
-    """Return ``h(A) = tr(exp(A * A)) - n`` of A [n, n]: 0 if it has no cycle, otherwise above 0 (Zheng et al. 2018)."""
+    """Return ``h(A) = tr(exp(A * A)) - n`` of A [n, n]: 0 without a cycle, otherwise above 0 (Zheng et al. 2018)."""
     # In double precision: n is subtracted from a sum that is hardly larger.
     return torch.as_tensor(torch.linalg.matrix_exp(adjacency.double().square()).diagonal().sum() - len(adjacency))
 
@@ -22,7 +22,7 @@ def acyclicity(adjacency: Tensor) -> Tensor:
 class AugmentedLagrangian:
     """What a constraint h = 0 adds to a loss: ``rho / 2 * h^2 + alpha * h``, with rho = 1 and alpha = 0 at first.
 
-    An update adds ``rho * h`` to alpha, and multiplies rho by 10 if h is above half of its value at the update before.
+    An update adds ``rho * h`` to alpha, and multiplies rho by 10 if h is above half of its previous value.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class AugmentedLagrangian:
         return 0.5 * self.rho * h.square() + self.alpha * h
 
     def update(self, h: float) -> None:
-        """Let the constraint weigh more, given how far from 0 it still is."""
+        """Raise the constraint's weights, given its value h."""
         self.alpha += self.rho * h
         if h > 0.5 * self._before and self.rho < _LARGEST_RHO:
             self.rho *= 10.0

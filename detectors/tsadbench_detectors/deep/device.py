@@ -10,9 +10,9 @@ from tsadbench import UsageError
 
 
 def find_device(name: str) -> torch.device:
-    """Return the device "cpu", "cuda", "cuda:1", ..., or of "auto" a GPU if there is one, else the CPU.
+    """Return the device "cpu", "cuda", "cuda:1", ..., or for "auto" a GPU if there is one, else the CPU.
 
-    A UsageError if this machine has no such device.
+    Raises a UsageError if this machine has no such device.
     """
     here = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
     if name == "auto":

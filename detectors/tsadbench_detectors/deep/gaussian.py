@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-# The variance of a standardised sensor may fall to exp(-6), as for `LSTMVAE`: a network that is more certain than that
-# of a sensor that hardly moves would make the loss diverge.
+# The variance of a standardised sensor may fall to exp(-6): a network that is more certain about a sensor that hardly
+# moves would make the loss diverge.
 LARGEST_LOG_VARIANCE = 6.0
 
 
@@ -29,5 +29,5 @@ def drawn(mean: Tensor, log_variance: Tensor, noise: Tensor) -> Tensor:
 
 
 def fixed_noise(seed: int, *shape: int) -> Tensor:
-    """Return standard normal numbers that depend on the seed alone, whatever was drawn before, on the CPU."""
+    """Return standard normal numbers that depend only on the seed, on the CPU."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))

@@ -1,4 +1,4 @@
-"""A normalising flow of time series whose conditions come along an acyclic graph over the series."""
+"""A normalising flow of time series, conditioned along an acyclic graph over the series."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def project(self) -> None:
-        """Put every edge's weight back between 0 and 1."""
+        """Clamp every edge's weight to [0, 1]."""
         self.edges.clamp_(0.0, 1.0)
 
     @torch.no_grad()
     def cut(self) -> None:
-        """Forbid all edges but those of an acyclic graph."""
+        """Forbid all edges except those of an acyclic graph."""
         kept = strongest_acyclic(self.adjacency().cpu().double().numpy())
         self.get_buffer("allowed").copy_(torch.from_numpy(kept))
 
@@ -55,7 +55,7 @@ class Network(nn.Module):
         windows
             Scaled rows [batch, window, n_sensors].
         last_only
-            The last step is all that counts: those before may be left out.
+            Only the last step counts: earlier ones may be left out.
         """
         batch, n_steps, n_sensors = windows.shape
         # Time first, then sensor and window: one product mixes the states of all windows along the graph.

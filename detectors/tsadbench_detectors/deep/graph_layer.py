@@ -44,7 +44,7 @@ class TransformerLayer(nn.Module):
 
 
 def _draw_again(layer: nn.Module) -> None:
-    """Draw the weights twice, as torch_geometric's layers do: seeds keep the results of the committed tables."""
+    """Draw the weights twice, as torch_geometric's layers do, so that seeds reproduce the committed tables."""
     for linear in layer.children():
         linear.reset_parameters()  # type: ignore[operator]  # all children are linear layers
 

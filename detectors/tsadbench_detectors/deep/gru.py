@@ -1,7 +1,7 @@
 """`torch.nn.GRU` for many short sequences at once, at a quarter of its cost on a CPU.
 
-PyTorch's own CPU path spends most of its time copying the gates apart. Here time comes first and sequences last, so
-that every gate is a contiguous block of rows, and one matrix product a step gives all gates.
+PyTorch's own CPU path spends most of its time separating the gates by copies. Here time comes first and sequences
+last, so that every gate is a contiguous block of rows, and one matrix product a step gives all gates.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch.autograd.function import once_differentiable
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
-# Sequences in a factor of a weight's gradient: products of so many take half the time of one product of them all.
+# Sequences per product in a weight's gradient: blocks of this size take half the time of one product of all.
 _BLOCK = 64
 
 
 class _Context(Protocol):
-    """What PyTorch hands to a function with its own gradient."""
+    """The context that PyTorch passes to a function with its own gradient."""
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]
@@ -37,7 +37,7 @@ class SummarisingGRU(nn.Module):
         self.gru = nn.GRU(input_size, hidden_size)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return last state, mean and maximum of the states, one below the other, [3 * hidden_size, n_sequences].
+        """Return last state, mean and maximum of the states, stacked, [3 * hidden_size, n_sequences].
 
         Inputs are [n_steps, input_size, n_sequences]. As for `torch.amax`, steps that share the maximum share its
         gradient.
@@ -67,14 +67,14 @@ class SummarisingGRU(nn.Module):
 
 
 def _buffers(inputs: Tensor, weights: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
-    """Return room for `_run`'s columns, and for the gates of ``n_kept`` steps."""
+    """Return buffers for `_run`'s columns, and for the gates of ``n_kept`` steps."""
     n_steps, _, n_sequences = inputs.shape
     columns = inputs.new_empty(n_steps + 1, weights.shape[1], n_sequences)
     return columns, inputs.new_empty(n_kept, len(weights), n_sequences)
 
 
 def _run(inputs: Tensor, weights: Tensor, columns: Tensor, gates: Tensor) -> Tensor:
-    """Return the last state, and the states' mean and maximum, one below the other.
+    """Return the last state, and the states' mean and maximum, stacked.
 
     It writes (state, input, 1) before each step to ``columns`` [n_steps + 1, hidden + input + 1, n_sequences], and the
     step's reset gate, update gate, state's part of the candidate, and candidate to ``gates`` [n_steps or 1, 4 * hidden,
@@ -95,7 +95,7 @@ def _run(inputs: Tensor, weights: Tensor, columns: Tensor, gates: Tensor) -> Ten
         candidate.addcmul_(reset, from_state).tanh_()
         # (1 - update) * candidate + update * state, written where the next step's product reads it: no copy.
         torch.lerp(candidate, states[step], update, out=states[step + 1])
-        # Here, the state is still in the processor's cache.
+        # The state is still in the processor's cache.
         total += states[step + 1]
         torch.maximum(largest, states[step + 1], out=largest)
     return torch.cat([states[-1], total / n_steps, largest])
@@ -117,7 +117,7 @@ class _Summary(torch.autograd.Function):
         weights, columns, gates, summary = ctx.saved_tensors
         states, largest = columns[1:, : len(weights) // 4].unbind(), summary.chunk(3)[2]
         by_last, by_mean, by_largest = by_summary.chunk(3)
-        # As numbers, which PyTorch writes in a sixth of the time that truth values take.
+        # As floats, which PyTorch writes six times as fast as booleans.
         is_largest = torch.empty_like(largest)
         n_largest = torch.zeros_like(largest)
         for state in states:

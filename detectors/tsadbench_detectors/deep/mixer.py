@@ -7,17 +7,17 @@ from torch import Tensor, nn
 
 from tsadbench_detectors.deep.batch_norm import BatchNorm
 
-# Added to the variance of a window, of standardised sensors, so that one that does not move can be divided by it.
+# Added to the variance of a standardised sensor in a window, which is 0 if the sensor is constant.
 _EPSILON = 1e-5
 
 
 class Mixer(nn.Module):
-    """Forecasts the next row from a window: blocks of a TSMixer in a reversible instance normalisation (RevIN)."""
+    """Forecasts the next row from a window: TSMixer blocks inside a reversible instance normalisation (RevIN)."""
 
     def __init__(self, window: int, n_sensors: int, hidden_size: int, blocks: int, *, normalised: bool) -> None:
         super().__init__()
         self.normalised = normalised
-        # A part of the normalisation: without it they stay 1 and 0.
+        # Part of the normalisation; without it, they stay 1 and 0.
         self.gain = nn.Parameter(torch.ones(n_sensors), requires_grad=normalised)
         self.offset = nn.Parameter(torch.zeros(n_sensors), requires_grad=normalised)
         self.blocks = nn.ModuleList(MixerBlock(window, n_sensors, hidden_size) for _ in range(blocks))
@@ -37,7 +37,7 @@ class Mixer(nn.Module):
 
 
 class MixerBlock(nn.Module):
-    """Mixes each sensor's rows, then each row's sensors; either is added to what it is made from."""
+    """Mixes each sensor's rows, then each row's sensors, each with a residual connection."""
 
     def __init__(self, window: int, n_sensors: int, hidden_size: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class MixerBlock(nn.Module):
         self.sensors_out = nn.Linear(hidden_size, n_sensors)
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return the mixed values of values [batch, window, n_sensors]."""
+        """Return mixed values, [batch, window, n_sensors], for values of this shape."""
         normal = self.row_norm(values.flatten(1)).view(values.shape)
         values = values + self.rows(normal.mT).relu().mT
         normal = self.sensor_norm(values.flatten(1)).view(values.shape)

@@ -1,9 +1,9 @@
 """The base of detectors that train a network on windows of rows.
 
 It owns windows, scaling, training with early stopping, device, seeds and progress. A detector's own file holds its
-network, its loss and its score: `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor` write the
-latter two. A network with several losses also writes `_losses` and `_optimisers`, one trained in several parts
-`_train`.
+network, its loss and its score: `_build_network`, `_loss` and `_row_terms`. `Forecaster` and `Reconstructor` implement
+the latter two. A network with several losses also overrides `_losses` and `_optimisers`; one that is trained in parts
+overrides `_train`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tsadbench_detectors.standardise import Scaler, Standardiser, UnitRange
 
 Size: TypeAlias = Literal["default", "paper"]
 
-# Far outside any sensor's range, and its square is still a float32.
+# Far outside any sensor's range; its square is still finite in float32.
 _LARGEST_SCALED = 1e15
 
 
@@ -52,17 +52,17 @@ class NetworkDetector(Detector):
     stride
         Rows from the start of one training window to the start of the next; every row is scored.
     epochs
-        Most passes over the training windows, unless ``min_steps`` takes more.
+        Maximum number of passes over the training windows, unless ``min_steps`` needs more.
     min_steps
-        Fewest training steps: epochs are added until they are reached, and ``patience`` ends no training before, so
-        that few training rows train a network as well as many.
+        Minimum number of training steps: epochs are added until it is reached, and ``patience`` never ends training
+        earlier, so that few training rows train a network as well as many.
     max_steps
-        Most training steps, even if ``min_steps`` is more; None: no bound. Training may then end within an epoch.
-        Held-out losses and statistics of a fit come from evenly spaced windows, as many as these steps hold or 10,000.
+        Maximum number of training steps, even if ``min_steps`` is more; None: no bound. A bound may end an epoch early;
+        held-out losses and statistics then use evenly spaced windows, as many as these steps hold, at least 10,000.
     batch_size
         Windows per training step.
     learning_rate
-        Adam's.
+        Learning rate of Adam.
     held_out
         Share of each training recording's windows, its last ones, that is watched instead of trained on. A short
         recording (`Windows.hold_out`) is trained on whole.
@@ -70,9 +70,9 @@ class NetworkDetector(Detector):
         Training ends when the loss on the held-out windows has not fallen for this many epochs; the network with the
         smallest such loss is kept.
     size
-        "default", or "paper": what is None is as published (``paper``), whatever the number of sensors.
+        "default", or "paper": parameters that are None have published values (``paper``) for any number of sensors.
     seed
-        Of the initial weights, the order of the training windows and all other random numbers.
+        Seed of the initial weights, the order of the training windows and all other random numbers.
     device
         "cpu", "cuda", "cuda:1", ..., or "auto": a GPU if there is one.
     """
@@ -91,7 +91,7 @@ class NetworkDetector(Detector):
     seed: Annotated[int, Ge(0)] = 0
     device: str = "cpu"
 
-    # Of parameters that are None: the published values.
+    # The published values of parameters that are None.
     paper: ClassVar[Mapping[str, int]] = {}
     _scaling: ClassVar[type[Standardiser | UnitRange]] = Standardiser
     # What a network learns that needs at least two sensors; empty if it works with one.
@@ -114,7 +114,7 @@ class NetworkDetector(Detector):
         raise NotImplementedError
 
     def _losses(self, windows: Tensor) -> Sequence[Tensor]:
-        """Return what each of `_optimisers` minimises; then `_loss` is only watched, on held-out windows."""
+        """Return what each of `_optimisers` minimises; an override uses `_loss` for held-out windows only."""
         return [self._loss(windows)]
 
     def _optimisers(self) -> Sequence[Optimizer]:
@@ -122,7 +122,7 @@ class NetworkDetector(Detector):
         return [self._adam(self.network_.parameters())]
 
     def _adam(self, parameters: ParamsT) -> Optimizer:
-        """Return Adam, in one kernel for all weights: small networks would spend most of a step in a dozen for each."""
+        """Return Adam, in one kernel for all weights: a dozen per weight would take most of a small network's step."""
         return torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
 
     def declared_traits(self) -> Traits:
@@ -140,7 +140,7 @@ class NetworkDetector(Detector):
         return self._by_row(recording, self._row_terms)
 
     def _given_or(self, parameter: str, default: float) -> int:
-        """Return a parameter that may be None: as given, as published at size "paper", or the default, rounded up."""
+        """Return a parameter's value; if None, the published one at size "paper", or else ``default`` rounded up."""
         given: int | None = getattr(self, parameter)
         if given is None and self.size == "paper":
             given = self.paper.get(parameter)
@@ -153,7 +153,7 @@ class NetworkDetector(Detector):
 
     @property
     def _epoch(self) -> int:
-        """The epoch of training that runs, from 1 on."""
+        """The current epoch of training, from 1 on."""
         return len(self.losses_) + 1
 
     def _rebuilt_network(self) -> nn.Module:
@@ -235,7 +235,7 @@ class NetworkDetector(Detector):
         chosen = self._optimisers() if optimisers is None else optimisers
         name, earlier = type(self).__name__, self.losses_
         training = Training(name, self.network_, watched, losses, chosen, windows, plan, before_step)
-        # After each epoch of this part: mean training and held-out loss.
+        # Mean training and held-out loss after each epoch of this part; `_epoch` counts them.
         self.losses_ = training.losses
         self.facts_ = joined_facts(self.facts_, training.run())
         self.losses_ = [*earlier, *training.losses]
@@ -264,14 +264,14 @@ class NetworkDetector(Detector):
         return self.facts_
 
     def _statistics_stride(self, recordings: Sequence[Recording], stride: int) -> int:
-        """Return the rows between windows, at least ``stride``, of which a fit takes statistics after training."""
+        """Return the stride, at least ``stride``, of the windows from which a fit takes statistics after training."""
         length = self._window + self.horizon
         return stride * self._plan.gap(
             sum(len(range(0, recording.n_rows - length + 1, stride)) for recording in recordings)
         )
 
     def _held_out_loss(self, recordings: tuple[Recording, ...], first: int) -> float:
-        """Return the mean loss of the windows whose forecast starts at ``first`` or later, the same at any length."""
+        """Return the mean loss of the windows whose forecast starts at ``first`` or later, whatever their length."""
         parts = [recording.rows(max(0, first - self._window), recording.n_rows) for recording in recordings]
         windows = self._training_windows(parts)
         if len(windows) == 0:
@@ -282,7 +282,7 @@ class NetworkDetector(Detector):
         return mean_loss(self.network_, self._loss, windows, torch.arange(len(windows)))
 
     def _by_row(self, recording: Recording, terms: Callable[[Tensor], Tensor]) -> FloatArray:
-        """Return these terms (`_row_terms`) of every row's window, [n_rows, ...]; a first row's has copies of it."""
+        """Return ``terms`` of every row's window, [n_rows, ...]; first windows begin with copies of the first row."""
         before = self._window if self.horizon else self._window - 1
         length, missing = self._window + self.horizon, max(0, self.horizon - 1)
         batches = self._scored_windows(recording, length, before=before, missing=missing)
@@ -293,12 +293,12 @@ class NetworkDetector(Detector):
     ) -> Iterator[tuple[IntArray, Tensor]]:
         """Yield (start indices, windows) batches that together cover every row, without gradients.
 
-        ``before`` copies of the first row stand before the recording, so that indices begin with ``-before``, and
-        ``missing`` rows of NaN after it.
+        ``before`` copies of the first row precede the recording, so that indices begin with ``-before``, and
+        ``missing`` rows of NaN follow it.
         """
         head = self._rows(recording.rows(0, min(recording.n_rows, length)), missing)
         padded = torch.cat([head[:1].expand(before, -1), head[: length - 1]])
-        # Padded windows have batches of their own: the others' scores are, to the bit, those without padding.
+        # Padded windows have separate batches, so that the other scores are bit for bit those without padding.
         yield from self._batches(Windows([padded], length), first=-before)
         yield from self._full_windows(recording, length, missing)
 

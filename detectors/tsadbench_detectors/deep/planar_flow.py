@@ -15,7 +15,7 @@ class PlanarFlow(nn.Module):
     Parameters
     ----------
     latent_size, flows
-        Variables, and maps.
+        Numbers of variables and of maps.
     """
 
     def __init__(self, latent_size: int, flows: int) -> None:
@@ -25,7 +25,7 @@ class PlanarFlow(nn.Module):
         self.bias = nn.Parameter(torch.zeros(flows))
 
     def forward(self, latents: Tensor) -> tuple[Tensor, Tensor]:
-        """Return f(z) and the logarithm of its Jacobian's determinant, [..., latent_size] and [...], for such z."""
+        """Return f(z) and the logarithm of its Jacobian's determinant, [...], for z [..., latent_size]."""
         # w'u above -1 makes each map invertible (the paper's appendix A.1).
         along = (self.direction * self.weight).sum(dim=1, keepdim=True)
         lacking = functional.softplus(along) - 1.0 - along

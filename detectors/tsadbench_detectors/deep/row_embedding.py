@@ -1,4 +1,4 @@
-"""What transformers for time series make of a row before their first layer."""
+"""The embedding of a row in transformers for time series."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 
 class RowEmbedding(nn.Module):
-    """Describes each row of a window by its values, its neighbours' and its place.
+    """Embeds each row of a window by its values, its neighbours' and its place.
 
-    A convolution over three rows, for which the window is a circle, plus `sinusoids`.
+    It is a circular convolution over three rows plus `sinusoids`.
     """
 
     places: Tensor
@@ -29,7 +29,7 @@ class RowEmbedding(nn.Module):
 
 
 def sinusoids(window: int, width: int) -> Tensor:
-    """Return sines and cosines of each row's place, in turn and ever slower, [window, width] (Vaswani et al. 2017)."""
+    """Return alternating sines and cosines of each row's place, ever slower, [window, width] (Vaswani et al. 2017)."""
     rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
     angles = torch.arange(window)[:, None] * rates
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)[:, :width]

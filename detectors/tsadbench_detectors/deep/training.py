@@ -1,4 +1,4 @@
-"""The training of a network: how long it takes, in which order it sees windows, and what is known of it afterwards."""
+"""The training of a network: its length, the order of the windows, and the facts that are known afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEVEL = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPlan:
-    """How to train: the parameters of these names of `NetworkDetector`."""
+    """How to train: the parameters of `NetworkDetector` with these names."""
 
     epochs: int
     min_steps: int
@@ -40,7 +40,7 @@ class TrainingPlan:
     seed: int
 
     def gap(self, n_windows: int) -> int:
-        """Return k: with ``max_steps``, a fit computes other statistics from every k-th window alone."""
+        """Return k: with ``max_steps``, a fit computes held-out losses and statistics from every k-th window only."""
         if self.max_steps is None:
             return 1
         return math.ceil(n_windows / max(_ENOUGH_WINDOWS, self.max_steps * self.batch_size)) or 1
@@ -150,7 +150,7 @@ class Training:
         }
 
     def _run_epoch(self, epoch: int, shuffled: Tensor) -> float:
-        """Take a step for each batch of the windows of these numbers; return the mean loss of those trained on."""
+        """Take a step for each batch of the windows with these numbers; return their mean loss in training."""
         batches = torch.split(shuffled, self._plan.batch_size)
         if self._plan.max_steps is not None:
             batches = batches[: self._plan.max_steps - self._n_steps]
@@ -204,14 +204,14 @@ class Training:
 
 
 def joined_facts(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> dict[str, Fact]:
-    """Return the facts of two trainings, one after the other, as those of one."""
+    """Return the facts of two successive trainings as those of one."""
     sums = {name: int(before.get(name) or 0) + int(after[name] or 0) for name in ("steps", "epochs")}
     seen = max(float(facts.get(SHARE_SEEN) or 0.0) for facts in (before, after))
     return {**before, **after, **sums, SHARE_SEEN: seen}
 
 
 def mean_loss(network: nn.Module, loss: Loss, windows: Windows, numbers: Tensor) -> float:
-    """Return the mean loss of the windows of these numbers, in scoring mode; NaN if there are none."""
+    """Return the mean loss of the windows with these numbers, in scoring mode; NaN if there are none."""
     if len(numbers) == 0:
         return math.nan
     network.eval()

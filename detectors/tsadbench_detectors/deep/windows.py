@@ -1,4 +1,4 @@
-"""Windows over recordings, cut out by the batch."""
+"""Windows over recordings, cut batch by batch."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class Windows:
         self._starts = torch.cat(starts).to(self._rows.device)
         self._n_possible = [max(0, len(rows) - length + 1) for rows in recordings]
         self._stride = stride
-        # How many windows after one still reach into its rows.
+        # Number of later windows that overlap a window.
         self._overlapping = (length - 1) // stride
 
     @property
     def device(self) -> torch.device:
-        """Where the rows lie."""
+        """The device of the rows."""
         return self._rows.device
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def __getitem__(self, numbers: Tensor) -> Tensor:
-        """Return the windows of these numbers, which may lie on any device, [n_numbers, length, ...]."""
+        """Return the windows with these numbers, which may be on any device, [n_numbers, length, ...]."""
         starts = self._starts[numbers.to(self._starts.device)]
         return self._rows[starts[:, None] + self._offsets]
 
     def n_without_stride(self, numbers: Tensor) -> int:
-        """Return how many windows a stride of 1 would give in place of those of these numbers, [n_numbers], ascending.
+        """Return how many windows a stride of 1 would give instead of those with these numbers, [n_numbers], ascending.
 
-        Each stands for itself and for those that the stride leaves out up to the next one, or to its recording's end.
+        Each counts itself and the windows that the stride skips up to the next one, or to its recording's end.
         """
         ends = torch.tensor(self._counts).cumsum(0)
         per_recording = torch.bincount(torch.bucketize(numbers, ends, right=True), minlength=len(ends)).tolist()
@@ -56,9 +56,9 @@ class Windows:
     def hold_out(self, share: float) -> tuple[Tensor, Tensor]:
         """Return the numbers of the windows to train on, and of those held out.
 
-        Held out is the last ``share`` of each recording's windows. Those before them that reach into their rows belong
-        to neither side: no row is in both. Of a recording that would lose more than half of its windows so, nothing
-        is held out.
+        The last ``share`` of each recording's windows is held out. Earlier windows that overlap them are on neither
+        side, so no row is on both. If a recording would lose more than half of its windows, nothing of it is held
+        out.
         """
         numbers = torch.arange(len(self))
         kept, held_out = [], []

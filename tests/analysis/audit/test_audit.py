@@ -1,4 +1,4 @@
-"""The audit, on data with planted flaws worked by hand, and on SKAB, whose flaws are known."""
+"""The audit on small data sets worked by hand, and on SKAB, whose flaws are known."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_shift_between_training_and_normal_test_rows():
 @pytest.mark.skab
 def test_what_is_known_of_skab(skab_directory):
     found = audit(load_skab(DataOptions(directory=skab_directory)))
-    # Learned from the other three sessions; from the other 33 files, most of them of the same session, it is .937.
+    # Learned from the other three sessions. Learned from the other 33 files, most from the same session, it is .937.
     assert auroc(found)["position"] == pytest.approx(0.926, abs=0.001)
     assert auroc(found)["max-z"] == pytest.approx(0.756, abs=0.005)
     medians = found["shift"].tables[0].frame.set_index(["where", "sensor"]).loc[("valve1", "Volume Flow RateRMS")]

@@ -1,4 +1,4 @@
-"""Labels that are shifted, contradict each other, or end too early: against rows counted by hand and scikit-learn."""
+"""Labels that are shifted, contradict each other, or end too early: by hand, and against stored trials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recording(name: str, n_rows: int, *, start: float | None = None) -> Recordin
 
 
 def frames(noise):
-    """Return AUPRC and rank by row and change, and what each change touches, from the tables of a finding."""
+    """Return a finding's tables: AUPRC and rank by detector and change, and the rows that each change affects."""
     auprc, rank, changes = (table.frame for table in noise.tables)
     return auprc.set_index(""), rank.set_index(""), changes.set_index("labels")
 
@@ -59,7 +59,7 @@ def test_a_margin_is_the_normal_rows_after_an_event(labels: list[bool], margin: 
         assert name == "1 row later"
 
 
-def test_contradictory_rows_are_left_out_wherever_they_stand():
+def test_contradictory_rows_are_left_out_wherever_they_are():
     a = recording("a", 10, start=0.0)
     b = Recording("b", np.vstack([a.values[4:8], recording("x", 6).values]), SENSORS, a.time + 4.0)
     c = Recording("c", a.values.copy(), SENSORS, a.time + 100.0)  # equal values, but at another time
@@ -82,7 +82,7 @@ def test_shifts_beyond_a_recording_and_empty_margins_are_refused(options, name):
         label_changes(one_recording([0, 0, 1, 1, 0, 0, 0]), **options)
 
 
-def test_who_changes_places_and_by_how_much():
+def test_changes_of_rank_and_of_auprc_by_hand():
     data = one_recording([0, 0, 0, 1, 1, 0, 0, 0, 0, 0])
     (name,) = data.labels.rows
     early = {name: np.array([0, 0, 8, 9, 1, 0, 0, 0, 0, 0.0])}
@@ -102,7 +102,7 @@ def test_who_changes_places_and_by_how_much():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A store under three protocols, whose data have a contradictory stretch."""
+    """A store with trials under three protocols, and its data."""
     data = make_plant(460)
     store = Store.create(tmp_path_factory.mktemp("made") / "runs")
     for protocol in PROTOCOLS:
@@ -113,8 +113,8 @@ def made(tmp_path_factory):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_stored_trials_are_judged_on_just_the_rows_that_count(protocol, made):
-    """With the labels as given, the numbers are the protocol's own."""
+def test_stored_trials_are_judged_on_the_evaluated_rows_only(protocol, made):
+    """With the original labels, the numbers are the protocol's own."""
     store, data = made
     label = "skab[train_rows=80]" if protocol == "skab" else protocol
     found = stored_trials(store.path, dataset=data, protocol=label)

@@ -38,7 +38,7 @@ def data_set(
 
 
 def sound() -> LabelledDataset:
-    """Return two training and three test recordings of noise, with events that nothing shows."""
+    """Return two training and three test recordings of noise, with labelled events that leave no trace in it."""
     train = [recording(f"train{i}", 400, seed=i) for i in range(2)]
     test = [recording(f"test{i}", 300, seed=10 + i) for i in range(3)]
     places = {"test0": (20, 110, 250), "test1": (60, 190, 230), "test2": (5, 90, 160)}
@@ -108,7 +108,7 @@ def test_scaling_by_the_tests_statistics():
     assert "its own statistics" in found.sentence
 
 
-def test_most_test_rows_in_training_are_a_fault_and_a_system_that_repeats_itself_is_to_be_known():
+def test_most_test_rows_in_training_are_a_fault_but_only_a_note_if_the_system_repeats_itself():
     data = sound()
     pool = np.concatenate([one.values for one in data.dataset.train])
     generator = np.random.default_rng(3)
@@ -221,7 +221,7 @@ def slices_of(rows) -> list[tuple[int, int]]:
 
 
 def machines(n: int = 3, loud: tuple[str, ...] = ()) -> LabelledDataset:
-    """Return machines of very different levels, which nothing but their own training rows explains."""
+    """Return machines at very different levels: only its own training rows explain a machine."""
     train, test, events, entities = [], [], {}, {}
     for i in range(n):
         name = f"m{i}"
@@ -242,7 +242,7 @@ def machines(n: int = 3, loud: tuple[str, ...] = ()) -> LabelledDataset:
     return changed(data, planted)
 
 
-def test_each_entity_has_fits_of_its_own():
+def test_each_entity_has_its_own_fits():
     found = audit(machines(loud=("m1",)))
     means, of_each = (table.frame for table in found["position"].tables)
     max_z = of_each.set_index("entity")["max-z"]
@@ -250,7 +250,7 @@ def test_each_entity_has_fits_of_its_own():
     assert max_z["m1"] == 1.0
     assert means.set_index("predictor").loc["max-z", "AUROC"] == pytest.approx(max_z.mean())
     assert 0.4 < max_z["m0"] < 0.6
-    # One model of all would have seen m1 in the middle, and m2 far out.
+    # A single model of all machines would put m1 in the middle, and m2 far out.
     assert (found["range"].tables[0].frame["out of range"] < 0.05).all()
     assert set(found["shift"].tables[0].frame["where"]) == {"m0", "m1", "m2"}
     assert re.search(r"max-z.*\b3 entities", found.text("markdown"))

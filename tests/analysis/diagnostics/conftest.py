@@ -1,4 +1,4 @@
-"""A stored trial whose flags were put down by hand."""
+"""Stored trials with hand-written flags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def store(tmp_path) -> Store:
 
 @pytest.fixture
 def add(store) -> Callable[..., Record]:
-    """Puts a trial of a detector into the store that flags what is asked for (score 2, else 0, NaN for "?")."""
+    """Return a function that stores a trial with the given flags (score 2 for "x", 0 for ".", NaN for "?")."""
 
     def call(
         data: LabelledDataset,

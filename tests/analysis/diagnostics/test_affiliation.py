@@ -1,4 +1,4 @@
-"""Affiliation precision and recall against integrals by hand and sums over fine steps."""
+"""Affiliation precision and recall, against integrals by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(text: str) -> np.ndarray:
             id="a kink on a quarter of a row",
         ),
         pytest.param("....", "xx..", [], id="no event"),
-        # The outer rows lie up to a row from the flag in a zone of 3; the middle one is flagged.
+        # The outer rows are up to one row from the flag in a zone of 3; the middle one is flagged.
         pytest.param("xxx", ".x.", [(1, 1 - 2 * (0.75 / 3) / 3)], id="all anomalous"),
     ],
 )

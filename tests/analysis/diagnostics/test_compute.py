@@ -1,4 +1,4 @@
-"""The diagnostics of a trial whose flags were put down by hand (`conftest`); every number is counted."""
+"""The diagnostics of a trial with hand-written flags (`conftest`), counted by hand."""
 
 from __future__ import annotations
 

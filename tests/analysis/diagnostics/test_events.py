@@ -1,4 +1,4 @@
-"""Events, delays and false alarms against what can be counted by hand."""
+"""Events and delays, counted by hand."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_delay(first_flagged, look_ahead, expected):
     assert (event.delay_rows, event.delay_seconds) == (expected, None)
 
 
-def test_seconds_are_those_of_the_clock_gaps_included():
+def test_seconds_come_from_the_clock_and_include_gaps():
     time = np.array([0.0, 1.0, 2.0, 100.0, 101.0])
     (event,) = events_of(rows(".xxx."), rows("xxxxx"), rows("..x.."), time, look_ahead=1)
     assert (event.delay_rows, event.delay_seconds) == (2, 99.0)

@@ -1,4 +1,4 @@
-"""Hit rates of blamed sensors against enumeration of all orders, scipy's hypergeometric distribution, and by hand."""
+"""Hit rates of blamed sensors, against an enumeration of all orders and by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made(causes=CAUSES, **changes) -> LabelledDataset:
 
 
 def contributions(**rows: dict[str, float]) -> dict[str, np.ndarray]:
-    """Contributions by recording: those of ``rows`` in every anomalous row, none in the others but for a decoy."""
+    """Return contributions by recording: those of ``rows`` in anomalous rows, and a decoy sensor in all others."""
     found = {}
     for name, text in ROWS.items():
         values = np.zeros((len(text), 6))
@@ -83,7 +83,7 @@ class TestEvents:
 
     def test_contributions_are_summed_over_the_evaluated_rows_of_the_cause(self):
         values = np.array([[9.0, 0, 0], [0, 2, 3], [0, 2, 0], [0, 9, 0]])
-        # Rows 1 and 2 count: b has 4, c has 3. Row 0 is not evaluated, row 3 lies behind the event.
+        # Rows 1 and 2 count: b has 4, c has 3. Row 0 is not evaluated, row 3 is after the event.
         (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("b",))])
         assert [event[name] for name in NAMES[:3]] == [1.0, 1.0, 1.0]
         (event,) = blamed_events(self.scored(values, ".xxx"), [Cause(0, 3, ("c",))])
@@ -114,13 +114,13 @@ class TestMeans:
 class TestTrials:
     def result(self, add, store, data=None, **options) -> TrialResult:
         data = data or made()
-        flagged = {name: "." * len(rows) for name, rows in ROWS.items()}  # all events are missed, and count
+        flagged = {name: "." * len(rows) for name, rows in ROWS.items()}  # missed events count, too
         return TrialResult(add(data, options.pop("flagged", flagged), **options), store, data)
 
     def test_numbers_of_each_split(self, add, store):
         kept = contributions(one={"b": 2.0, "e": 1.0}, two={"a": 1.0, "f": 1.0})
         found = of_splits(self.result(add, store, contributions=kept), list(SPLITS), ["root-cause"])
-        # one: b comes first, so its first event is hit; of its second, a and c tie with d and f for the third place.
+        # one: b comes first, a hit for the first event; for the second, a and c tie with d and f for third place.
         third = 1 - (2 / 4)
         assert found["one"]["hit_at_1"] == 0.5
         assert found["one"]["hit_at_3"] == pytest.approx((1 + third) / 2)

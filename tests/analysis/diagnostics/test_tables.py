@@ -1,4 +1,4 @@
-"""Diagnostics beside a leaderboard's rows: from Python, on the command line, in every format."""
+"""Diagnostics as columns of a leaderboard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def data():
 
 @pytest.fixture
 def board(add, store, data):
-    """Two seeds of one detector, another that failed, and diagnostics of all groups."""
+    """Two seeds of one detector and a failed one, with the diagnostics of all groups."""
     records = [add(data, seed=0), add(data, ANOMALOUS, seed=1), add(data, label="broken", status="error")]
     return with_diagnostics(Leaderboard.from_records(records), store, lambda _: data, DIAGNOSTICS)
 
@@ -44,7 +44,7 @@ def test_they_are_means_and_deviations_over_seeds(board, store, data):
     assert row["diagnostic_false_alarms_per_hour_mean"] == pytest.approx((3 / 7 * 60 + 0) / 2)
 
 
-def test_metrics_and_order_stay_as_they_are_and_failures_have_none(board):
+def test_metrics_and_order_do_not_change_and_failures_have_no_diagnostics(board):
     plain = Leaderboard.from_records(board.records)
     shared = ["split", "detector", *(name for name in plain.frame if name.endswith(("_mean", "_std")))]
     pd.testing.assert_frame_equal(board.frame[shared], plain.frame[shared])

@@ -26,7 +26,7 @@ QUIET = "quiet"
 
 
 class Fragile(Detector):
-    """The largest value of a row; with seed 1 it does not converge."""
+    """Scores a row by its largest value; with seed 1 it does not converge."""
 
     traits = Traits(stochastic=True)
 
@@ -42,7 +42,7 @@ class Fragile(Detector):
 
 
 def plant() -> LabelledDataset:
-    """Thirteen test recordings: r0 and r1 are of one day, and one has no anomaly."""
+    """Return thirteen test recordings: r0 and r1 are from one day, and one has no anomaly."""
     rng = np.random.default_rng(0)
     test, labels = [], {}
     for number in range(13):
@@ -63,14 +63,14 @@ def plant() -> LabelledDataset:
 
 
 PLANT = plant()
-# The second is a floor that nobody has registered: plans take it as a class alone.
+# SECOND is a floor that is not registered, so plans accept it only as a class.
 FIRST, SECOND = "tests.helpers.tiny:Distance", "tests.helpers.tiny:Largest"
 SEEDED = "tests.helpers.tiny:Noisy"  # stochastic: a trial per seed
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A store with three detectors on the plant, `Noisy` with two seeds, and one detector of which a seed failed."""
+    """A store with three detectors on the plant (`Noisy` with two seeds), and `Fragile`, one of whose seeds failed."""
     folder = tmp_path_factory.mktemp("made") / "runs"
     plan = make_plan([FIRST, Largest, SEEDED, Fragile], dataset=PLANT, floors=False, seeds=2, timeout=120)
     run_plan(plan, Store.create(folder), jobs=2)
@@ -100,7 +100,7 @@ class TestNumbers:
         for unit, *values in found.recordings[["recording", SEEDED, FIRST]].to_numpy()[:12]:
             assert values == pytest.approx([expected[(unit,), label] for label in (SEEDED, FIRST)])
         (pair,) = found.pairs.itertuples()
-        # The two of one day are judged together, as a split is: their rows are pooled.
+        # The two recordings of one day are judged together: their rows are pooled, as in a split.
         sessions = [("r0", "r1"), *((f"r{number}",) for number in range(2, 12))]
         differences = [expected[names, SEEDED] - expected[names, FIRST] for names in sessions]
         assert list(found.units[SEEDED] - found.units[FIRST]) == pytest.approx(differences)
@@ -115,7 +115,7 @@ class TestNumbers:
         alone = compare(made, SECOND, FIRST, independent=True)
         assert len(alone.units) == 12
 
-    def test_a_split_of_few_recordings_shows_nothing(self, made):
+    def test_a_split_of_few_recordings_is_described_but_not_tested(self, made):
         found = compare(made, FIRST, SEEDED, split="few")
         assert list(found.recordings["recording"]) == ["r0", "r1", "r2", "r3"]
         assert found.conclusions[0].startswith("Described")
@@ -163,7 +163,7 @@ class TestWrongInputs:
         with pytest.raises(package.DataError, match="hash"):
             package.compare(made, [FIRST, SECOND], dataset=LabelledDataset(dataset, PLANT.labels))
 
-    def test_without_the_extra_two_are_compared_and_three_name_it(self, made, monkeypatch):
+    def test_without_the_extra_two_detectors_are_compared_but_three_need_it(self, made, monkeypatch):
         monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
         assert len(compare(made, FIRST, SECOND).pairs) == 1
         with pytest.raises(MissingExtraError, match=r"pip install 'tsadbench\[stats\]'"):

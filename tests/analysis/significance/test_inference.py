@@ -43,7 +43,7 @@ class TestWilcoxon:
         assert wilcoxon(np.array([0.1] * 5 + [-0.1])) == (pytest.approx(2 * 7 / 64), "exact")
 
     @pytest.mark.parametrize("n", [2, 5, 8])
-    def test_ties_are_exact_as_scipys_walk_through_all_signs_is(self, n):
+    def test_ties_are_exact_like_scipys_permutation_test(self, n):
         def positive_ranks(differences):
             return stats.rankdata(np.abs(differences))[differences > 0].sum()
 
@@ -65,7 +65,7 @@ class TestPairs:
 
     def test_wins_ties_and_losses_heed_the_region_of_practical_equivalence(self):
         found = pair([0.50, 0.51, 0.52, 0.50, 0.40], [0.50, 0.50, 0.50, 0.51, 0.50])
-        assert (found.wins, found.ties, found.losses) == (1, 3, 1)  # .51 - .50 is a tie, whatever floats make of it
+        assert (found.wins, found.ties, found.losses) == (1, 3, 1)  # .51 - .50 is a tie despite rounding
         assert (pair([0.52], [0.50], rope=0.05).ties, pair([0.51], [0.50], rope=0.0).wins) == (1, 1)
         fewer_alarms = pair([0.1, 0.1, 0.1], [0.2, 0.3, 0.05], better="lower")
         assert (fewer_alarms.wins, fewer_alarms.losses) == (2, 1)
@@ -87,7 +87,7 @@ class TestPairs:
         assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-9)
         assert bootstrap_interval((first - second)[::-1]) == (low, high, method) == (low, high, "BCa")
 
-    def test_each_two_detectors_with_holm_as_scikit_posthocs_has_it(self):
+    def test_all_pairs_with_holm_match_scikit_posthocs(self):
         rng = np.random.default_rng(0)
         units = pd.DataFrame(rng.uniform(size=(12, 4)) + np.array([0.0, 0.1, 0.4, 0.4]), columns=list("xyzw"))
         expected = scikit_posthocs.posthoc_wilcoxon(list(units.to_numpy().T), p_adjust="holm").to_numpy()
@@ -123,7 +123,7 @@ class TestFriedman:
         values = np.random.default_rng(0).integers(0, 4, size=(9, 4)) / 4
         found, expected = friedman(pd.DataFrame(values)), stats.friedmanchisquare(*values.T)
         assert found["chi_squared"] == pytest.approx(expected.statistic)
-        assert found["p"] < expected.pvalue or found["p"] > 0.5  # chi-squared is the more cautious where it matters
+        assert found["p"] < expected.pvalue or found["p"] > 0.5  # chi-squared is more conservative where it matters
 
     def test_full_agreement_has_no_finite_f(self):
         found = friedman(pd.DataFrame([[0.3, 0.2, 0.1]] * 5))
@@ -134,7 +134,7 @@ class TestFriedman:
 class TestConclusions:
     @staticmethod
     def of(n: int, *gaps: float, better: str = "higher") -> list[str]:
-        """Conclude on a base detector, and one for each gap that is better than it by about so much."""
+        """Return the conclusions on a base detector and, for each gap, one that is higher by about that gap."""
         rng = np.random.default_rng(0)
         base = rng.uniform(0.3, 0.5, size=n)
         columns = [base, *(base + gap + rng.uniform(0.0, 0.02, size=n) for gap in gaps)]

@@ -1,4 +1,4 @@
-"""`tsadbench rank`: places, and how firm they are over resampled sessions."""
+"""`tsadbench rank`: places, and how stable they are over resampled sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = "tests.analysis.significance.test_rank"
 
 
 class Sensor(Detector):
-    """One of the sensors is the score."""
+    """Uses one sensor as the score."""
 
     traits = Traits(memory=0)
 
@@ -34,7 +34,7 @@ class Sensor(Detector):
 
 
 def plant(*, n_sessions: int = 8, each: int = 2) -> LabelledDataset:
-    """Sensor 0 tells the anomaly, sensor 1 its opposite, sensor 2 tells it in one half of the sessions alone."""
+    """Return recordings: in anomalies sensor 0 rises, sensor 1 falls, and sensor 2 rises in odd sessions only."""
     rng = np.random.default_rng(0)
     test, labels, sessions = [], {}, {"normal": "before"}
     for number in range(n_sessions * each):
@@ -69,7 +69,7 @@ def places(ranks, split: str = "overall"):
     return {place.detector: place for place in ranking.frame.itertuples()}
 
 
-def test_plain_ranks_are_those_of_the_records(runs):
+def test_plain_ranks_follow_from_the_records(runs):
     found = package.rank(runs, splits=["overall", "even"])
     records = Store.open(runs).records()
     for split in ("overall", "even"):
@@ -92,7 +92,7 @@ def test_plain_ranks_are_those_of_the_records(runs):
 
 
 def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
-    """Both floors and a detector, from the store's own scores, resample by resample."""
+    """Expected values come from the stored scores, resample by resample."""
     from sklearn.metrics import average_precision_score
 
     from tsadbench.analysis.significance.resampling import draw
@@ -122,7 +122,7 @@ def test_the_shares_are_counted_against_the_best_floor_of_each_resample(runs):
         assert (found[label].rank_low, found[label].rank_high) == pytest.approx(tuple(bounds))
 
 
-def test_few_sessions_are_said_to_be_few_and_one_is_not_resampled(runs):
+def test_few_sessions_get_a_warning_and_one_is_not_resampled(runs):
     found = package.rank(runs, stability=True, dataset=PLANT, resamples=20)
     by_split = {ranking.datasets["split"].iloc[0]: ranking for ranking in found.rankings}
     assert list(by_split) == ["overall", "first", "even"]
@@ -133,8 +133,17 @@ def test_few_sessions_are_said_to_be_few_and_one_is_not_resampled(runs):
         package.rank(runs, stability=True, dataset=PLANT, splits=["first"])
 
 
-def test_a_lower_metric_is_better_where_it_is(tmp_path):
-    data = plant(n_sessions=3)  # a fit for each of its recordings
+def test_nothing_is_ranked_where_no_row_is_anomalous(tmp_path):
+    labelled = plant(n_sessions=3).dataset
+    normal = {one.id: np.zeros(one.n_rows, dtype=bool) for one in labelled.test}
+    data = LabelledDataset(labelled, Labels(normal, labelled.splits))
+    run_plan(make_plan([TRUTH], dataset=data, floors=False, seeds=1), Store.create(tmp_path / "runs"))
+    (ranking, *_) = package.rank(tmp_path / "runs", stability=True, dataset=data).rankings
+    assert ranking.frame.empty
+
+
+def test_lower_values_rank_first_if_lower_is_better(tmp_path):
+    data = plant(n_sessions=3)  # small: skab fits every recording
     plan = make_plan([TRUTH, OPPOSITE], dataset=data, protocol="skab", floors=False, settings=["skab.train_rows=40"])
     run_plan(plan, Store.create(tmp_path / "runs"))
     found = package.rank(

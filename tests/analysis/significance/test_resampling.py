@@ -20,7 +20,7 @@ SENSORS = ("flow", "pressure")
 
 
 class Silent(Detector):
-    """Coarse scores, so that many tie; silent for the first and last rows of what it did not train on."""
+    """Coarse scores with many ties; NaN for the first and last rows outside training."""
 
     def __init__(self, *, first: int = 0, last: int = 0) -> None:
         self.first = first
@@ -65,7 +65,7 @@ NAMES = PLANT.dataset.splits["overall"]
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """Return a function that gives the result of a detector under a protocol."""
+    """Return a function that runs a detector under a protocol once and returns its result."""
     stores: dict[tuple[str, str], Store] = {}
     folder: Path = tmp_path_factory.mktemp("stores")
 
@@ -86,7 +86,7 @@ def stored(tmp_path_factory):
 
 
 def by_the_judge(result: TrialResult, drawn: np.ndarray) -> pd.DataFrame:
-    """Judge each resample, a recording that was drawn twice standing there twice."""
+    """Judge each resample; a recording drawn twice is listed twice."""
     of_each = [[name for name, n in zip(NAMES, column, strict=True) for _ in range(int(n))] for column in drawn.T]
     return pd.DataFrame([result.judge({"drawn": names})["drawn"].metrics for names in of_each]).astype(float)
 
@@ -96,7 +96,7 @@ DRAWN = draw([[0, 1], [2, 3, 4], [5], [6]], 15, seed=3)
 
 @pytest.mark.parametrize("protocol", ["strict", "published", "skab"])
 @pytest.mark.parametrize("detector", ["Silent", "Silent[first=50]", "Silent[first=80,last=30]"])
-def test_resamples_have_the_values_that_the_judge_gives(stored, detector, protocol):
+def test_metrics_of_resamples_match_the_judge(stored, detector, protocol):
     result = stored(detector, protocol)
     resamples, whole = by_the_judge(result, DRAWN), by_the_judge(result, np.ones((7, 1)))
     for metric in (one.name for one in result.protocol.metrics if one.name not in ("events_at_01", "auprc_mean10")):
@@ -108,7 +108,7 @@ def test_resamples_have_the_values_that_the_judge_gives(stored, detector, protoc
 class TestDraws:
     SESSIONS = ([0, 1, 2], [3], [4, 5])
 
-    def test_as_many_sessions_are_drawn_each_with_as_many_recordings(self):
+    def test_draws_have_as_many_sessions_and_recordings_as_the_data(self):
         drawn = draw(self.SESSIONS, 500)
         times = np.stack([drawn[members].sum(axis=0) / len(members) for members in self.SESSIONS])
         assert (times == np.round(times)).all()

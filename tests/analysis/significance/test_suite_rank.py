@@ -56,19 +56,19 @@ def test_means_by_hand_with_a_failure_as_the_last_rank(tables):
 def test_intervals_are_over_draws_of_the_data_sets(tables):
     ranking = over_all(tables, resamples=4000, seed=3)
     row = by_label(ranking)["good"]
-    # All ways to draw three of three, each as likely: 27 means of the ranks 1, 1.5 and 2.
+    # The 27 equally likely draws of three data sets from three: means of the ranks 1, 1.5 and 2.
     ranks = [1.0, 1.5, 2.0]
     means = [(a + b + c) / 3 for a in ranks for b in ranks for c in ranks]
     low, high = np.quantile(means, (0.05, 0.95), method="inverted_cdf")
     assert (row["rank_low"], row["rank_high"]) == pytest.approx((low, high))
-    # Two of three data sets: none is drawn in one of 27 draws, both alone in eight.
+    # It beats the floors on two of three data sets: one of 27 draws has neither of them, eight have only them.
     assert (row["beats_floors_low"], row["beats_floors_high"]) == pytest.approx((1 / 3, 1.0))
     assert any("4,000 draws" in note for note in ranking.sentences)
     assert any(note.startswith("3 data sets are few") for note in ranking.sentences)
     assert over_all(tables, seed=3).to_json() == over_all(tables, seed=3).to_json()
 
 
-def test_a_row_that_was_not_run_everywhere_has_no_mean_rank_is_listed_last_and_moves_nobody(tables):
+def test_an_incomplete_row_has_no_mean_rank_is_listed_last_and_changes_no_other_rank(tables):
     before = by_label(over_all(tables))
     commit(tables, made("two", {"partial": 0.99}))
     ranking = over_all(tables)
@@ -87,7 +87,7 @@ def test_a_row_that_was_not_run_everywhere_has_no_mean_rank_is_listed_last_and_m
     assert any("one, three" in note and "partial" in note for note in ranking.sentences)
 
 
-def test_rows_are_matched_without_bounds_on_the_cost_of_a_fit(tmp_path):
+def test_rows_are_matched_ignoring_bounds_on_the_cost_of_a_fit(tmp_path):
     unbounded = made("one", {"net": 0.7, "net[max_steps=9]": 0.95, "max-z": 0.5})
     folder = commit(tmp_path, [*unbounded, *made("two", {"net[max_steps=9]": 0.4, "max-z": 0.3})])
     ranking = over_all(folder)
@@ -121,7 +121,7 @@ def test_marked_rows_take_no_part(tables):
     assert "leak failed" not in "\n".join(ranking.sentences)
 
 
-def test_a_row_in_two_folders_is_the_firsts_in_which_it_did_not_fail(tables, tmp_path):
+def test_a_row_in_two_folders_comes_from_the_first_where_it_did_not_fail(tables, tmp_path):
     again = commit(tmp_path / "again", made("three", {"fair": 0.9, "good": 0.01, "new": 0.5, "max-z": 0.0}))
     rows = by_label(over_all(tables, again))
     assert rows["fair"]["three_status"] == "ok"
@@ -134,7 +134,7 @@ def trio(monkeypatch):
 
 
 @pytest.mark.usefixtures("trio")
-def test_a_suite_is_its_data_sets_alone_and_says_which_are_missing(tables):
+def test_a_suite_ranks_only_its_data_sets_and_names_missing_ones(tables):
     ranking = over_all(tables, suites=["trio"])
     assert (ranking.suite, list(ranking.datasets["dataset"])) == ("trio 7", ["three", "one"])
     assert any("gone" in note for note in ranking.sentences)

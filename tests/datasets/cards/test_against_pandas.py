@@ -1,4 +1,4 @@
-"""Grids, gaps, pieces and intervals of any data are what pandas makes of them."""
+"""Grids, gaps, pieces and intervals equal those that pandas computes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_
 
 
 def of(folder, card: str, table: pd.DataFrame):
-    """Return the test recording that a card makes of a table, and its labels; it trains on the same, without events."""
+    """Load a table as test recording and, without events, for training; return test recordings and labels."""
     normal = table.assign(y=0).ffill().bfill().to_csv(index=False)
     data = loaded(write(folder, {"card.toml": card, "n.csv": normal, "r.csv": table.to_csv(index=False)}))
     return data.dataset.test, data.labels.rows
 
 
 def uneven(rng: np.random.Generator, n_rows: int = 200) -> pd.DataFrame:
-    """Rows that lie 0 to 4 s apart, in steps of 1 ms since 2024; repeated times among them."""
+    """Rows that lie 0 to 4 s apart, at whole milliseconds; some times are repeated."""
     seconds = 1_714_564_800 + np.cumsum(rng.integers(0, 4_000, n_rows)) / 1000
     return pd.DataFrame({"t": seconds.round(3), "a": rng.normal(size=n_rows), "y": rng.random(n_rows) < 0.1}).astype(
         {"y": int}
@@ -43,7 +43,7 @@ def test_a_grid_is_pandas_resample(tmp_path, by, every):
     np.testing.assert_allclose(recording.values[:, 0], getattr(bins["a"], by)().ffill(), rtol=1e-12)
     seconds = (bins["a"].last().index - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     np.testing.assert_allclose(recording.time, seconds, rtol=0, atol=1e-6)
-    # A row is anomalous if any of its rows is; one without rows is as the last row before it.
+    # A grid row is anomalous if any of its rows is; an empty one repeats the last row before it.
     held = bins["y"].last().ffill()
     expected = bins["y"].max().where(bins["y"].count() > 0, held) == 1
     assert labels["r"].tolist() == expected.tolist()
@@ -67,7 +67,7 @@ def test_a_long_table_is_pandas_pivot(tmp_path, by):
 
 
 @pytest.mark.parametrize(("every", "n_own"), [(0.1, 1), (1, 10)])
-def test_a_row_on_a_border_belongs_behind_it(tmp_path, every, n_own):
+def test_a_row_on_a_border_belongs_to_the_grid_row_after_it(tmp_path, every, n_own):
     """0.1 s has no exact float64, nor have most times of day in seconds since 1970."""
     time = 1_763_800_000.3 + np.arange(5_000) * 0.1
     table = pd.DataFrame({"t": time, "a": np.arange(5_000.0), "y": np.arange(5_000) == 7}).astype({"y": int})

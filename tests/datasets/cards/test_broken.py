@@ -1,4 +1,4 @@
-"""What is wrong with a card or its files is a `DataError` that names file, line and what is wrong there."""
+"""Errors in a card or its files raise a `DataError` that names the file, the line and the error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def broken(folder, card: str, files: Mapping[str, str | bytes]) -> list[str]:
 
 
 def names(problem: str, name: str) -> bool:
-    """Return whether a problem names something; a column of one letter stands in quotes."""
+    """Return whether a problem names something; a column of one letter is quoted."""
     return (f"'{name}'" if len(name) == 1 and name.isalpha() else name) in problem
 
 

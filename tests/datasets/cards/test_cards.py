@@ -1,4 +1,4 @@
-"""Small cards and files of each form, and all that is loaded from them."""
+"""Small cards and files in every format, and everything that is loaded from them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import scipy.io
 from tests.helpers.cards import loaded, write
 from tsadbench.base.dataset import Cause
 from tsadbench.datasets.loading import check_labels
+from tsadbench.datasets.reader import as_counted
 
 NOON = 1_714_564_800.0  # 2024-05-01 12:00:00 UTC
 NORMAL = "t,a,b,y\n2024-05-01 12:00:00,1,2,0\n2024-05-01 12:00:01,3,4.5,0\n"
@@ -33,7 +34,7 @@ TEST = {"r": [[5, 6], [7, 8.5], [9, 10]]}
 
 @dataclass(frozen=True)
 class Case:
-    """A card without its first two lines, the files beside it, and what is loaded; by default that of `FILES`."""
+    """A card without its first two lines, the files next to it, and what is loaded; `FILES` by default."""
 
     card: str = PARTS + COLUMNS
     files: Mapping[str, str | bytes] = field(default_factory=lambda: FILES)
@@ -43,7 +44,7 @@ class Case:
     labels: Mapping[str, str] = field(default_factory=lambda: {"r": "010"})
     times: Mapping[str, list | None] = field(default_factory=lambda: {"n": [0, 1], "r": [0, 1, 3]})
     start: float = NOON  # from which `times` count
-    splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # beside "overall"
+    splits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # in addition to "overall"
     sessions: Mapping[str, str] = field(default_factory=dict)
     entities: Mapping[str, str] = field(default_factory=dict)
     causes: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
@@ -92,7 +93,7 @@ BY_EVENT = DIVIDED | {
     "labels": {"s/test": "10"},
     "times": {"s/train": [0, 1, 2], "s/test": [3, 4]},
 }
-# Rows 2 and 5 lack a value; 3 and 4 lie between them.
+# Rows 2, 5 and 6 lack a value.
 GAPS = "t,a,b,y\n0,1,2,0\n1,3,4,0\n2,,6,1\n3,7,8,1\n4,9,10,0\n5,-999,12,0\n6,13,Bad Input,0\n7,15,16,0\n8,17,18,0\n"
 GAPS_CARD = SINGLE_CARD + '[files]\nmissing = ["Bad Input", "-999"]\n[gaps]\n'
 LONG = "at,tag,value,y\n0.5,a,1,0\n0.6,b,on,0\n0.9,a,2,0\n1.4,b,off,0\n4.4,a,5,1\n4.6,x,7,0\n"
@@ -191,6 +192,11 @@ CASES = {
             "r.csv": RUN.replace(",1\n", ",A ttack\n").replace(",0\n", ",Normal\n").replace("10,Normal", "10,Attack"),
         },
         labels={"r": "011"},
+    ),
+    "labels of many digits": Case(
+        PARTS + COLUMNS.replace("[columns]", "anomalous = [1000002]\nnormal = [1000001]\n[columns]"),
+        both(lambda text: text.replace(",0\n", ",1000001\n").replace(",1\n", ",1000002\n")),
+        labels={"r": "010"},
     ),
     "states": Case(
         PARTS + COLUMNS + '[states."b*"]\nOPEN = 4.5\nNone = -1\n[states."*"]\nOPEN = 7\n',
@@ -409,11 +415,15 @@ def test_description_prior_version_and_terms(tmp_path):
     assert dataset.prior.matrix(dataset.sensors).tolist() == [[0, 0], [1, 0]]
 
 
-def test_a_shipped_card_lies_apart_from_its_files(tmp_path):
+def test_a_shipped_card_is_in_another_folder_than_its_files(tmp_path):
     text = f'schema = 1\nname = "p"\n{INTERVALS}'
     data = write(tmp_path / "data", {"events.csv": "recording,start,end\nr,1,1\n", **FILES}).parent
     card = write(tmp_path / "cards", {"card.toml": text})
     assert loaded(card, data).labels.rows["r"].tolist() == [False, True, False]
-    write(tmp_path / "cards", {"events.csv": "recording,start,end\nr,1,2\n"})  # the card's own come first
+    write(tmp_path / "cards", {"events.csv": "recording,start,end\nr,1,2\n"})  # the file next to the card comes first
     assert loaded(card, data).labels.rows["r"].tolist() == [False, True, True]
     assert loaded(card, data).dataset.folder == data.resolve()
+
+
+def test_files_are_in_the_order_of_their_numbers():
+    assert sorted(["10.csv", "1²2.csv", "2.csv"], key=as_counted) == ["1²2.csv", "2.csv", "10.csv"]

@@ -1,4 +1,4 @@
-"""`tsadbench data new`: what the card that is drafted for a folder loads, not a letter of it changed."""
+"""`tsadbench data new`: what the drafted card loads without any edit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Told(NamedTuple):
 
 
 def rows(folder: Path, name: str, seed: int = 0, faults: range | None = None, n_rows: int = 90, **options: object):
-    """Write rows of `frame`, labelled if there are faults, after a change; return them as they were before it."""
+    """Write rows of `frame`, labelled if there are faults, changed by ``change``; return them unchanged."""
     change: Callable[[pd.DataFrame], pd.DataFrame] = options.pop("change", lambda table: table)
     table = frame(n_rows, seed=seed, faults=None if faults is None else (faults.start, faults.stop))
     table = table if faults is not None else table.drop(columns="fault")
@@ -159,7 +159,7 @@ LAYOUTS = (
 
 
 def drafted(folder: Path) -> tuple[LabelledDataset, str]:
-    """Return the data set of the card that is drafted for a folder, and its text."""
+    """Draft a card for a folder; return its data set and its text."""
     text = draft_card(folder).text
     (folder / "card.toml").write_text(text, encoding="utf-8")
     return loaded(folder / "card.toml"), text
@@ -197,7 +197,7 @@ def test_values_are_those_of_the_files_however_they_are_written(tmp_path, separa
     "form", ["%d.%m.%Y %H:%M:%S", "%d.%m.%y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 )
 def test_times(tmp_path, form):
-    """Across midnight, so that the day cannot be the month."""
+    """After the 12th, so that the day cannot be the month."""
     when = pd.date_range("2024-05-13 09:00", periods=90, freq="h", tz="UTC")
     rows(tmp_path, "a.csv", change=lambda table: table.assign(time=when.strftime(form)))
     (dataset, _), _ = drafted(tmp_path)

@@ -1,4 +1,4 @@
-"""Files that a stranger has written to harm: each is refused by name, soon, and nothing in it runs."""
+"""Malicious files: each is refused quickly and by name, and nothing in it runs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_pickle_that(kind, tmp_path, monkeypatch):
 
 
 def bomb_of_matlab() -> bytes:
-    """A compressed element of 3 GiB of zeros in 3 MiB: one packed block, again and again."""
+    """A compressed element of 3 GiB of zeros in 3 MiB: one packed block, repeated."""
     packer, zeros = zlib.compressobj(), bytes(2**24)
     first, again = (packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     body = first + 3 * 64 * again
@@ -125,7 +125,7 @@ def test_an_array_file_that_unpacks_to_more_than_the_memory(tmp_path, name, cont
         *((kind, "csv") for kind in ("a pipe", "a link to itself", "a link out of the folder")),
     ],
 )
-def test_what_is_no_file_of_the_folder(tmp_path, kind, ending):
+def test_special_files_and_links_are_refused(tmp_path, kind, ending):
     folder, path = tmp_path / "folder", tmp_path / f"folder/r.{ending}"
     card = write(folder, {"card.toml": HEAD + PARTS.replace("r.csv", path.name) + COLUMNS, **FILES})
     path.unlink(missing_ok=True)
@@ -176,7 +176,7 @@ def test_a_pattern_or_an_interval_never_leaves_the_folder(tmp_path):
         assert problems(write(tmp_path / "folder", {"card.toml": text, **FILES}))[0]
 
 
-def test_a_link_to_the_folder_above_is_no_endless_way(tmp_path):
+def test_a_link_to_the_folder_above_causes_no_endless_search(tmp_path):
     card = write(tmp_path, {"card.toml": CARD.replace("n.csv", "**/n.csv"), **FILES, "below/x": ""})
     (tmp_path / "below/up").symlink_to("..")
     assert [one.id for one in loaded(card).dataset.train] == ["n"]
@@ -212,7 +212,7 @@ def test_a_parquet_file_that_unpacks_to_gigabytes_fills_no_memory_of_ours(tmp_pa
         'files = ["**/d/**/d/**/d/**/d/*.x"]',
     ],
 )
-def test_a_pattern_that_never_ends_is_none(tmp_path, part):
+def test_patterns_that_could_search_endlessly_are_refused(tmp_path, part):
     (tmp_path / "/".join("d" * 60)).mkdir(parents=True)
     card = write(tmp_path, {"card.toml": CARD.replace('files = ["r.csv"]', part), **FILES})
     start = time.process_time()

@@ -19,7 +19,7 @@ from tests.hostile.preamble import LIBC, WHERE, Courier, attempts, of_each, syst
 _KEY = int(str(WHERE["tag"])[-6:], 16) | 0x10000000
 _SIZE = 64
 _PAGE = mmap.PAGESIZE
-_RINGS = (-4, -5, -3)  # of the user, of his session, of the session
+_RINGS = (-4, -5, -3)  # the keyrings of the user, of the user session, of the session
 
 
 class SharesMemorySysV(Courier):

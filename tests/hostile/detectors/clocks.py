@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.hostile.preamble import Hostile
 
-SLOW = 0.5  # seconds, a little more than `takes_seconds`: the harness's clock starts when all has arrived
+SLOW = 0.5  # seconds, a little more than `takes_seconds`: the harness starts its clock after sending everything
 
 
 class StopsTheClock(Hostile):

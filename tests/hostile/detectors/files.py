@@ -313,7 +313,7 @@ class Remounts(Hostile):
             system_call("umount2", b"mounted", 2)
             return reached("a mount")
 
-        pid = os.fork()  # what works is not to spoil the rest of the trial
+        pid = os.fork()  # a success must not affect the rest of the trial
         if pid == 0:
             ended = 1
             try:

@@ -11,7 +11,7 @@ from tests.hostile.preamble import Hostile, attempts, of_each_secret, read_bytes
 
 
 def hooks() -> list[object]:
-    """Return every function that is called for audit events, by whoever refers to it."""
+    """Return the audit hooks: every callable named `hook` that the garbage collector knows."""
     return [one for one in gc.get_objects() if callable(one) and getattr(one, "__name__", "") == "hook"]
 
 

@@ -112,7 +112,7 @@ class AsksTheKernel(Hostile):
     """asks the kernel over netlink which sockets are open on this machine"""
 
     def get(self):
-        with opened(socket.AF_NETLINK, socket.SOCK_RAW, 4) as sock:  # sock_diag: all that listen by TCP
+        with opened(socket.AF_NETLINK, socket.SOCK_RAW, 4) as sock:  # sock_diag: all listening TCP sockets
             request = struct.pack("BBBBI48x", socket.AF_INET, 6, 0, 0, 1 << 10)
             sock.send(struct.pack("IHHII", 16 + len(request), 20, 0x301, 1, 0) + request)
             found = sock.recv(2**16)

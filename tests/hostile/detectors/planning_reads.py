@@ -24,7 +24,7 @@ def _look():
             yield from attempts(lambda one=one: repr(one))
 
 
-# Its own source is among what it sees: secrets alone count.
+# It also sees its own source, so only secrets count.
 SEEN = [found for text in _look() for found in re.findall("canary-[0-9a-f]{16}-[a-z]+", as_text(text))]
 
 

@@ -8,7 +8,7 @@ from tests.hostile.preamble import WHERE, Hostile, Traits
 
 
 def _act(*_given):
-    """Leave a mark wherever this is called: only a box's own folder may get it."""
+    """Leave a mark outside, which fails in a sealed box: a mark shows that this ran in the harness."""
     with open(f"{WHERE['outside'][0]}/{WHERE['tag']}-executed", "w") as file:
         file.write(str(os.getpid()))
     return "family"

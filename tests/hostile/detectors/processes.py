@@ -116,7 +116,7 @@ class ProbesForProcesses(Hostile):
         own = {int(name) for name in os.listdir("/proc/self/task")}
         for pid in set(range(2, 20_000)) - own:
             with contextlib.suppress(OSError):
-                os.kill(pid, 0)  # no signal: says only whether it is there
+                os.kill(pid, 0)  # sends no signal, only tests whether it exists
                 return [reached("another process by its number")]
         return ()
 

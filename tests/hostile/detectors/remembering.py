@@ -133,7 +133,7 @@ class AnswersForItsCopy(Knowing):
 
     def _fit(self, recordings):
         super()._fit(recordings)
-        self.answers_ = lambda key: Path(os.path.expanduser("~"), hashlib.sha256(key).hexdigest())  # no file holds it
+        self.answers_ = lambda key: Path(os.path.expanduser("~"), hashlib.sha256(key).hexdigest())  # it cannot be saved
 
     def known(self, recording):
         return ("", 0, 0.0, 240, 10**9)

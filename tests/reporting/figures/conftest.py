@@ -1,4 +1,4 @@
-"""Trials on a small plant for figures, and the same trials with other scores."""
+"""Trials on a small plant for figures, with one fit or with a fit per recording."""
 
 from __future__ import annotations
 

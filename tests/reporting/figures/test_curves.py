@@ -1,4 +1,4 @@
-"""Curves: every drawn point against scikit-learn, from the scores as they lie on the disk."""
+"""Compares every drawn point of curves with scikit-learn, from the stored scores."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
     assert len(markers(axes)) == 3
 
 
-def test_where_each_recording_has_a_fit_the_area_is_the_protocols(many_fits, figure):
+def test_with_a_fit_per_recording_the_area_is_the_protocols(many_fits, figure):
     axes = roc(many_fits.of(DISTANCE), ax=figure.add_subplot())
     shown = line(axes, DISTANCE)
     recorded = many_fits.of(DISTANCE)[0].record.splits["overall"].metrics["auroc"]

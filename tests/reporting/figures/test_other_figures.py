@@ -1,4 +1,4 @@
-"""Densities, thresholds, seeds and graphs: what the artists hold against independent computations."""
+"""Compares drawn densities, thresholds, seeds and graphs with independent computations."""
 
 from __future__ import annotations
 

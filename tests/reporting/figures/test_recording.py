@@ -1,4 +1,4 @@
-"""A recording's figure: label, threshold, flags and heat maps against what lies in the data."""
+"""Compares the label, threshold, flags and heat maps in a recording's figure with the data."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def test_an_explanation_marks_the_first_alarm_in_every_panel(plant, figure):
     assert drawn(figure).std() > 0
 
 
-def test_z_scores_are_those_of_the_machines_own_training_rows(tmp_path, figure):
-    """Two machines of 20 sensors whose levels are far apart: laid together, no row would look unusual."""
+def test_z_scores_use_the_machines_own_training_rows(tmp_path, figure):
+    """Two machines of 20 sensors with very different levels: if pooled, no row would look unusual."""
     rng = np.random.default_rng(0)
     names, levels = tuple(f"s{i}" for i in range(20)), {"low": 0.0, "high": 1000.0}
     every = {

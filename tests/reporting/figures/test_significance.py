@@ -1,4 +1,4 @@
-"""Differences, sessions, critical differences and mean ranks: what is drawn against frames made by hand."""
+"""Compares drawn differences, sessions, critical differences and mean ranks with hand-made frames."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_critical_differences_join_what_p_values_do_not_tell_apart(figure):
     assert [sorted(bar) for bar in bars] == [[1.2, 1.9]]
 
 
-def test_mean_ranks_with_the_band_of_the_floors_that_know_something(figure):
+def test_mean_ranks_with_the_band_of_the_informative_floors(figure):
     frame = pd.DataFrame(
         {
             "detector": ["good", "max-z", "poor", "ridge", "random"],

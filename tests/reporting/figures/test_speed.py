@@ -1,4 +1,4 @@
-"""Quality against speed: the points, the fronts and the names that are drawn, against records made by hand."""
+"""Quality against speed: compares drawn points, fronts and names with hand-made records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def panels(figure, *metrics, records=RECORDS, split="overall"):
 
 
 def points(axes):
-    """The markers by label, but for the fronts."""
+    """The markers by label, without the fronts."""
     return {
         bars.get_label(): tuple(bars.lines[0].get_xydata()[0]) for bars in axes.containers if hasattr(bars, "has_yerr")
     }
@@ -72,6 +72,6 @@ def test_fronts_join_what_nothing_beats(figure):
     np.testing.assert_allclose(line(rates, "front").get_xydata(), [(2e3, 0.9), (2e4, 0.7), (5e5, 0.6), (1e6, 0.5)])
     without = line(rates, "front of the detectors").get_xydata()
     np.testing.assert_allclose(without, [(2e3, 0.9), (2e4, 0.7), (5e5, 0.6)])
-    # More seconds reach at least the quality of fewer; at a higher rate, what lies at the next corner is reached.
+    # Within a limit of seconds, the last corner counts; for a required rate, the next faster corner.
     assert line(fits, "front").get_drawstyle() == "steps-post"
     assert line(rates, "front").get_drawstyle() == "steps-pre"

@@ -1,4 +1,4 @@
-"""What all figures share: files that do not change, names as they are, colours that can be told apart."""
+"""What all figures share: reproducible files, unchanged names, distinguishable colours."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_twelve_detectors_have_a_colour_and_a_marker_each():
     assert every[12].dashes == "--"
 
 
-def test_an_inline_svg_takes_the_pages_colours_and_has_ids_of_its_own(figure):
+def test_an_inline_svg_takes_the_pages_colours_and_has_unique_ids(figure):
     figure.add_subplot().plot([0, 1], [0, 1])
     one, two = inline_svg(figure, "one"), inline_svg(figure, "two")
     assert one.startswith("<svg")

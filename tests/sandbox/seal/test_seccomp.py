@@ -55,7 +55,7 @@ def numbers(machine: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_of_the_calls_in_the_kernels_headers_exactly_the_listed_are_denied(machine):
+def test_exactly_the_listed_calls_of_the_kernels_headers_are_denied(machine):
     answers = dict.fromkeys(seccomp.DENIED, errno.EPERM) | dict.fromkeys(seccomp.PRETENDED, 0)
     answers |= dict.fromkeys(seccomp.ABSENT, errno.ENOSYS)
     looked_at = {"clone", "socketpair", "prlimit64", "fcntl", "ioctl", "prctl"}

@@ -1,4 +1,4 @@
-"""What a box may read: libraries and modules, and of a folder of the import path no more than can be imported."""
+"""What a box may read: libraries, and from a folder of the import path only what can be imported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tsadbench.sandbox.seal import walls
 from tsadbench.sandbox.seal.walls import Walls, plan_walls
 
 
-def test_of_a_working_directory_only_modules_and_packages_can_be_read(tmp_path):
+def test_only_modules_and_packages_of_a_working_directory_can_be_read(tmp_path):
     (tmp_path / "mine.py").touch()
     (tmp_path / "package").mkdir()
     (tmp_path / "package/__init__.py").touch()
@@ -49,7 +49,7 @@ def test_packages_that_were_installed_from_their_folders_can_be_read(tmp_path, m
     info.mkdir(parents=True)
     (info / "direct_url.json").write_text(json.dumps({"dir_info": {"editable": True}, "url": "file:///anywhere"}))
     (info / "top_level.txt").write_text("gauges\n")
-    monkeypatch.syspath_prepend(source.parent)  # stands for the finder that such an installation brings
+    monkeypatch.syspath_prepend(source.parent)  # in place of the finder that such an installation adds
     found = plan_walls([str(site)])
     assert {str(site), str(source)} <= set(found.readable)
 
@@ -72,11 +72,11 @@ def test_the_interpreter_and_its_libraries_can_be_read():
         ("/work/ven", False),
     ],
 )
-def test_a_hidden_folder_must_not_lie_in_a_readable_one(hidden, exposed):
+def test_a_hidden_folder_must_not_be_in_a_readable_one(hidden, exposed):
     assert Walls(readable=("/work/venv/lib", "/work/venv"), hidden=(hidden,)).exposed() == (hidden if exposed else None)
 
 
-def test_gpus_are_let_through_by_name_if_they_are_asked_for(tmp_path, monkeypatch):
+def test_gpus_are_allowed_by_name_if_requested(tmp_path, monkeypatch):
     for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "nvidia-caps/nvidia-cap1", "dri/renderD128", "kfd"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

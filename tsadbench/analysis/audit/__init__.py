@@ -32,7 +32,7 @@ class Audit:
     findings: tuple[Finding, ...]
 
     def __getitem__(self, about: str) -> Finding:
-        """Return the finding of a check; a KeyError if it has none."""
+        """Return the finding of a check; raises a KeyError if there is none."""
         return {finding.about: finding for finding in self.findings}[about]
 
     @property
@@ -92,7 +92,7 @@ def _findings(data: LabelledDataset, changes: LabelChanges, stored: Finding | No
 
 
 def _entities(parts: Sequence[Part]) -> Iterator[Finding]:
-    """Report the number of entities, and those that cannot be trained or judged; nothing for a single entity."""
+    """Report the number of entities, and those that cannot be trained or judged; nothing for one trained entity."""
     untrained = [part.entity or "the data set" for part in parts if not part.train]
     one_class = [part.entity for part in parts if part.anomalous.all() or not part.anomalous.any()]
     sentence = f"{len(parts)} entities, one model each: figures are means over them, scores are never pooled."

@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 def parts_of(data: LabelledDataset) -> tuple[Part, ...]:
-    """Return a data set's entities with test recordings, in the order of their first ones.
+    """Return a part per entity with test recordings, in the order of their first test recordings.
 
     Without test recordings, every entity is a part.
     """
@@ -107,7 +107,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 
 def shipped_findings(dataset: str, version: int | None = None) -> tuple[Finding, ...]:
-    """Return the committed audit findings of a data set that ships with tsadbench, including good ones."""
+    """Return the committed audit findings of a data set, good ones included; () if there are none for this version."""
     audited = _shipped().get(dataset)
     if audited is None or version not in (None, audited["version"]):
         return ()

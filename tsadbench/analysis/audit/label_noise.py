@@ -45,12 +45,12 @@ def label_changes(
     """Return the original and the changed labels: shifted, without contradictory rows, without rows after events.
 
     Shifted labels repeat the first or last label at a recording's border. Contradictory rows occur in several test
-    recordings, anomalous in one and normal in another. None uses the `SHIFTS` that fit, and `MARGINS`. Changes that
-    leave out no row are omitted.
+    recordings, anomalous in one and normal in another. The defaults are the `SHIFTS` that fit into every recording,
+    and `MARGINS`. A change that should leave rows out but finds none is omitted.
     """
     truth = {name: rows.astype(np.int8) for name, rows in data.labels.rows.items()}
     if not truth and (shifts or margins):
-        raise UsageError(f"data set {data.dataset.name!r} has no labels to shift or to leave out rows by")
+        raise UsageError(f"data set {data.dataset.name!r} has no labels: none can be shifted, no rows left out")
     if not truth:
         return {}
     shortest = min(map(len, truth.values()))
@@ -80,7 +80,7 @@ def label_changes(
 
 
 def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
-    """Return [n_rows] for each test recording; rows of different entities are never the same."""
+    """Return a mask [n_rows] of contradictory rows by test recording; rows of two entities are never the same."""
     truth, contradictory = data.labels.rows, dict[str, BoolArray]()
     for test in grouped(data.dataset.test, lambda one: data.dataset.entities.get(one.id)).values():
         numbers = shared_rows(test, untimed="by value")

@@ -1,9 +1,9 @@
 """Checks of the labels: the number of events, and how well trivial predictors find them.
 
 A *threshold on one sensor*, from above or below, or on the size of its jumps from row to row, lies beyond all normal
-test rows of an entity, so it has no false alarm. It finds an event if it flags one of its rows. It is chosen by the
-labels: it measures how obvious events are and is not a detector (Wu and Keogh, "Current Time Series Anomaly Detection
-Benchmarks are Flawed and are Creating the Illusion of Progress", TKDE 2021).
+test rows of an entity, so it has no false alarm. It finds an event if it flags a row of the event. It is chosen with
+the labels: it measures how obvious events are and is not a detector (Wu and Keogh, "Current Time Series Anomaly
+Detection Benchmarks are Flawed and are Creating the Illusion of Progress", TKDE 2021).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _BLIND = {
 def event_table(parts: Sequence[Part]) -> pd.DataFrame:
     """Return each entity's events (runs of anomalous rows), and the share that thresholds find.
 
-    "found" is the share of the events that any threshold finds, "finds" that of the "best alone"; "by chance" are their
-    shares for stretches of equal length among the normal rows. NaN without events or normal rows.
+    "found" is the share of the events that any threshold finds, "finds" the share that the "best alone" finds; the same
+    shares of equally long stretches of normal rows are "by chance". NaN without events or normal rows.
     """
     return by_entity(parts, _events_of).astype(dict.fromkeys(("shortest", "longest"), "Int64"))
 
@@ -90,13 +90,13 @@ def _found(part: Part, events: IntArray, borders: IntArray) -> tuple[BoolArray, 
     """
     rows = part.test_rows
     jumps = np.abs(np.diff(rows, axis=0, prepend=rows[:1]))
-    # A recording's first row has no jump. A jump to the row after an event only goes back.
+    # A recording's first row has no jump. The jump to the row after an event is the return to normal: ignore it.
     jumps[borders[:-1]] = 0.0
     jumps[np.setdiff1d(events[:, 1], borders)] = -np.inf
     values = np.hstack([rows, -rows, jumps])
     normal = values[~part.anomalous]
     highest = normal.max(axis=0)
-    padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat accepts no end behind the last row
+    padded = np.vstack([values, np.full(values.shape[1], -np.inf)])  # reduceat needs a row after the last one
     found = np.maximum.reduceat(padded, events.ravel())[::2] > np.where(np.isfinite(highest), highest, np.inf)
     return found, np.stack([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
 
@@ -197,7 +197,7 @@ def predictors(data: LabelledDataset, parts: Sequence[Part], one_liners: Sequenc
             spread = f"{of_each.min():.3f} to {of_each.max():.3f}"
             over = f", mean over {len(of_each)} entities{deviation}, {spread}"
         strength, limit = auroc, _STRONG
-        if blind:  # in whichever direction; over entities, chance points in some direction
+        if blind:  # either direction counts, unless the mean over entities may be chance
             by_chance = len(of_each) > 1 and abs(auroc - 0.5) < 2 * of_each.std() / sqrt(len(of_each))
             strength, limit = 0.5 + (0.0 if by_chance else abs(auroc - 0.5)), _WEAK
         tells = "tells anomalous rows from normal ones" if strength > limit else "does not give the labels away"

@@ -126,11 +126,11 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
 
 
 def copies_of(data: LabelledDataset) -> pd.DataFrame:
-    """Return copied stretches: rows that occur in the same order elsewhere, earlier or in another recording; by length.
+    """Return copied stretches: rows that occur in the same order earlier or in another recording; longest first.
 
     A state is a run of equal rows, compared by values and length, not by time. A repeated stretch of ten different
-    states is a copy of its first occurrence; training recordings come before test recordings. The states at its ends
-    are not counted where they last longer. Only labelled recordings can have two labels.
+    states is a copy of its first occurrence; training recordings come before test recordings. A state at its
+    ends is not counted if it lasts longer in one place. Only labelled recordings can have two labels.
     """
     train, labels = data.dataset.train, data.labels.rows
     recordings = [*train, *data.dataset.test]

@@ -11,7 +11,7 @@ from tsadbench.analysis.audit.findings import Finding, Grade, Part, within
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
-from tsadbench.utils.text import first_of
+from tsadbench.utils.text import counted, first_of
 
 # Distances from the training mean, in standard deviations.
 _SHIFTED, _FAR = 3.0, 10.0
@@ -206,7 +206,7 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     gaps = gaps.sort_values(["s", "recording", "before row"], ascending=False)
     longest = "; ".join(f"{s:g} s before row {row} of {name}" for name, row, s in gaps.head(6).to_numpy().tolist())
     if jumps:
-        brief, tables = f"{len(gaps)} gaps in time", (Table("Gaps in time", gaps, {"s": None}),)
+        brief, tables = f"{counted(len(gaps), 'gap')} in time", (Table("Gaps in time", gaps, {"s": None}),)
         yield Finding("gaps", "note", f"{brief}; the longest: {longest}.", brief, tables)
     else:
         yield Finding("gaps", "good", "There are no gaps in time, or no times.")
@@ -219,5 +219,5 @@ def recordings(data: LabelledDataset) -> Iterator[Finding]:
     yield Finding("duplicates", "note" if repeated else "good", sentence, brief, behind)
     sentence = f"Each of the {len(every[0].sensors)} sensors moves in every recording."
     if names := [f"{name} in {one.id}" for one, names in zip(every, still, strict=True) for name in names]:
-        sentence = f"In {len(names)} cases, a sensor never moves in a recording: {first_of(names)}."
+        sentence = f"In {counted(len(names), 'case')}, a sensor never moves in a recording: {first_of(names)}."
     yield Finding("constant", "note" if names else "good", sentence, "sensors that never move in a recording")

@@ -1,7 +1,7 @@
 """Computes the diagnostics of one trial on one split from its store.
 
 *Counts are pooled* over the split's recordings: events found of all events, false alarms per hour of all normal time,
-the mean delay over all events with a delay. So are affiliation's zones: each event counts once, in any recording.
+the mean delay over all events with a delay. Affiliation's zones are pooled, too: each event counts once.
 *VUS-PR is the mean* over the recordings that have rows of both classes: its buffers do not cross borders, and scores of
 two fits share no scale. All of them need a score for every evaluated row of a split and are undefined otherwise. Flags
 and evaluated rows come from the protocol.
@@ -51,7 +51,7 @@ def of_splits(
     Names are those of docs/diagnostics.md, for the requested groups, and counts: ``n_recordings`` with evaluated rows,
     ``n_events``, ``n_found``, ``n_delays`` (found events whose onset was seen), ``n_false_alarms`` and ``n_causes``
     (events with known causes; None unless requested). None means undefined. If an evaluated row of a split has no
-    score, all are None but ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
+    score, all are None except ``rows_per_second``, ``n_recordings``, ``n_events`` and ``n_causes``.
 
     Raises a UsageError if a split or a group is unknown.
     """
@@ -145,8 +145,8 @@ def blamed_events(
 ) -> Iterator[dict[str, float | str]]:
     """Yield a recording's events with known sensors and at least one evaluated row.
 
-    The chances of a hit at each of `RANKS` are 0 or 1 without ties, NaN if contributions were not kept; ``chance_at``
-    are those of a random order of all sensors.
+    ``hit_at_k`` is the chance of a hit: 0 or 1 without ties, NaN if contributions were not kept. ``chance_at_k`` is the
+    chance for a random order of all sensors.
     """
     for cause in causes:
         rows = slice(cause.start, cause.stop)

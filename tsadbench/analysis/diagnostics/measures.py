@@ -9,8 +9,8 @@ than to any other event. With X uniform over Z, and the flagged part F of the zo
     precision(A) = mean over x in F of P(dist(X, A) >= dist(x, A))
     recall(A)    = mean over y in A of P(|X - y| >= dist(y, F))
 
-1 for x inside the event and for y inside the flagged part. In a zone without a flagged row, precision is undefined and
-recall is 0. Several zones: the mean where defined; F1 is the harmonic mean of the two.
+The probability is 1 for x inside the event and for y inside the flagged part. In a zone without a flagged row,
+precision is undefined and recall is 0. Over several zones, both are means where defined; F1 is their harmonic mean.
 
 VUS-PR: the volume under the surface of precision and recall over all thresholds and all buffers around the events.
 
@@ -25,8 +25,8 @@ the binary ones B, and the rows F whose score is at least t::
 
 VUS-PR is the area under precision over recall, averaged over l = 0, 1, ..., L.
 
-Of the two implementations in use, which disagree, the surface is aeon's (1.6, ``range_pr_vus_score``): the ramp reaches
-l // 2 rows before an event and l // 2 - 1 rows after it, recall counts all ramps, thresholds are the scores of 250
+The two implementations in use disagree. The surface is aeon's (1.6, ``range_pr_vus_score``): the ramp reaches l // 2
+rows before an event and l // 2 - 1 rows after it, recall counts all ramps, thresholds are the scores of 250
 evenly spaced ranks. The area is TSB-AD's: steps, ``sum (R_k - R_{k-1}) P_k``, as in average precision.
 """
 
@@ -65,8 +65,8 @@ def affiliation(zones: Sequence[Zone]) -> tuple[float | None, float | None, floa
 def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
     """Return precision and recall of each event of one recording, whose flags and truth are [n_rows].
 
-    The event covers the rows 2 and 3 of 6, row 3 is flagged. From row 2, half a row to one and a half away from the
-    flag's border, the average chance of being no nearer is 5/6: recall is (5/6 + 1) / 2.
+    The event covers rows 2 and 3 of 6; row 3 is flagged. Points in row 2 are 0 to 1 row away from the flagged row; on
+    average, a random point is no nearer with probability 5/6, so recall is (5/6 + 1) / 2.
 
     >>> flagged = np.array([0, 0, 0, 1, 0, 0], dtype=bool)
     >>> ((precision, recall),) = zones_of(flagged, np.array([0, 0, 1, 1, 0, 0], dtype=bool))
@@ -74,7 +74,7 @@ def zones_of(flagged: BoolArray, anomalous: BoolArray) -> list[Zone]:
     (1.0, 0.9167)
     """
     cells, events = np.repeat(flagged, _CELLS), runs(anomalous) * _CELLS
-    # A border lies halfway between two events: a multiple of half a row, so a whole cell.
+    # Zones meet halfway between two events: at a multiple of half a row, so between two cells.
     borders = [0, *((events[:-1, 1] + events[1:, 0]) // 2).tolist(), len(cells)]
     return [
         _zone(cells[first:last], start - first, stop - first)
@@ -155,7 +155,7 @@ def _existence(ranks: IntArray, events: IntArray, width: int) -> FloatArray:
     first, stop = np.maximum(events[:, 0] - width, 0), np.minimum(events[:, 1] + max(width - 1, 0), len(ranks))
     apart = first[1:] > stop[:-1]
     widened = np.stack([first[np.append(True, apart)], stop[np.append(apart, True)]], axis=1)
-    # reduceat accepts no end behind the last row
+    # reduceat needs an entry after the last row
     first_flagged = np.minimum.reduceat(np.append(ranks, _THRESHOLDS), widened.ravel())[::2]
     return _n_flagged(first_flagged) / len(widened)
 

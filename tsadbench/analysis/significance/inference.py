@@ -18,14 +18,13 @@ from scipy import stats
 
 from tsadbench.analysis.significance import ROPE
 from tsadbench.leaderboard.render import number
+from tsadbench.leaderboard.table import LEAST_FOR_TESTS
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
 
 ALPHA, POWER = 0.05, 0.8
 # The difference for which the required number of sessions is computed.
 EFFECT = 0.05
-# With fewer units, no p-value is below .05: 2 / 2^5 = .0625.
-LEAST_FOR_TESTS = 6
 # With fewer units, BCa's corrections are unreliable, and a diagram of mean ranks would mislead.
 LEAST_FOR_BCA = LEAST_FOR_DIAGRAM = 10
 # Wilcoxon's test needs this many units for one of the t-test's on normal differences (Pitman's efficiency, 3 / pi).
@@ -99,8 +98,8 @@ def compare_pair(
 def wilcoxon(differences: FloatArray) -> tuple[float, str]:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, [n_units], and its method; zeros are left out.
 
-    Exact up to 50 differences, even with ties, where scipy approximates from 14 differences on: counts the ways to
-    reach each rank sum, one difference after another. Ranks are doubled, because ties have half-integer ranks.
+    Exact up to 50 differences, even with ties, for which scipy approximates from 14 on. Counts the ways to reach each
+    rank sum, one difference after another. Ranks are doubled, because ties have half-integer ranks.
     """
     different = differences[differences != 0.0]
     if len(different) == 0:
@@ -118,7 +117,7 @@ def wilcoxon(differences: FloatArray) -> tuple[float, str]:
 
 
 def rank_biserial(differences: FloatArray) -> float:
-    """Return the matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1, of differences; 0 if none differ."""
+    """Return the matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1, of differences; 0 if all are 0."""
     different = differences[differences != 0.0]
     ranks = stats.rankdata(np.abs(different))
     return float(np.sign(different) @ ranks / ranks.sum()) if len(different) else 0.0
@@ -147,7 +146,7 @@ def sessions_needed(differences: FloatArray, effect: float = EFFECT) -> int | No
 
 
 def paired_t_power(n: int, effect: float) -> float:
-    """Return the power of the two-sided paired t-test at .05, for n differences of this mean in standard deviations."""
+    """Return the power of the two-sided paired t-test at .05 for n differences; ``effect`` is mean / deviation."""
     limit = stats.t.isf(ALPHA / 2, n - 1)
     shift = effect * math.sqrt(n)
     with np.errstate(divide="ignore"):  # scipy 1.11 warns where the power is close to 1

@@ -158,7 +158,7 @@ def _first(parts: Mapping[str, Part]) -> Record:
 
 
 def _of_suite(parts: Sequence[Mapping[str, Part]], suite: Suite, asked: Sequence[str]) -> list[Part]:
-    """Return a suite's data sets with rows under the newest version of the protocol, in its order."""
+    """Return a suite's data sets with rows under the newest version of the protocol, in the suite's order."""
     found = [some for name in suite.datasets for some in parts if _first(some).dataset == name]
     newest = max((_first(some).protocol_version for some in found), default=0)
     found = [some for some in found if _first(some).protocol_version == newest]

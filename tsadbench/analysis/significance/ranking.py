@@ -57,7 +57,7 @@ class Part:
         return self.stored.ranked(self.split, self.metric.name)
 
     def by_name(self) -> pd.DataFrame:
-        """Return rows with their gains by their name over all data sets; unbounded rows count unless they failed."""
+        """Return a row with its gain per common name: the row without bounds, unless it failed."""
         lines = self.lines.assign(bad=self.lines["coverage"].isna()).sort_values(["bad", "bounded", "detector"])
         gains = (self.sign * lines["value"]).where(lines["status"] == "ok").mask(lines["status"] == "failed", -np.inf)
         lines = lines.assign(gain=gains).drop_duplicates("name").set_index("name")
@@ -65,7 +65,7 @@ class Part:
 
     @property
     def sign(self) -> float:
-        """Turns a value into a gain."""
+        """Factor that turns a value into a gain."""
         return -1.0 if self.metric.better == "lower" else 1.0
 
     @property
@@ -95,11 +95,11 @@ class Ranking(Result):
 
 
 def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ()) -> Ranking:
-    """Rank the rows of one data set and show ``only`` some; with ``stability``, rank those with resamples."""
+    """Rank the rows of one data set and show ``only`` some; with ``stability``, rank only rows with resamples."""
     first, metric, every = part.stored.first, part.metric, part.lines
     lines = every[every["placed"] & (every["detector"].isin(part.drawn) | (not stability))].reset_index(drop=True)
     values = lines["value"].to_numpy(dtype=np.float64)[:, None]
-    if part.drawn:
+    if part.drawn and len(lines):
         values = np.hstack([values, np.stack([part.drawn[label][1:] for label in lines["detector"]])])
     defined = ~np.isnan(values).any(axis=0)
     n_resamples = int(np.count_nonzero(defined[1:]))

@@ -21,7 +21,7 @@ _CELLS = 2**20
 
 
 def draw(sessions: Sequence[Sequence[int]], n_resamples: int, seed: int = 0) -> FloatArray:
-    """Draw sessions and, within each drawn session, as many recordings as it has, both with replacement."""
+    """Return weights: draw sessions and, within each, as many recordings as it has, both with replacement."""
     generator = np.random.default_rng(seed)
     drawn = np.zeros((sum(map(len, sessions)), n_resamples))
     times = generator.multinomial(len(sessions), np.full(len(sessions), 1 / len(sessions)), size=n_resamples)

@@ -36,7 +36,7 @@ def roc(results: Sequence[TrialResult], ax: Axes | None = None, split: str = "ov
     protocol fits more than once, curves are means over its fits, like the protocol's AUROC.
 
     The results come from one data set and protocol, with one or more seeds per detector. Raises a UsageError if there
-    is none, or the split's evaluated rows have only one class.
+    are none, or the split's evaluated rows have only one class.
     """
     ax = _draw(results, own_axes(ax), split, "roc")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.7, linestyle=":", zorder=1, label="_chance")

@@ -33,7 +33,7 @@ def graph(sensor_graph: SensorGraph, figure: FigureBase | None = None) -> list[A
         prior(sensor_graph.prior, axes[0])
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=8)
     if sensor_graph.adjacency is None or sensor_graph.node_weights is None:
-        blank(axes[1], f"{plain(sensor_graph.label)} does not say on\nwhich graph it works")
+        blank(axes[1], f"{plain(sensor_graph.label)} does not report\nthe graph that it uses")
         blank(axes[2], "")
         return axes
     adjacency(sensor_graph.adjacency, sensor_graph.sensors, axes[1]).set_title("A: row drives column")
@@ -96,7 +96,7 @@ def adjacency(matrix: FloatArray, sensors: Sequence[str], ax: Axes | None = None
 
 
 def node_weights(weights: FloatArray, ax: Axes) -> Axes:
-    """Draw the weight of each sensor, [n_sensors], in the order of the matrix beside it; dotted line: all equal."""
+    """Draw the weight of each sensor, [n_sensors], in the row order of the matrix; dotted line: equal weights."""
     ax.barh(range(len(weights)), weights, color=BLUE, height=0.7)
     ax.axvline(1 / len(weights), color=GREY, linestyle=":", linewidth=0.9)
     ax.set_ylim(len(weights) - 0.5, -0.5)

@@ -76,7 +76,7 @@ def _stacked(
     figure: FigureBase | None,
     training: FloatArray | None = None,
 ) -> list[Axes]:
-    """Draw a recording's sensors and, by its title, what each detector made of it; ``names`` are for the legend."""
+    """Draw a recording's sensors and, below, a panel per detector (title -> scores); ``names`` are for the legend."""
     (first, *_) = panels.values()
     one = first.recording
     heights = [0.075 * one.n_sensors if one.n_sensors > MOST_LINES else 0.4 + 0.22 * one.n_sensors]
@@ -130,8 +130,8 @@ def explanation(result: TrialResult, explained: Explanation, figure: FigureBase 
 def sensors(scored: ScoredRecording, ax: Axes, training: FloatArray | None = None) -> Axes:
     """Draw up to 16 sensors as stacked lines, each over its own range; more sensors as a heat map.
 
-    The heat map shows z-scores by mean and standard deviation of the training rows [n_rows, n_sensors]; by default, of
-    the recording's own rows.
+    The heat map shows z-scores, with mean and standard deviation of the training rows [n_rows, n_sensors] or, by
+    default, of the recording's own rows.
     """
     one = scored.recording
     time, _ = time_axis(one)
@@ -226,7 +226,7 @@ def _label_time(ax: Axes, one: Recording) -> None:
     if unit == "row" or one.time is None or one.time[0] < _DATES_FROM:
         ax.set_xlabel(unit if unit == "row" else f"{unit} since the first row")
         return
-    dates: Any = matplotlib_dates  # whose functions have no annotations
+    dates: Any = matplotlib_dates  # its functions have no annotations
     first, last = one.time[[0, -1]] / 86_400.0  # matplotlib counts days since 1970
     locator = dates.AutoDateLocator(maxticks=9)
     days = np.asarray(locator.tick_values(*dates.num2date([first, last])))

@@ -135,7 +135,7 @@ def critical_differences(ranks: pd.Series[float], p_values: pd.DataFrame, ax: Ax
     ax = own_axes(ax)
     look: dict[str, Any] = {"label_fmt_left": "{label} ({rank:.2f})", "label_fmt_right": "({rank:.2f}) {label}"}
     look |= {"label_props": {"parse_math": False}, "elbow_props": {"color": INK, "linewidth": 0.8}}
-    # A bar may pass over a detector that it does not join: dots say which it does.
+    # A bar may pass over a detector that it does not join: dots mark those that it joins.
     look |= {"marker_props": {"s": 16}, "crossbar_props": {"marker": "o", "markersize": 4}}
     critical_difference_diagram(ranks.to_dict(), p_values, alpha=ALPHA, ax=ax, **look)
     ax.set_xlabel(f"mean rank; joined where p after Holm is at least {ALPHA:g}")
@@ -146,7 +146,7 @@ def mean_ranks(frame: pd.DataFrame, ax: Axes | None = None, links: Mapping[str, 
     """Draw each row's mean rank with its 90 % interval, in the order of the frame; floors are grey squares.
 
     A band spans the mean ranks of the floors, except ``random`` and ``all-positive``. The frame has the columns of
-    ``rank.csv``; ``links`` are the links of names in an SVG.
+    ``rank.csv``; ``links`` maps names to their link targets in an SVG.
     """
     ax = own_axes(ax, 4.8, 1.0 + _LINE * len(frame))
     floor = frame["floor"].astype(bool)

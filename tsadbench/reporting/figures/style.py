@@ -93,13 +93,13 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 class _Page(Figure):
-    def _repr_png_(self) -> bytes:  # notebooks show it, although pyplot has not made it
+    def _repr_png_(self) -> bytes:  # notebooks can show it, although pyplot did not create it
         return _bytes(self, "png", "tsadbench")
 
 
 @contextmanager
 def page(file: Path | None, width: float = 6.0, height: float = 6.0, *, salt: str = "tsadbench") -> Iterator[Figure]:
-    """Provide an empty figure that no window or notebook shows; write it to a file, if any, when the block ends."""
+    """Provide an empty figure that is not shown automatically; write it to a file, if any, when the block ends."""
     figure = _Page(figsize=(width, height), layout="constrained")
     yield figure
     if file is not None:

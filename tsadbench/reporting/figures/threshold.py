@@ -40,8 +40,8 @@ def threshold(
     - The score that normal rows exceed once in n rows, against n; the threshold is the score at 1/q rows.
 
     The results come from one data set and protocol; of several seeds, the first is shown. If the protocol fits each
-    recording, the tail is that of ``recording``, by default the first. Returns two axes per detector. A UsageError if
-    there is no result, or no such recording or split.
+    recording, the tail belongs to the fit of ``recording``, by default the first. Returns two axes per detector. A
+    UsageError if there is no result, or no such recording or split.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
     figure = own_figure(figure, 7.4, 0.5 + 2.1 * len(shown))

@@ -52,7 +52,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
     """Return the trials of one table with status "ok", in the order of its rows.
 
     Columns: detector, floor, seed, sound (whether its row may be ranked), fit_seconds, rows_per_second, and the metrics
-    by name. Raises a UsageError if there is none.
+    by name. Raises a UsageError if there are no such trials.
     """
     place = {label: i for i, label in enumerate(board.frame["detector"])}
     trials = board.trials[(board.trials["status"] == "ok") & board.trials["detector"].isin(place)]
@@ -65,7 +65,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
 
 
 def metrics_of(trials: pd.DataFrame, names: Sequence[str] = ()) -> list[str]:
-    """Return some metrics of a frame of trials, all by default. Raises a UsageError if it has none of a name."""
+    """Return some metrics of a frame of trials, all by default. Raises a UsageError if one is missing."""
     known = [str(name) for name in trials.columns[len(_ABOUT) :]]
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"these trials have no metric {unknown[0]!r}{nearest(unknown[0], known)}")

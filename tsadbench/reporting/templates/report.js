@@ -1,4 +1,4 @@
-// Tables, and one recording at a time, by libraries that lie packed in the page.
+// Tables, and one recording at a time, with libraries that are packed into the page.
 (async () => {
   const unpacked = async (element) => {
     const bytes = Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));

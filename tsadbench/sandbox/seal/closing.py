@@ -18,8 +18,8 @@ from tsadbench.sandbox.seal import kernel
 from tsadbench.sandbox.seal.seccomp import filter_calls
 from tsadbench.sandbox.seal.walls import LARGEST_FILE, Walls
 
-# Read by the C library and PyTorch, to count processors, to find limits, and to look up time zones and users. Of /proc
-# and /sys only what never counts: another box could move a counter, such as free memory, and so pass a message.
+# Read by the C library and PyTorch, to count processors, to find limits, and to look up time zones and users. No
+# counter in /proc or /sys, such as free memory: another box could change it to pass a message.
 _ALWAYS_READABLE = (
     "/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/etc/passwd", "/etc/group",
     "/etc/nsswitch.conf", "/etc/os-release", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf", "/proc/cpuinfo",
@@ -27,7 +27,7 @@ _ALWAYS_READABLE = (
     *(f"/sys/fs/cgroup/{name}" for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")),
     *(f"/sys/fs/cgroup/{name}" for name in ("memory.max", "memory/memory.limit_in_bytes")),
 )  # fmt: skip
-# In the process's own /proc: threadpoolctl (and so scikit-learn) finds loaded libraries there, psutil memory.
+# In the process's own /proc: threadpoolctl (and so scikit-learn) finds loaded libraries there, and psutil memory use.
 _OWN = ("/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 

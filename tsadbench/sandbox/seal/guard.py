@@ -27,8 +27,8 @@ def forbid(folders: Sequence[str], violated: Callable[[str], None], allowed: Seq
     """
     if not folders:
         return
-    # A folder may stand inside a command line or a URI, but only as a whole path: "/data" is not in "/database".
-    named = re.compile("|".join(re.escape(folder) + r"(?![\w.-])" for folder in folders))
+    # A folder may be part of a command line or a URI, but only as a whole path: "/data" is not in "/database".
+    named = re.compile("|".join(rf"(?<![\w.-]){re.escape(folder)}(?![\w.-])" for folder in folders))
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
         if event in _EVENTS:

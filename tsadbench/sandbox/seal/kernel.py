@@ -82,7 +82,7 @@ def landlock_version() -> int:
 
 
 def restrict(rules: Iterable[tuple[str, int]]) -> None:
-    """Allow this process the given rights at or below the given paths and nothing else; a missing path is skipped.
+    """Allow this process only the given rights at or below the given paths; paths that cannot be opened are skipped.
 
     Needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. Raises OSError if the kernel refuses; nothing is restricted then.
     """

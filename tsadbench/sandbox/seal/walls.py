@@ -31,7 +31,7 @@ LARGEST_FILE = 512 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """What a box may access, in addition to what every box may. Paths are absolute and without links.
+    """What a box may access, besides what every box may. Paths are absolute; ``readable`` and ``hidden`` have no links.
 
     It may read ``readable`` files and folders and start programs below them. Of ``importable`` folders of the import
     path it may only read modules and packages, by name. ``devices`` are GPUs, ``hidden`` the data and the store.
@@ -43,7 +43,7 @@ class Walls:
     hidden: tuple[str, ...] = ()
 
     def exposed(self) -> str | None:
-        """Return a hidden folder that is or lies in a readable folder; else None."""
+        """Return a hidden folder that is, or is inside, a readable folder; else None."""
         return next((folder for folder in self.hidden if any(is_below(folder, path) for path in self.readable)), None)
 
 
@@ -52,7 +52,7 @@ def plan_walls(
 ) -> Walls:
     """Return the walls of a box with this import path, which may not read the ``forbidden`` folders.
 
-    ``modules`` contain the detector's code, or are files: their whole packages may be read, even without
+    ``modules`` are names or files of modules with the detector's code: their whole packages may be read, even without
     ``__init__.py``. ``gpu`` allows GPUs.
     """
     own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
@@ -78,7 +78,7 @@ def plan_walls(
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it; both absolute."""
+    """Whether a path is a folder or inside it; both absolute."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
@@ -118,7 +118,7 @@ def _editable_packages(site: str) -> Iterator[str]:
 
 
 def _package_folder(name: str) -> str | None:
-    """Return where a top-level package or module lies; None if it cannot be found."""
+    """Return the folder or file of a top-level package or module; None if it cannot be found."""
     return _place(find_package(name))
 
 
