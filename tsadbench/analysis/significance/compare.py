@@ -10,13 +10,14 @@ from typing import Any
 import pandas as pd
 
 from tsadbench.analysis.significance import PRIMARY, ROPE, Result, inference, interval, sentences
-from tsadbench.analysis.significance.inference import LEAST_FOR_TESTS, p_value
+from tsadbench.analysis.significance.inference import p_value
 from tsadbench.analysis.stored import Stored, metric_named, stored_trials
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
 from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.render import Table, number
+from tsadbench.leaderboard.table import LEAST_FOR_TESTS
 from tsadbench.results.trial_result import protocol_of
 from tsadbench.utils.parameters import nearest
 

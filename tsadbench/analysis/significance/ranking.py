@@ -17,13 +17,13 @@ from scipy import stats
 
 from tsadbench.analysis.audit.findings import shipped_note
 from tsadbench.analysis.significance import Result, interval, sentences
-from tsadbench.analysis.significance.inference import ALPHA, LEAST_FOR_TESTS
+from tsadbench.analysis.significance.inference import ALPHA
 from tsadbench.analysis.stored import BOUNDS, Stored
 from tsadbench.base.protocol import Metric
 from tsadbench.datasets.loading import Suite
 from tsadbench.errors import UsageError
 from tsadbench.leaderboard.render import Table
-from tsadbench.leaderboard.table import older_rules
+from tsadbench.leaderboard.table import LEAST_FOR_TESTS, older_rules
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Quantiles of a 90 % interval.
