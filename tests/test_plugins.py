@@ -98,7 +98,7 @@ def test_the_package_in_the_documentation_installs_is_listed_passes_the_checks_a
     package = tmp_path / "my-idea"
     package.mkdir()
     for file, start in {
-        "idea.py": "import numpy",
+        "idea.py": "from typing",
         "pyproject.toml": "[build-system]",
         "test_idea.py": "from idea",
     }.items():
