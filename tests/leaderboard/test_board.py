@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from tests.helpers.records import record
@@ -107,6 +108,18 @@ def test_records_are_written_one_per_line_by_label_and_seed(tmp_path):
     Leaderboard.from_records(given).write(tmp_path)
     lines = (tmp_path / "d/strict/records.jsonl").read_text().splitlines()
     assert [Record.from_json(line, "line") for line in lines] == [given[3], given[2], given[1], given[0]]
+
+
+def test_only_tables_of_the_splits_that_are_shown_or_there_are_written(tmp_path):
+    def both(auprc):
+        one, other = (record("x", auprc=auprc, split=split) for split in ("overall", "valve1"))
+        return [replace(one, splits={**one.splits, **other.splits})]
+
+    Leaderboard.from_records(both(0.1), ["valve1"]).write(tmp_path)
+    assert [file.name for file in tmp_path.rglob("*.csv")] == ["valve1.csv"]
+    Leaderboard.from_records(both(0.9), ["overall"]).write(tmp_path)
+    for split in ("overall", "valve1"):
+        assert pd.read_csv(tmp_path / f"d/strict/{split}.csv")["auprc_mean"].tolist() == [0.9]
 
 
 def test_trials_join_committed_ones_by_label_and_seed(tmp_path):

@@ -55,8 +55,7 @@ class Leaderboard:
 
         ``splits`` are those to show, in order (default: all); a UsageError if no record has one of them. ``stored``
         records were made earlier: they are marked, and left out if ``records`` have their label. ``checked_in`` is a
-        run store or a folder of tables with check reports in addition to the shipped ones. ``sessions`` is the number
-        of independent sessions, by data set and split.
+        run store or a folder of tables with more check reports, ``sessions`` has numbers of sessions (`frame.trials`).
         """
         reports = [*shipped_reports(), *(read_reports(checked_in) if checked_in else ())]
         return cls(tidy.trials(records, splits, stored=stored, reports=reports, sessions=sessions))
@@ -178,9 +177,9 @@ class Leaderboard:
     def write(self, folder: Path) -> list[Path]:
         """Write the tables and ``<data set>/<protocol>/records.jsonl``, one trial per line; return the files.
 
-        Trials in ``records.jsonl`` are kept unless the leaderboard has their label and seed. ``sessions.json`` has the
-        numbers of sessions; ``checks.jsonl`` gets reports of checks that do not ship with tsadbench. A UsageError if a
-        file cannot be written, scores were smoothed, or trials are of two versions of a protocol or data set.
+        Trials in ``records.jsonl`` are kept unless the leaderboard has their label and seed. Existing tables of other
+        splits are written again, ``sessions.json`` gets numbers of sessions, ``checks.jsonl`` new reports of checks. A
+        UsageError if a file cannot be written, scores were smoothed, or trials have two versions of a protocol or data.
         """
         if (self.trials["smoothing"] > 1).any():
             raise UsageError("tables of smoothed scores are not written: they would be mistaken for ordinary tables")
@@ -191,7 +190,9 @@ class Leaderboard:
         sessions = known_sessions(folder)
         for dataset, split, n in self.frame.dropna(subset="sessions")[["dataset", "split", "sessions"]].to_numpy():
             sessions.setdefault(dataset, {})[split] = int(n)
-        board = Leaderboard.from_records(records, checked_in=folder, sessions=sessions)
+        there = {file.stem for table in tables for file in folder.joinpath(*table).glob("*.csv")}
+        splits = [one for one in tidy.splits_of(records) if one in {*self.frame["split"], *there}]
+        board = Leaderboard.from_records(records, splits, checked_in=folder, sessions=sessions)
         written += board.write_tables(folder)
         for table, some in grouped(sorted(board.records, key=trial_key), lambda one: trial_key(one)[:2]).items():
             lines = "".join(f"{record.to_json(indent=None)}\n" for record in some)

@@ -43,9 +43,8 @@ def trials(
 ) -> pd.DataFrame:
     """Return a row for each trial and split: what tables need of its record, the record, and ``metric_*``.
 
-    Of several records of a trial the last counts; a failed trial has a row for each split. ``stored`` records were made
-    earlier, and are left out if ``records`` have their label. ``reports`` are check reports on detectors, ``sessions``
-    numbers of sessions by data set and split. A UsageError if no record has one of the ``splits`` (default: all).
+    Of several records of a trial the last counts; a failed trial has a row for each split. ``splits`` and ``stored``
+    are as for `Leaderboard.from_records`; ``sessions`` are numbers of independent sessions, by data set and split.
     """
     last = {trial_key(record): record for record in records}
     own = {key[:3] for key in last}
