@@ -6,7 +6,6 @@ import csv
 import functools
 import hashlib
 import json
-import os
 import pickle
 import warnings
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from tests.helpers.published import events, real
+from tests.helpers.published import events, published_folder, real
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import check_labels
 
@@ -155,8 +154,7 @@ def test_a_description_from_which_a_prior_is_read_does_not_name_the_faults(name,
 
 
 def folder(name: str) -> Path:
-    loaded(name)  # skips if the files are missing
-    return Path(os.environ["TSADBENCH_DATA"], name)
+    return published_folder(name) / name
 
 
 class TestSkab:
