@@ -11,7 +11,7 @@ HEAVY = ("torch", "pandas", "scipy", "sklearn")
 
 
 def heavy_imports(line: str, environment: str) -> str:
-    """Return what command lines print, and then which of `HEAVY` they have imported."""
+    """Run command lines in one process; return their output, then the modules of `HEAVY` that they imported."""
     code = f"""
 import os, sys
 os.environ |= {environment}

@@ -55,7 +55,7 @@ class Model:
 
 
 def n_differences(series: FloatArray) -> int:
-    """Return how often a series must be differenced until the KPSS test no longer rejects stationarity."""
+    """Return the fewest differences of a series for which the KPSS test does not reject stationarity."""
     for d in range(MOST_DIFFERENCES):
         w = np.diff(series, n=d)
         if len(w) < _FEWEST_TESTED or np.ptp(w) == 0:

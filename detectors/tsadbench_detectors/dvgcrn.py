@@ -235,7 +235,7 @@ class Network(nn.Module):
         self.forecast = nn.Linear(sum(hiddens), n_sensors)
 
     def read(self, rows: Tensor, noise: Tensor, n_layers: int | None = None) -> list[Course]:
-        """Return what the lowest ``n_layers`` layers (None: all) infer from rows and noise (0 gives the means).
+        """Infer the latent variables of the lowest ``n_layers`` layers (None: all) from rows and noise (0: the means).
 
         Each layer runs one step behind the layer below, whose state it needs, so one product with a block matrix serves
         all layers. Internally, windows are the last dimension, so that each gate is contiguous in memory.
@@ -331,5 +331,5 @@ def _embeddings(n_nodes: int, size: int) -> nn.Parameter:
 
 
 def _topics(of: Tensor, to: Tensor) -> Tensor:
-    """Return how much each node of ``of`` takes from each of ``to``, by their embeddings; every row sums to 1."""
+    """Return the graph's weights from each node of ``of`` to each of ``to``, by their embeddings; rows sum to 1."""
     return (of @ to.t()).softmax(dim=1)

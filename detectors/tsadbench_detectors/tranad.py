@@ -133,7 +133,7 @@ class TranAD(NetworkDetector):
         return [self._adam(parameters) for parameters in (*decoders, encoder)]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what decoder 1, decoder 2 and the encoder minimise in the current epoch."""
+        """Return the losses of decoder 1, decoder 2 and the encoder in the current epoch."""
         weight = max(self.epsilon**-self._epoch, self.least_weight)
         first, second, again = (mse_loss(made, windows[:, -1]) for made in self.network_(windows))
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again, weight * (first + second)

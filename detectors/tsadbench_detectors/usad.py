@@ -110,7 +110,7 @@ class USAD(NetworkDetector):
         return [self._adam([*encoder, *decoder]) for decoder in decoders]
 
     def _losses(self, windows: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the first and what the second autoencoder minimises in the current epoch."""
+        """Return the losses of the first and the second autoencoder in the current epoch."""
         weight = max(1 / self._epoch, self.least_weight)
         first, second, again = (mse_loss(made, windows) for made in self.network_(windows))
         return weight * first + (1 - weight) * again, weight * second - (1 - weight) * again

@@ -96,7 +96,7 @@ VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few distinct values,
 )
 def test_closed_forms_match_pyod_on_a_single_row(train, row):
     company = np.vstack([train, row])
-    # Where the skewness is 0 up to rounding, its sign is arbitrary.
+    # If the skewness is 0 up to rounding, its sign is arbitrary.
     if ((abs(skew(company, axis=0)) < 1e-9) & (np.ptp(company, axis=0) > 0)).any():
         return
     for name, closed in (("ECOD", tails.ecod), ("COPOD", tails.copod)):

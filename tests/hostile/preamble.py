@@ -194,7 +194,7 @@ class Courier(Hostile):
         """Leave this word where another trial may find it; each way may fail."""
 
     def look(self) -> object:
-        """Return what another trial has left."""
+        """Return the traces of other trials."""
 
     def steal(self) -> Iterable[object]:
         yield from attempts(self.look)

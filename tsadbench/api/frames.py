@@ -207,7 +207,7 @@ def _rows(labels: Any, read: _Read) -> BoolArray:
 
 
 def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
-    """Return whether each row is in an interval of times (of row numbers without times), both ends included."""
+    """Return a mask of the rows within intervals of times (or, without times, of row numbers), ends included."""
     at: Any = pd.RangeIndex(read.recording.n_rows) if read.times is None else read.times
     at = at.tz_localize("UTC") if isinstance(at, pd.DatetimeIndex) and at.tz is None else at
     rows = np.zeros(len(at), dtype=np.bool_)

@@ -96,7 +96,7 @@ def _words(trial: Trial, plan: Plan) -> str:
 
 
 def n_kept(plans: Iterable[Plan], store: Store) -> int:
-    """Return how many trials of the plans a store holds with status "ok"."""
+    """Return the number of the plans' trials that a store holds with status "ok"."""
     found = ((plan, store.find(identity(trial, plan).trial)) for plan in plans for trial in plan.trials)
     return sum(record is not None and record.status == "ok" and plan.accepts(record) for plan, record in found)
 

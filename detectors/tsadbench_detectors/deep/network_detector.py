@@ -114,7 +114,7 @@ class NetworkDetector(Detector):
         raise NotImplementedError
 
     def _losses(self, windows: Tensor) -> Sequence[Tensor]:
-        """Return what each of `_optimisers` minimises; an override uses `_loss` for held-out windows only."""
+        """Return the loss of each of `_optimisers`; an override uses `_loss` for held-out windows only."""
         return [self._loss(windows)]
 
     def _optimisers(self) -> Sequence[Optimizer]:

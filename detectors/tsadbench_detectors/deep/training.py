@@ -211,7 +211,7 @@ def joined_facts(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> dict[
 
 
 def mean_loss(network: nn.Module, loss: Loss, windows: Windows, numbers: Tensor) -> float:
-    """Return the mean loss of the windows with these numbers, in scoring mode; NaN if there are none."""
+    """Return the mean loss of the windows with these indices, in evaluation mode; NaN without windows."""
     if len(numbers) == 0:
         return math.nan
     network.eval()

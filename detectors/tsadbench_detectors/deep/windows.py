@@ -45,7 +45,7 @@ class Windows:
         return self._rows[starts[:, None] + self._offsets]
 
     def n_without_stride(self, numbers: Tensor) -> int:
-        """Return how many windows a stride of 1 would give instead of those with these numbers, [n_numbers], ascending.
+        """Return the number of windows of stride 1 that the windows ``numbers``, [n_numbers] ascending, replace.
 
         Each counts itself and the windows that the stride skips up to the next one, or to its recording's end.
         """

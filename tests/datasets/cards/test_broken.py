@@ -25,7 +25,7 @@ def broken(folder, card: str, files: Mapping[str, str | bytes]) -> list[str]:
 
 
 def names(problem: str, name: str) -> bool:
-    """Return whether a problem names something; a column of one letter is quoted."""
+    """Check that a problem contains a name; names of one letter must be in quotes."""
     return (f"'{name}'" if len(name) == 1 and name.isalpha() else name) in problem
 
 
