@@ -105,7 +105,6 @@ class Plan:
     protocol_label: str  # the protocol's name with its non-default parameters
     episodes: tuple[Episode, ...]  # each trial fits once per episode
     trials: tuple[Trial, ...]  # in the order in which they start
-    splits: tuple[str, ...]  # that tables show, in order
     named: frozenset[str] = frozenset()  # labels that the user requested; all others are floors
     timeout: float | None = None  # wall-clock seconds per trial
     memory_mib: float | None = None  # resident size per trial
@@ -201,8 +200,7 @@ def _plan(
                 "its package",
                 field="require_seal",
             )
-    splits = tuple(dict.fromkeys(split for split in request.splits if split in data.dataset.splits))
-    if request.splits and not splits:
+    if request.splits and data.dataset.splits.keys().isdisjoint(request.splits):
         raise UsageError(
             f"data set {called} has none of the splits {', '.join(request.splits)}; it has: "
             f"{', '.join(data.dataset.splits)}",
@@ -217,7 +215,6 @@ def _plan(
         protocol_label=protocol_label,
         episodes=episodes,
         trials=_trials(contenders, request),
-        splits=splits or tuple(data.dataset.splits),
         named=frozenset(contender.label for contender in contenders[: len(request.detectors)]),
         timeout=request.timeout,
         memory_mib=request.memory,
