@@ -121,11 +121,6 @@ class TrialResult:
             raise UsageError(f"data set {self.record.dataset!r} has no test recording {name!r}{hint}")
         return self.recordings[name]
 
-    @cached_property
-    def judged(self) -> Mapping[str, SplitJudgement]:
-        """The metrics of each test recording by itself; None where undefined."""
-        return self.judge({name: (name,) for name in self.recordings})
-
     def judge(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, SplitJudgement]:
         """Return the protocol's judgement on groups of test recordings, without recordings that it does not score."""
         scored = {group: tuple(name for name in names if name in self.recordings) for group, names in groups.items()}
