@@ -23,7 +23,7 @@ from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
 from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.utils.arrays import Float32Array, FloatArray
+from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
 from tsadbench.utils.files import digest, open_regular, read_bytes, require_own_folder, write_file
 from tsadbench.utils.progress import progress
@@ -44,7 +44,7 @@ _CHECKSUMS = TypeAdapter(dict[_NAME, _SHA256])
 
 
 class BankFolder:
-    """A folder of a bank, read like a run store.
+    """A folder of a bank, whose trials are judged like those of a run store.
 
     Raises a UsageError if it has none of the registry's files, a StoreError if the registry cannot be read.
     """
@@ -68,10 +68,6 @@ class BankFolder:
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``; errors as for `record`."""
         return {name: one for name, one in self._read(record.trial)[1].items() if shapes is None or name in shapes}
-
-    def contributions(self, record: Record, shapes: Shapes | None = None) -> dict[str, Float32Array]:  # noqa: ARG002
-        """Return nothing: the bank has no contributions."""
-        return {}
 
     def _read_file(self, trial: str) -> tuple[Record, dict[str, FloatArray]]:
         file = self.path / f"{trial}.parquet"

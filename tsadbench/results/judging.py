@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
@@ -15,8 +16,11 @@ from tsadbench.execution.judging import judge_again, score_shapes, scored_episod
 from tsadbench.execution.plan import episodes_hash
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.results.trial_result import StoredScores, fixed_threshold_of, protocol_named
+from tsadbench.results.trial_result import fixed_threshold_of, protocol_named
 from tsadbench.utils.progress import progress
+
+if TYPE_CHECKING:
+    from tsadbench.results.bank import BankFolder  # its module needs pyarrow
 
 # The precision of tables: three digits of a metric.
 SINGLE_PRECISION = 1e-3
@@ -77,7 +81,7 @@ class Judge:
         labels_hash = str(record.manifest.get("labels_hash"))
         return record.judging != self._judging(record.protocol, labels_hash, fixed_threshold_of(record))
 
-    def again(self, record: Record, source: StoredScores, smoothing: int = 1) -> Record:
+    def again(self, record: Record, source: Store | BankFolder, smoothing: int = 1) -> Record:
         """Judge a trial by today's rules after averaging scores over ``smoothing`` rows. Writes nothing.
 
         Raises a TsadbenchError if the data set, the protocol or the scores are not available, or if the data or the
@@ -95,7 +99,7 @@ class Judge:
 
 
 def judge_all(
-    source: StoredScores,
+    source: Store | BankFolder,
     load: Callable[[str], LabelledDataset],
     protocol: str | None = None,
     datasets: Collection[str] = (),

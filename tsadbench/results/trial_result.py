@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 
@@ -21,10 +21,6 @@ from tsadbench.results.admission import known_detector
 from tsadbench.utils.arrays import BoolArray, Float32Array, FloatArray
 from tsadbench.utils.parameters import nearest, parse_label
 
-if TYPE_CHECKING:
-    from tsadbench.results.bank import BankFolder
-
-StoredScores: TypeAlias = "Store | BankFolder"
 # The spread of larger scores overflows, which breaks thresholds and histograms.
 _LARGEST_SCORE = 1e300
 
@@ -62,7 +58,7 @@ class TrialResult:
     """
 
     def __init__(
-        self, record: Record, store: StoredScores, data: LabelledDataset, episodes: Sequence[Episode] | None = None
+        self, record: Record, store: Store, data: LabelledDataset, episodes: Sequence[Episode] | None = None
     ) -> None:
         trial = f"trial {record.trial} ({record.label})"
         if record.status != "ok":
