@@ -17,7 +17,7 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError, UsageError
 from tsadbench.execution.identity import changes, code_of, scoring_identity, trial_name
-from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes, scored_episodes
+from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
 from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
@@ -199,7 +199,6 @@ def _planned(record: Record, data: LabelledDataset, named: Collection[str], **as
 
 def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance: float) -> Finding:
     recorded = store.scores(record, score_shapes(plan.episodes))
-    scored_episodes(recorded, plan.episodes, None)  # raises an error if one is missing
     crossing = record.manifest.get("crossing")
     (outcome,) = run_trials((trial,), plan, crossing=crossing if isinstance(crossing, str) else None)
     again, difference = outcome.record, None
