@@ -19,7 +19,7 @@ from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.frame import check_split, records_of, rows, trials
 from tsadbench.leaderboard.table import notes_on
-from tsadbench.results.trial_result import TrialResult, protocol_of, readable_result
+from tsadbench.results.trial_result import TrialResult, protocol_named, readable_result
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import Label, nearest, normal_label, parse_label
 
@@ -161,7 +161,7 @@ class Stored:
         return found
 
     def _read(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, Iterator[TrialResult | None]]]:
-        episodes = tuple(protocol_of(self.first).episodes(data.dataset))
+        episodes = tuple(protocol_named(self.first.protocol).episodes(data.dataset))
         of_labels = grouped([one for one in self.records if one.status == "ok"], lambda one: one.label)
         for label in labels:
             ok = of_labels.get(label, ())

@@ -67,7 +67,7 @@ class TrialResult:
             raise DataError(f"{trial}: {'; '.join(faults)}")
         self.record = record
         self.data = data
-        self.protocol = protocol_of(record)
+        self.protocol = protocol_named(record.protocol)
         if record.protocol_version != self.protocol.version:
             raise StoreError(
                 f"{trial} was judged by {record.rules}, and version {self.protocol.version} is installed; to judge "
@@ -145,11 +145,6 @@ def readable_result(
     except BrokenTrialError as error:
         store.pass_over(record.trial, error)
         return None
-
-
-def protocol_of(record: Record) -> Protocol:
-    """Return the protocol under which a record was made, with its parameters."""
-    return protocol_named(record.protocol)
 
 
 def protocol_named(label: str) -> Protocol:

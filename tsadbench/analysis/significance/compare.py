@@ -18,7 +18,7 @@ from tsadbench.errors import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.render import Table, number
 from tsadbench.leaderboard.table import LEAST_FOR_TESTS
-from tsadbench.results.trial_result import protocol_of
+from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.parameters import nearest
 
 # Values within rounding are ties.
@@ -98,7 +98,7 @@ def compare(
     if len(stored.stores) < 2:
         raise UsageError(f"{expected} only {', '.join(stored.stores)}")
     loaded, first = stored.load(), stored.first
-    rules = protocol_of(first)
+    rules = protocol_named(first.protocol)
     tested = metric_named(metric, first.protocol, rules.metrics)
     better = tested.better or "higher"
     data_set = loaded.dataset

@@ -22,7 +22,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.request import DEFAULT_PROTOCOL
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.render import Table
-from tsadbench.results.trial_result import protocol_of
+from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import nearest, normal_label
 from tsadbench.utils.progress import progress
@@ -173,7 +173,7 @@ def _of_suite(parts: Sequence[Mapping[str, Part]], suite: Suite, asked: Sequence
 
 def _parts(stored: Stored, splits: Sequence[str], metric: str, n_resamples: int, seed: int) -> dict[str, Part]:
     """Return the splits of a data set, with each row's metric on resamples of its sessions if requested."""
-    rules = protocol_of(stored.first)
+    rules = protocol_named(stored.first.protocol)
     by, labels = metric_named(metric, stored.first.protocol, rules.metrics), stored.scored(ranked=True)
     if not n_resamples or not labels:
         return {split: Part(stored, split, by) for split in splits}
