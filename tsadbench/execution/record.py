@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -145,16 +144,16 @@ class Record:
             raise BrokenTrialError(f"{origin}: not a record ({what}); run that trial again") from error
 
 
-def read_records(file: Path | Traversable) -> tuple[Record, ...]:
+def read_records(file: Path) -> tuple[Record, ...]:
     """Return the records of a file, one per line; a BrokenTrialError if a line is not a record."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return tuple(Record.from_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
 
 
-def committed_records(folder: Path | None, dataset: str, protocol: str) -> tuple[Record, ...]:
+def committed_records(folder: Path, dataset: str, protocol: str) -> tuple[Record, ...]:
     """Return the records that `tsadbench leaderboard RUNS --write` wrote for a table below a folder, if any."""
-    file = None if folder is None else folder / dataset / protocol / RECORDS
-    return read_records(file) if file is not None and file.is_file() else ()
+    file = folder / dataset / protocol / RECORDS
+    return read_records(file) if file.is_file() else ()
 
 
 _ADAPTER = TypeAdapter(Record)
