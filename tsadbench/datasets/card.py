@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from fnmatch import translate
-from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from tsadbench.base.file_format import FileFormat, HeaderLine
 from tsadbench.errors import UsageError
-from tsadbench.utils.issues import Issue
-from tsadbench.utils.toml import TABLE, read_toml
+from tsadbench.utils.toml import TABLE
 
 # The name becomes a folder of leaderboards and appears in table titles.
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -235,8 +233,3 @@ class Card(CardTable):
             states=tuple((pattern, tuple(codes.items())) for pattern, codes in self.states.items()),
             **{key: value for key, value in written.items() if key in WrittenAs.model_fields},
         )
-
-
-def read_card(path: Path) -> tuple[Card | None, str, list[Issue]]:
-    """Read a card; return it (None if it is unusable), the file's text, and the issues."""
-    return read_toml(path, Card, "the card", "tsadbench data new FOLDER  writes a card")

@@ -25,7 +25,7 @@ from tsadbench.utils.issues import SHOWN, Issue, raise_if_any
 from tsadbench.utils.parameters import nearest
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, printable
-from tsadbench.utils.toml import line_of
+from tsadbench.utils.toml import line_of, read_toml
 
 # Names that suggest labels.
 LABEL = re.compile(r"(?i)anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$")
@@ -37,7 +37,7 @@ def load_card(path: Path, folder: Path | None = None) -> LabelledDataset:
 
     A DataError lists everything that is wrong with the card and its files.
     """
-    card, text, issues = cards.read_card(path)
+    card, text, issues = read_toml(path, cards.Card, "the card", "tsadbench data new FOLDER  writes a card")
     loaded = CardReader(card, text, path, folder or path.parent, issues).read() if card else None
     raise_if_any(f"data set card {path}" if folder is None else f"data set {path.stem} in {folder}", issues)
     assert loaded is not None
