@@ -60,6 +60,13 @@ class Source:
         beginning = max(filter(file.startswith, self.paths), key=len, default="")
         return f"{self.url}/{self.paths.get(beginning, '')}{file.removeprefix(beginning)}"
 
+    def how_to_get(self, folder: Path) -> str:
+        """Return the instructions for getting the files into a folder."""
+        if not self.is_checked:
+            return f"get them from {self.url} ({self.licence}) and put them into {folder}"
+        about = f"{self.n_bytes / 1e6:.1f} MB, {self.licence}, published at {self.url}"
+        return f"run  tsadbench data fetch {self.name} --data {folder.parent}  ({about})"
+
     def missing(self, folder: Path) -> list[str]:
         """Return the files that the folder lacks."""
         return [file for file in self.sha256 if not (folder / file).exists()]
@@ -86,31 +93,22 @@ def place(name: str, directory: Path | None) -> Path:
     return (Path(above).expanduser() if above else cache_folder()) / name
 
 
-def how_to_get(name: str, folder: Path) -> str:
-    """Return the instructions for getting a data set's files."""
-    source = Source.load(name)
-    if not source.is_checked:
-        return f"get them from {source.url} ({source.licence}) and put them into {folder}"
-    about = f"{source.n_bytes / 1e6:.1f} MB, {source.licence}, published at {source.url}"
-    return f"run  tsadbench data fetch {name} --data {folder.parent}  ({about})"
-
-
 def find(name: str, directory: Path | None) -> Path:
     """Return the folder with a data set's files; if no folder is named, download published files to the cache.
 
     Raises a DataNotFoundError if a folder named by the user lacks files, or if files cannot be downloaded.
     """
-    folder = place(name, directory)
-    missing = Source.load(name).missing(folder)
+    folder, source = place(name, directory), Source.load(name)
+    missing = source.missing(folder)
     above = f"--data DIR or {VARIABLE}=DIR names the folder that holds {name}/"
     if missing and directory is None and not os.environ.get(VARIABLE):
         try:
-            download(Source.load(name), folder)
+            download(source, folder)
         except DataError as error:
             raise DataNotFoundError(f"{name}: {error}; {above}") from error
     elif missing:
         found = f"{len(missing)} of its files are missing in {folder}: {first_of(missing)}"
-        raise DataNotFoundError(f"{name}: {found}; {above}; {how_to_get(name, folder)}")
+        raise DataNotFoundError(f"{name}: {found}; {above}; {source.how_to_get(folder)}")
     return folder
 
 
@@ -122,7 +120,7 @@ def download(source: Source, folder: Path) -> list[str]:
     """
     if not source.is_checked:
         names = first_of([*source.sha256])
-        raise DataError(f"{names}: not downloaded, because no checksum is known; {how_to_get(source.name, folder)}")
+        raise DataError(f"{names}: not downloaded, because no checksum is known; {source.how_to_get(folder)}")
     import pooch  # slow to import and rarely needed
 
     pooch.get_logger().setLevel(logging.ERROR)  # the progress bar replaces its log
@@ -170,7 +168,7 @@ def _loader(name: str, about: str) -> Loader:
         except DataError as error:
             raise DataError(f"{error}\n{note}".rstrip()) from error
         if changed and not options.allow_changed:
-            raise DataError(f"{folder}: {note} To restore them, {how_to_get(name, folder)}")
+            raise DataError(f"{folder}: {note} To restore them, {source.how_to_get(folder)}")
         return LabelledDataset(replace(dataset, notes=(*([note] if note else []), *dataset.notes)), labels)
 
     load.__doc__ = about  # what `tsadbench info` prints
