@@ -42,6 +42,7 @@ def test_info_of_a_data_set_without_its_files_says_where_they_are(tsadbench, tmp
     monkeypatch.setenv("TSADBENCH_TEP_URL", "http://127.0.0.1:1")  # nothing is to be downloaded
     assert f"tsadbench data fetch tep --data {tmp_path}" in tsadbench("info", "tep").out
     swat = tsadbench("info", "swat").out
+    assert swat.startswith("A water treatment testbed: 51 sensors")
     assert "iTrust" in swat
     assert "WADI" not in swat
 

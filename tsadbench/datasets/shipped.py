@@ -171,6 +171,7 @@ def _loader(name: str, about: str) -> Loader:
             raise DataError(f"{folder}: {note} To restore them, {source.how_to_get(folder)}")
         return LabelledDataset(replace(dataset, notes=(*([note] if note else []), *dataset.notes)), labels)
 
+    load.__name__ = f"load_{name}"  # as `load`, `tsadbench info` would take it for the only loader of this module
     load.__doc__ = about  # what `tsadbench info` prints
     return load
 
