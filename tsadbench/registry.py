@@ -149,7 +149,7 @@ def locate_entry(kind: Kind, name: str) -> Source:
         names = {entry.name for entry in _points(kind)}
         if not names:
             raise PluginError(f"no {kind} are registered: install tsadbench first (pip install -e .)")
-        own = "; name your own by the path of its card, path/card.toml" if kind == "datasets" else ""
+        own = "; name your own by its card, path/card.toml (tsadbench data new FOLDER)" if kind == "datasets" else ""
         raise UsageError(f"there is no {singular(kind)} {name!r}{nearest(name, names)}{own}")
     if len(points) > 1:
         packages = " and ".join(sorted(map(package_of, points)))

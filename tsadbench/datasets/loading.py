@@ -27,8 +27,6 @@ def load_dataset(name: str) -> Loader:
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))
-    if "/" in name or "\\" in name:
-        raise UsageError(f"data set {name!r}: expected a name or a card ({CARD_ENDING}); tsadbench data new FOLDER")
     label = parse_label(name)
     loader: Loader = locate_entry("datasets", label.target).load("datasets")
     if not callable(loader):
