@@ -16,7 +16,7 @@ from tsadbench.base.detector import Detector, Traits
 from tsadbench.base.prior import Prior
 from tsadbench.base.protocol import Episode, Protocol
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.loading import CARD_ENDING, check_labels, load_dataset, suite_named
+from tsadbench.datasets.loading import check_labels, load_dataset, suite_named
 from tsadbench.errors import DataError, DataNotFoundError, PluginError, UsageError, about
 from tsadbench.execution.estimators import Estimator, construction_of
 from tsadbench.execution.judging import score_shapes
@@ -325,13 +325,11 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
     named = dict.fromkeys(dataset for dataset in request.datasets if isinstance(dataset, str))
     loaded, missing = [], []
     with about("dataset"):
-        loaders = [(name, load_dataset(name)) for name in named]
-    for name, load in loaders:
-        try:
-            with about("data" if name.endswith(CARD_ENDING) and request.data else "dataset"):
+        for name, load in [(name, load_dataset(name)) for name in named]:  # a wrong name ends before any file is read
+            try:
                 loaded.append((name, load(request.data_options)))
-        except DataNotFoundError as error:
-            missing.append(error)
+            except DataNotFoundError as error:
+                missing.append(error)
     if missing:
         raise DataNotFoundError("\n  ".join(map(str, missing)))
     loaded += [(data.dataset.name, data) for data in request.datasets if isinstance(data, LabelledDataset)]
