@@ -1,4 +1,4 @@
-"""Sections and definition lists of numpydoc docstrings, and the year of a paper."""
+"""Sections and definition lists of numpydoc docstrings."""
 
 from __future__ import annotations
 
@@ -30,13 +30,3 @@ def definitions(section: str) -> dict[str, str]:
 def method_notes(docstring: str) -> dict[str, str]:
     """Return a detector's section "Notes" by term: Equations, Differences, Defaults."""
     return definitions(sections(docstring).get("Notes", ""))
-
-
-def year_of(paper: str) -> str:
-    """Return the last year in `Traits.paper`, or the year of its arXiv number; "" if there is none.
-
-    >>> year_of("Deng and Hooi, AAAI 2021 (arXiv 2106.06947)"), year_of("Malhotra, arXiv 1607.00148"), year_of("Euclid")
-    ('2021', '2016', '')
-    """
-    years = re.findall(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)", paper)
-    return "".join((years or [f"20{number}" for number in re.findall(r"arXiv (\d\d)\d\d\.", paper)])[-1:])
