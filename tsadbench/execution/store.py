@@ -18,7 +18,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import shutil
 import socket
 import stat
@@ -42,7 +41,7 @@ from tsadbench.execution.judging import Shapes
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
-from tsadbench.utils.files import UNFINISHED, open_regular, require_own_folder
+from tsadbench.utils.files import UNFINISHED, open_regular, replacing, require_own_folder
 from tsadbench.utils.text import label_fault, name_fault, one_line, printable
 
 CHECKS = "checks"
@@ -271,18 +270,10 @@ class Store:
         return self.path / folder / f"{record.scoring}.npz"
 
     def _write(self, file: Path, write: Callable[[IO[bytes]], object]) -> None:
-        """Write a file under a temporary name, flush it to the disk, and move it into place."""
-        unfinished = file.with_name(f"{UNFINISHED}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}")
-        try:
-            with unfinished.open("xb") as stream:
-                write(stream)
-                stream.flush()
-                os.fsync(stream.fileno())
+        with replacing(file) as stream:
+            write(stream)
             if file.is_dir():  # in a damaged store: a file cannot replace a folder
                 _remove(file)
-            unfinished.replace(file)
-        finally:
-            unfinished.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _reported(self, what: str) -> Iterator[None]:

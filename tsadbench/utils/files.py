@@ -6,6 +6,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import platformdirs
 
 from tsadbench.errors import UsageError
 
-UNFINISHED = ".unfinished-"  # prefix of files that are being written
+UNFINISHED = ".unfinished-"  # prefix of files that are being written; host, process and a random number follow
 # A wheel has the leaderboards inside the package (see setup.py), a checkout next to it.
 LEADERBOARDS = Path(__file__).parents[1] / "shipped"
 LEADERBOARDS = LEADERBOARDS if LEADERBOARDS.is_dir() else LEADERBOARDS.parents[1] / "leaderboards"
@@ -40,18 +41,25 @@ def write_file(file: Path, content: str | bytes) -> Path:
             file.write_bytes(data)
             return file
         target = file.resolve()
-        unfinished = target.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
-        try:
-            with unfinished.open("xb") as stream:
-                if target.exists():
-                    shutil.copymode(target, unfinished)
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(target) as stream:
+            if target.exists():
+                shutil.copymode(target, stream.name)
+            stream.write(data)
     return file
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[IO[bytes]]:
+    """Yield a temporary file that takes a file's place, once it is on the disk, unless the block raises an error."""
+    unfinished = file.with_name(f"{UNFINISHED}{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}")
+    try:
+        with unfinished.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def open_text(file: Path, mode: str = "w") -> TextIO:
