@@ -114,8 +114,6 @@ def code_of(manifest: Mapping[str, JsonValue]) -> str:
 
 def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
     """Yield what has changed since a trial ran, so that a run makes or judges it again."""
-    if not _part(record.manifest, "sources"):
-        yield "the code (its record does not list the modules)"
     if record.label != trial.contender.label:
         yield f"its label, now {trial.contender.label}"
     yield from differences(record.manifest, manifest(trial, plan, datetime.now(UTC)))
@@ -123,8 +121,7 @@ def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:
 
 def differences(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:
     """Yield the differences between two manifests of a trial that change its scores or its metrics."""
-    if _part(then, "sources"):
-        yield from (f"module {name}" for name in _changed(then, now, "sources"))
+    yield from (f"module {name}" for name in _changed(then, now, "sources"))
     for name in _changed(then, now, "versions"):
         if name not in _NO_LIBRARIES:
             yield f"{name} {_part(then, 'versions').get(name)}, here {_part(now, 'versions').get(name)}"
