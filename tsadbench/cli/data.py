@@ -76,8 +76,7 @@ def new(
     if card.exists() and not force:
         raise UsageError(f"{card} exists already: read it, or overwrite it with --force")
     with api.progress_bar(f"Reading {folder}"):
-        draft = api.draft_card(folder)
-    api.write_file(card, draft.text)
+        draft = api.draft_card(card)
     typer.echo(f"Wrote {card}: a guess from the files. How they were sorted:")
     for line in draft.text.splitlines():
         if line.startswith(("#   ", _DECIDE)):

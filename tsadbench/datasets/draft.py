@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from tsadbench.datasets.reader import LABEL, as_counted, load_card
 from tsadbench.datasets.times import time_in_seconds
 from tsadbench.errors import DataError, UsageError
 from tsadbench.utils.arrays import BoolArray
+from tsadbench.utils.files import write_file
 from tsadbench.utils.issues import Issue
 from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import toml_value
@@ -54,18 +54,19 @@ class Draft(NamedTuple):
     judged: bool
 
 
-def draft_card(folder: Path) -> Draft:
-    """Draft a card for the files below a folder; a UsageError if it has none, a DataError if none is a table."""
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: expected a folder with CSV, Parquet or array files")
-    text = _Drafter(folder).card()
-    with tempfile.TemporaryDirectory() as elsewhere:
-        card = Path(elsewhere) / "card.toml"
-        card.write_text(text, encoding="utf-8")
-        try:
-            loaded = load_card(card, folder)
-        except DataError as error:
-            return Draft(text, str(error), "", judged=False)
+def draft_card(card: Path) -> Draft:
+    """Write a draft of a card for the files below its folder, and try it on them.
+
+    Raises a UsageError if the folder has no files, a DataError if none is a table.
+    """
+    if not card.parent.is_dir():
+        raise UsageError(f"{card.parent}: expected a folder with CSV, Parquet or array files")
+    text = _Drafter(card.parent).card()
+    write_file(card, text)
+    try:
+        loaded = load_card(card)
+    except DataError as error:
+        return Draft(text, str(error), "", judged=False)
     first = loaded.dataset.train[0]
     rows = pd.DataFrame(first.values[:3, :8], columns=first.sensors[:8])
     rows.index = rows.index if first.time is None else pd.to_datetime(first.time[:3], unit="s", errors="coerce")

@@ -160,8 +160,7 @@ LAYOUTS = (
 
 def drafted(folder: Path) -> tuple[LabelledDataset, str]:
     """Draft a card for a folder; return its data set and its text."""
-    text = draft_card(folder).text
-    (folder / "card.toml").write_text(text, encoding="utf-8")
+    text = draft_card(folder / "card.toml").text
     return loaded(folder / "card.toml"), text
 
 
@@ -178,7 +177,7 @@ def test_what_the_drafted_card_loads(layout, tmp_path):
     assert all(one in text for one in told.says)
     timed = [one.time for one in (*dataset.train, *dataset.test) if one.time is not None]
     assert {float(step) for time in timed for step in np.diff(time)} <= {1.0}
-    assert draft_card(tmp_path).text == text  # its own card does not disturb it
+    assert draft_card(tmp_path / "card.toml").text == text  # its own card does not disturb it
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -212,8 +211,9 @@ def test_times(tmp_path, form):
 def test_a_column_that_is_no_sensor_yet_is_named(tmp_path, cell):
     column = [cell.format(row=row % 60) for row in range(90)]
     rows(tmp_path, "a.csv", sep=";", change=lambda table: table.assign(Speed=column))
-    assert "Speed: text" in draft_card(tmp_path).text
-    assert drafted(tmp_path)[0].dataset.sensors == FLOW_AND_HEAD
+    (dataset, _), text = drafted(tmp_path)
+    assert "Speed: text" in text
+    assert dataset.sensors == FLOW_AND_HEAD
 
 
 def test_a_test_file_does_not_train_where_the_normal_one_cannot_be_read(tmp_path, tsadbench):
@@ -241,7 +241,7 @@ def test_a_folder_without_tables(tmp_path, files, error, name):
     for file, text in files.items():
         (tmp_path / file).write_text(text)
     with pytest.raises(error, match=name):
-        draft_card(tmp_path)
+        draft_card(tmp_path / "card.toml")
 
 
 def test_a_strangers_folder_needs_three_edits_at_most(tmp_path, tsadbench):
