@@ -52,7 +52,7 @@ class Run:
     part: cards.Part  # the last part that names it
     frames: Sequence[pd.DataFrame]  # its rows, until `values` is set
     roles: dict[str, int] = field(default_factory=dict)  # part -> its position there
-    names: tuple[str, ...] = ()  # names that patterns may match
+    names: tuple[str, ...] = ()  # set by `cut`: the names that patterns may match, the whole recording's first
     places: pd.Index = field(default_factory=lambda: pd.Index([]))  # index of its rows, as in `formats.placed`
     values: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # [n_rows, n_sensors], NaN if missing
     time: FloatArray | None = None
@@ -137,8 +137,8 @@ class CardReader:
                 # A detector must not read this folder.
                 folder=Path(os.path.commonpath([path.resolve().parent for path in self._read])),
                 layout=card.file_format(),
-                # All pieces of a file form one session.
-                sessions=self._groups("sessions", runs) or {run.id: (*run.names, run.id)[0] for run in runs},
+                # All pieces of a recording form one session with its name.
+                sessions=self._groups("sessions", runs) or {run.id: run.names[0] for run in runs},
                 entities=self._groups("entities", runs),
                 **card.model_dump(include={"name", "citation", "licence", "version"}),
             )
