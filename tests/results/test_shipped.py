@@ -16,7 +16,7 @@ from tsadbench import Leaderboard, UsageError
 from tsadbench.base.dataset import Dataset, LabelledDataset
 from tsadbench.execution.record import committed_records
 from tsadbench.execution.runner import run_plan
-from tsadbench.results.shipped import stored_records
+from tsadbench.results.shipped import require_shipped
 from tsadbench.utils.files import LEADERBOARDS
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -59,12 +59,12 @@ def test_rows_of_other_data_are_refused(small_data, shipped):
     given = small_data.dataset
     other = LabelledDataset(Dataset(given.name, given.train[:1], given.test, given.splits), small_data.labels)
     with pytest.raises(UsageError, match="small"):
-        stored_records(other, "strict")
+        require_shipped(other, "strict")
 
 
 def test_a_protocol_without_a_leaderboard_is_refused_and_those_that_ship_are_named(small_data, shipped):
     with pytest.raises(UsageError, match="strikt"):
-        stored_records(small_data, "strikt")
+        require_shipped(small_data, "strikt")
 
 
 @pytest.mark.parametrize("protocol", ["published", "strict", "skab"])

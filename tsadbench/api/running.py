@@ -25,7 +25,7 @@ from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.render import number
 from tsadbench.registry import defaults
-from tsadbench.results.shipped import stored_records
+from tsadbench.results.shipped import require_shipped
 from tsadbench.sandbox import asking, describe
 from tsadbench.utils.text import counted
 
@@ -134,7 +134,7 @@ def run_request(
     datasets = {plan.data.dataset.name: plan.data for plan in plans}
     with about("against"):
         for data in datasets.values() if request.against else ():
-            stored_records(data, plans[0].protocol_label)  # report errors before anything runs
+            require_shipped(data, plans[0].protocol_label)
     with about("out"):
         store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
     if not keep:

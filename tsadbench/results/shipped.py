@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import UsageError
-from tsadbench.execution.record import RECORDS, Record, committed_records
+from tsadbench.execution.record import RECORDS, committed_records
 from tsadbench.results.trial_result import data_faults
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import nearest
 
 
-def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
-    """Return the records of a leaderboard that ships; a UsageError if none does, or it was made on other data."""
+def require_shipped(data: LabelledDataset, protocol: str) -> None:
+    """Raise a UsageError if no leaderboard of this data set and protocol ships, or it was made on other data."""
     name = data.dataset.name
     records = committed_records(LEADERBOARDS, name, protocol)
     if not records:
@@ -24,4 +24,3 @@ def stored_records(data: LabelledDataset, protocol: str) -> tuple[Record, ...]:
             f"(`tsadbench data fetch {name}`), or leave it out",
             field="against",
         )
-    return records
