@@ -10,7 +10,7 @@ from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
 from tsadbench import Detector, PluginError
 from tsadbench.base import Edge, Prior
-from tsadbench.errors import TsadbenchError
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.plan import floor_labels
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -103,6 +103,14 @@ def test_a_plugins_floor_joins_every_run_and_must_declare_itself_one(small_data,
     (tmp_path / "own_floor.py").write_text(source.replace("floor=True", ""))
     with pytest.raises(PluginError, match="own-floor"):
         make_plan(["distance"], dataset=small_data)
+
+
+@pytest.mark.parametrize(("card", "field"), [("folder.toml", "dataset"), ("card.toml", "data")])
+def test_errors_of_a_card_name_the_argument(tmp_path, card, field):
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(UsageError, match=card) as raised:
+        make_plan(["distance"], dataset=tmp_path / card, data=tmp_path, floors=False)
+    assert raised.value.field == field
 
 
 CLAIMS = """\
