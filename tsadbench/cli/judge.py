@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -43,11 +44,12 @@ def judge(
     with api.progress_bar("Judging"):
         judged = list(api.judge_all(source, load, label, names))
     failed = [one for one in judged if one.verdict == "cannot be judged"]
-    counts = output.show_findings(judged if label is None else failed, most=1, err=label is not None)
+    output.show_findings(judged if label is None else failed, most=1, err=label is not None)
     if label is None:
+        counts = Counter(one.verdict for one in judged)
         within = "" if isinstance(source, api.Store) else f" up to {api.SINGLE_PRECISION:g}"
         typer.echo(
-            f"{counts.total()} trials: {counts['same']} as recorded{within}, {counts['changed']} changed, "
+            f"{len(judged)} trials: {counts['same']} as recorded{within}, {counts['changed']} changed, "
             f"{counts['cannot be judged']} cannot be judged"
         )
     else:

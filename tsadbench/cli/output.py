@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -58,40 +57,30 @@ def say(lines: Iterable[object]) -> None:
 
 
 def first(lines: Sequence[str], most: int = 20) -> list[str]:
-    """Return the first lines, because wrong scores make every metric fail."""
+    """Return the first lines, and a line that says how many more there are."""
     left = [f"and {len(lines) - most} more"] if len(lines) > most else []
     return [*map(api.one_line, lines[:most]), *left]
 
 
-def show_findings(
-    findings: Iterable[api.Finding],
-    remarks: Counter[str] | None = None,
-    seals: Counter[str] | None = None,
-    *,
-    most: int = 20,
-    err: bool = False,
-) -> Counter[str]:
-    """Print the faults of findings, return counts of verdicts, and fill the counts of remarks or seals.
+def show_findings(findings: Iterable[api.Finding], most: int = 20, *, err: bool = False) -> list[api.Finding]:
+    """Print the faults of findings as they come, and return all findings.
 
-    With ``seals`` the findings are repetitions: print those without faults, too, and possible causes.
+    Print a repetition without faults, too, and possible causes of a difference.
     """
-    counts: Counter[str] = Counter()
+    found = []
     for one in findings:
-        counts[one.verdict] += 1
+        found.append(one)
         about, of = api.one_line(one.trial), one.record
         about += f" ({of.label}, seed {of.seed}, {of.dataset}, {of.protocol})" if of else ""
         for fault in first(one.faults, most):
             typer.echo(f"{one.verdict}: {about}: {fault}", err=err)
-        if remarks is not None:
-            remarks.update(one.remarks)
-        if seals is not None:
-            seals.update([one.seal] if one.seal else [])
+        if one.seal is not None:  # a repetition
             size = f", largest difference {one.difference:.2g} of their range" if one.difference else ""
             if not one.faults:
                 typer.echo(f"repeats {one.verdict}{size}: {about}")
             for remark in one.remarks if one.verdict != "to the bit" else ():
                 typer.echo(f"  possible cause: {api.one_line(remark)}")
-    return counts
+    return found
 
 
 @contextmanager

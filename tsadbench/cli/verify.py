@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import tee
 from pathlib import Path
 from typing import Annotated
 
@@ -77,25 +76,25 @@ def _number(redo: str) -> int | None:
 
 def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     """Print the results of verification; return whether all trials are as recorded."""
-    remarks: Counter[str] = Counter()
     with api.progress_bar("Verifying"):
-        counts = output.show_findings(findings, remarks)
-    for remark, count in remarks.items():
+        found = output.show_findings(findings)
+    for remark, count in Counter(remark for one in found for remark in one.remarks).items():
         typer.echo(f"note: {api.one_line(remark)} ({count} trials)")
     trials, planned = set(store.trials()), store.about().planned
     absent = [words for words, trial in planned.items() if trial not in trials]
     for words in output.first(absent):
         typer.echo(f"planned, but missing: {words}")
     typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are here")
+    counts = Counter(one.verdict for one in found)
     typer.echo(
-        f"{counts.total() - counts['edited']} trials: {counts['same']} as recorded, {counts['differs']} differ, "
+        f"{len(found) - counts['edited']} trials: {counts['same']} as recorded, {counts['differs']} differ, "
         f"{counts['cannot be checked']} cannot be checked"
     )
     typer.echo(
         "recomputed: identities, hashes, thresholds, metrics; "
         f"its maker's word: scores, seconds, memory, seal, replay (tsadbench verify {store.path} --redo N)"
     )
-    return counts["same"] == counts.total() and not absent
+    return counts["same"] == len(found) and not absent
 
 
 def _show_redone(
@@ -103,15 +102,15 @@ def _show_redone(
 ) -> bool:
     """Print the results of repetition; return whether all trials repeat."""
     typer.echo(f"run again: {', '.join(record.trial for record in chosen)}")
-    seals: Counter[str] = Counter()
     with api.progress_bar("Running again"):
-        shown, found = tee(findings)
-        counts = output.show_findings(shown, seals=seals)
+        found = output.show_findings(findings)
+    counts = Counter(one.verdict for one in found)
     row_of = "{0.label} ({0.dataset}, {0.protocol})".format
     repeated = Counter(row_of(one.record) for one in found if one.record and not one.faults)
     for row, n in Counter(map(row_of, store.records())).items():
         if repeated[row]:
             typer.echo(f"{row}: {repeated[row]} of {api.counted(n, 'seed')} repeated")
+    seals = Counter(one.seal for one in found if one.seal is not None)
     boxes = ", ".join(f"{count} {seal}" for seal, count in seals.items()) or "none"
     typer.echo(
         f"{api.counted(len(chosen), 'trial')} run again (boxes: {boxes}): {counts['to the bit']} equal to the bit, "
