@@ -12,10 +12,10 @@ from tsadbench.base.protocol import Episode, Scored
 from tsadbench.base.serialization import safetensors_package
 from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.identity import manifest
-from tsadbench.execution.plan import Plan, Trial, make_plan
+from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import defaults
-from tsadbench.sandbox import Box, Limits, describe
+from tsadbench.sandbox import Box, Limits
 from tsadbench.serving.model import MAGIC, Model, ModelCard, from_bytes, model_bytes
 from tsadbench.utils.files import require_writable, write_file
 from tsadbench.utils.progress import Listener
@@ -71,15 +71,14 @@ def fit_model(
         detectors=[defaults("fit")[0] if detector is None else detector],
         datasets=[dataset],
         protocols=[protocol],
-        seeds=1,
+        seeds=[seed],
         threads=threads,
         settings=settings,  # type: ignore[arg-type]  # the request parses texts
         floors=False,
     )
     plan = make_plan(request, judged=False)
-    data, trial = plan.data.dataset, Trial(plan.trials[0].contender, seed, threads)
-    construction = trial.contender.seeded(seed)
-    describe(construction, sensors=data.sensors)
+    data, (trial,) = plan.data.dataset, plan.trials
+    construction = trial.contender.seeded(trial.seed)
     episode = _episode(plan, entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
