@@ -32,7 +32,8 @@ def test_a_pipe_gets_a_line_per_trial_if_asked_for(capfd, tmp_path):
     assert capfd.readouterr() == ("", "")
     run(progress=True, out=tmp_path)
     assert [line.partition("]")[0] for line in capfd.readouterr().err.splitlines()] == ["[1/3", "[2/3", "[3/3"]
-    run(progress=True, out=tmp_path)
+    for progress in (True, False):
+        assert any("3 of them from an earlier run" in line for line in run(progress=progress, out=tmp_path).said)
     assert capfd.readouterr() == ("", "")
 
 
@@ -43,8 +44,9 @@ def test_a_terminal_gets_a_bar_and_the_failures(monkeypatch):
     )
     plan = make_plan(["noisy"], dataset=make_data(), floors=False, seeds=4)
     kept, first, second, _ = plan.trials
-    with live.RunProgress([plan, plan]) as shown:
-        (bar,) = shown._bars.tasks
+    with live.bars() as bars:
+        shown = live.RunProgress([plan, plan], bars)
+        (bar,) = bars.tasks
         shown.kept(kept, took(kept, 1.0))
         shown.started(first)
         shown.progressed(first, 3, 7, "epoch 3")

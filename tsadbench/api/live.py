@@ -15,8 +15,6 @@ from tsadbench.execution.runner import Observer
 from tsadbench.utils.progress import listening
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from tsadbench.execution.plan import Plan, Trial
     from tsadbench.execution.record import Record
 
@@ -26,10 +24,14 @@ def watched() -> bool:
     return sys.stderr.isatty() or Console().is_jupyter
 
 
-def _bars() -> Progress:
-    """Return progress bars on standard error whose tasks have a ``note``; nothing is shown if it is not a terminal."""
+def bars(*, shown: bool = True) -> Progress:
+    """Return progress bars on standard error whose tasks have a ``note``; nothing is shown if it is not a terminal.
+
+    Unless ``shown``, the bars' console prints nothing either.
+    """
     # A notebook says that it is a terminal, and gets lines.
-    console = Console(stderr=True, force_jupyter=False, force_terminal=False if Console().is_jupyter else None)
+    terminal = False if Console().is_jupyter else None
+    console = Console(stderr=True, quiet=not shown, force_jupyter=False, force_terminal=terminal)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -40,36 +42,28 @@ def _bars() -> Progress:
         transient=True,
         # Redirect stdout only on a terminal; otherwise `print` output would not reach the pipe.
         redirect_stdout=sys.stdout.isatty(),
-        disable=not console.is_terminal,
+        disable=not (shown and console.is_terminal),
     )
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[None]:
+def progress_bar(title: str, *, shown: bool = True) -> Iterator[None]:
     """Show on a terminal what the block reports by `tsadbench.progress`."""
-    with _bars() as bar:
+    with bars(shown=shown) as bar:
         task = bar.add_task(title, total=None, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):
             yield
 
 
 class RunProgress(Observer):
-    """Context manager that shows the number of finished trials and the state of a running trial."""
+    """Counts trials, and shows the number of finished ones and the state of a running one."""
 
-    def __init__(self, plans: Sequence[Plan]) -> None:
+    def __init__(self, plans: Sequence[Plan], shown: Progress) -> None:
         self.total, self.n_done, self.n_failed, self.n_kept = sum(len(plan.trials) for plan in plans), 0, 0, 0
         self._several = len(plans) > 1
-        self._bars = _bars()
-        self._console = self._bars.console
-        self._bar = self._bars.add_task("trials", total=self.total, note="")
+        self._bars, self._console = shown, shown.console
+        self._bar = shown.add_task("trials", total=self.total, note="")
         self._lock = threading.Lock()  # trials report from several threads
-
-    def __enter__(self) -> RunProgress:
-        self._bars.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._bars.stop()
 
     def kept(self, trial: Trial, record: Record) -> None:  # noqa: ARG002
         """Count a trial of an earlier run; the bar only counts trials that run now."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -11,7 +10,7 @@ from typing import Any
 from weakref import finalize
 
 from tsadbench.api.board import Board
-from tsadbench.api.live import RunProgress, progress_bar, watched
+from tsadbench.api.live import RunProgress, bars, progress_bar, watched
 from tsadbench.api.loading import one_or_several
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import loader
@@ -129,7 +128,7 @@ def run_request(
     if unknown := {*rerun} - known:
         raise UsageError(f"expected some of {', '.join(sorted(known))}, found {', '.join(unknown)}", field="rerun")
     named = ", ".join(one.dataset.name if isinstance(one, LabelledDataset) else str(one) for one in request.datasets)
-    with progress_bar(f"Reading {named}") if progress else nullcontext():  # may download files
+    with progress_bar(f"Reading {named}", shown=progress):  # may download files
         plans = make_plans(request)
     datasets = {plan.data.dataset.name: plan.data for plan in plans}
     with about("against"):
@@ -189,9 +188,9 @@ def run_plans(
     keep: bool = True,
 ) -> tuple[list[tuple[Record, ...]], int]:
     """Run plans; return their records, and the number of earlier trials. An interrupt reports what is kept."""
-    observer = RunProgress(plans) if progress else None
     try:
-        with observer or nullcontext(), about("cluster"):
+        with bars(shown=progress) as shown, about("cluster"):
+            observer = RunProgress(plans, shown)
             how: dict[str, Any] = {"jobs": request.jobs, "cluster": request.cluster, "rerun": rerun}
             records = [run_plan(plan, store, observer, **how) for plan in plans]
     except KeyboardInterrupt as interrupt:
@@ -201,7 +200,7 @@ def run_plans(
             kept = f"{n_kept(plans, store)} of {n_trials} are kept in {store.path}; the same command continues"
         interrupt.add_note(kept)
         raise
-    return records, observer.n_kept if observer else 0
+    return records, observer.n_kept
 
 
 def _said(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -43,7 +42,7 @@ def rank(
     ranks, the number on which the best floor is beaten, and win rates, with intervals over resamples of the data sets.
     """
     api.require_figure(figure)
-    with api.progress_bar("Resampling") if stability else nullcontext():
+    with api.progress_bar("Resampling", shown=stability):
         found = api.rank(
             api.shown_against(runs),
             metric=metric,
