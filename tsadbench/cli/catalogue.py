@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -37,12 +36,7 @@ def _origin(same_name: list[Any]) -> str:
     entry, *others = same_name
     if others:
         return f"registered by {' and '.join(map(api.package_of, same_name))}: uninstall one of them"
-    try:
-        found = importlib.util.find_spec(entry.value.partition(":")[0].partition(".")[0]) is not None
-    except ValueError:  # the reference names no importable package
-        found = False
-    missing = "" if found else "  CANNOT BE FOUND: its package is not on the import path"
-    return f"{entry.value}  ({api.package_of(entry)} {entry.dist.version if entry.dist else '?'}){missing}"
+    return f"{entry.value}  ({api.package_of(entry)} {entry.dist.version if entry.dist else '?'})"
 
 
 def info(
