@@ -57,7 +57,9 @@ Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", help="Parameter of a detector or protocol, NAME.key=value; repeatable."),
 ]
-Jobs: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Trials at a time.", show_default="cores")]
+Jobs: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, help="Trials at a time, fewer if memory is short.", show_default="cores")
+]
 Timeout: TypeAlias = Annotated[float | None, typer.Option(min=0, help="Time limit per trial, in seconds.")]
 Memory: TypeAlias = Annotated[
     float | None, typer.Option("--memory", min=0, help="Memory limit of a trial's process and its children, in MiB.")

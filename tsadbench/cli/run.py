@@ -39,9 +39,6 @@ _Seeds: TypeAlias = Annotated[
 _Threads: TypeAlias = Annotated[
     int | None, typer.Option(help="Threads of a trial's libraries; part of its identity.", show_default="1")
 ]
-_Jobs: TypeAlias = Annotated[
-    int | None, typer.Option(help="Trials at a time, fewer if memory is short.", show_default="cores")
-]
 _Cluster: TypeAlias = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Replaces --jobs: a Dask cluster (tcp://..., tls://..., local:N).")
 ]
@@ -65,7 +62,7 @@ def run(
     split: options.Splits = None,
     seeds: _Seeds = None,
     threads: _Threads = None,
-    jobs: _Jobs = None,
+    jobs: options.Jobs = None,
     cluster: _Cluster = None,
     settings: options.Set = None,
     floors: _Floors = None,
