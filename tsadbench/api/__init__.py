@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tsadbench.utils.files import open_text, require_writable, write_file
     from tsadbench.utils.parameters import Label, format_value, nearest, normal_label, parameters_of, parse_label
     from tsadbench.utils.progress import progress
-    from tsadbench.utils.text import counted, one_line, printable
+    from tsadbench.utils.text import counted, first_of, one_line, printable
 
 
 # The imports above happen on first use (PEP 562): `tsadbench --help` must not wait for them.

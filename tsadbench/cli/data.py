@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -176,21 +176,17 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
     sessions = list(dict.fromkeys(data.session_of[recording.id] for recording in data.test or data.train))
     role = "under test" if data.test else "to train on"
     entities = list(dict.fromkeys(data.entities.values()))
-    yield f"sensors   {len(data.sensors)}: {_first(data.sensors)}"
+    yield f"sensors   {len(data.sensors)}: {api.first_of(data.sensors, 8)}"
     yield f"training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows"
     yield f"test      {test}"
     for split, members in data.splits.items():
         yield f"split     {split}: {len(members)} recordings"
-    yield f"sessions  {len(sessions)} {role}: {_first(sessions)}"
+    yield f"sessions  {len(sessions)} {role}: {api.first_of(sessions, 8)}"
     if len(entities) > 1:
-        yield f"entities  {len(entities)}, a model for each: {_first(entities)}"
+        yield f"entities  {len(entities)}, a model for each: {api.first_of(entities, 8)}"
     yield f"prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}"
     if labels.causes:
         yield f"causes    {sum(map(len, labels.causes.values()))} events with known causes (sensors)"
     yield f"version   {data.version}"
     for title, texts in (("licence", [data.licence]), ("citation", [data.citation]), ("note", data.notes)):
         yield from (f"{title:<9} {text}" for text in texts if text)
-
-
-def _first(names: Sequence[str], limit: int = 8) -> str:
-    return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")
