@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 
 from tsadbench._version import __version__
@@ -113,9 +112,7 @@ def make_task(plan: Plan, settings: Settings) -> Task:
     return task
 
 
-def searched(
-    contender: Contender, objective: ObjectiveName, ranges: Mapping[str, Space] = MappingProxyType({})
-) -> dict[str, Space]:
+def searched(contender: Contender, objective: ObjectiveName, ranges: Mapping[str, Space]) -> dict[str, Space]:
     """Return the search space of an objective, without parameters that the user set or that a loss cannot compare.
 
     Raises a UsageError if it is empty, or lacks a parameter of ``ranges``.
