@@ -7,11 +7,9 @@ import tomllib
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import tsadbench
 from tests.helpers.plans import make_plan
-from tsadbench import UsageError
 from tsadbench.execution.store import Store
 from tsadbench.tuning.study import label_at, write_tuned
 from tsadbench.tuning.task import Settings, make_task
@@ -61,9 +59,3 @@ def test_the_data_sets_own_prior_is_not_part_of_the_label():
     tuned = make_task(plan, Settings())
     assert tuned.contender.construction.arguments["prior"] is plan.data.dataset.prior
     assert label_at(tuned, {"alpha": 0.5}) == "dprgm[alpha=0.5,horizon=2]"
-
-
-def test_a_study_without_a_complete_point_gives_no_file(task, tmp_path):
-    with pytest.raises(UsageError, match="t2-q"):
-        write_tuned(task("t2-q"), POINTS[2:], tmp_path / "new")
-    assert not (tmp_path / "new").exists()

@@ -182,13 +182,11 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
 
 
 def write_tuned(task: Task, points: pd.DataFrame, out: Path) -> Path:
-    """Write the best point of a study as a run's configuration, and return the file.
+    """Write the best of a study's points, one of which must be complete, as a run's configuration; return the file.
 
-    Raises a UsageError if the file cannot be written, or no point is complete.
+    Raises a UsageError if the file cannot be written.
     """
-    file, found, source = out / f"{task.study}.toml", best_and_defaults(points, task), task.source
-    if "best" not in found.index:
-        raise UsageError(f"study {task.study} has no complete point: there is nothing to write to {file}")
+    found, source = best_and_defaults(points, task), task.source
     best: Any = found.loc["best"]
     plan = {
         "detectors": [label_at(task, best["parameters"], absolute=True)],
@@ -212,7 +210,7 @@ def write_tuned(task: Task, points: pd.DataFrame, out: Path) -> Path:
     lines += ["", "[tuned]", *_toml(tuned)]
     for name, table in tables.items():
         lines += ["", f"[tuned.{name}]", *_toml(table)]
-    return write_file(file, "\n".join(lines) + "\n")
+    return write_file(out / f"{task.study}.toml", "\n".join(lines) + "\n")
 
 
 def _toml(table: Mapping[str, object]) -> list[str]:
