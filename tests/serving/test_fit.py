@@ -114,6 +114,7 @@ class TestEntities:
 
 REFUSED = (
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "x.model", "--seed", "-1"), "seed"),
+    (("-d", DISTANCE, "--dataset", "card.toml", "--out", "x.model", "--timeout", "0"), "--timeout"),
     (("-d", DISTANCE, "--dataset", "pumploop", "--protocol", "skab", "--out", "x.model"), "skab"),
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.csv"), "run.csv"),
     (("-d", DISTANCE, "--dataset", "card.toml", "--out", "run.zip"), "run.zip"),

@@ -75,6 +75,8 @@ def fit_model(
         threads=threads,
         settings=settings,  # type: ignore[arg-type]  # the request parses texts
         floors=False,
+        timeout=timeout,
+        memory=memory_mib,
     )
     plan = make_plan(request, judged=False)
     data, (trial,) = plan.data.dataset, plan.trials
@@ -82,7 +84,7 @@ def fit_model(
     episode = _episode(plan, entity)
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
-    limits, forbidden = Limits(timeout, memory_mib), () if data.folder is None else (data.folder,)
+    limits, forbidden = Limits(plan.timeout, plan.memory_mib), () if data.folder is None else (data.folder,)
     with Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden) as box:
         box.fit(episode.train)
         train = box.training_scores()
