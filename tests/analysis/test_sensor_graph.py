@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Labels
-from tsadbench.analysis.sensor_graph import offers_sensor_graph, sensor_graph
+from tsadbench.analysis.sensor_graph import sensor_graph
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import DataError
 from tsadbench.execution.runner import run_plan
@@ -46,7 +46,6 @@ def test_a_graph_is_derived_even_from_data_that_strict_refuses(tmp_path):
     )
     label = f"{__name__}:OwnGraph"
     result = TrialResult(replace(record, label=label, detector=label), store, data)
-    assert not offers_sensor_graph(result.record), "it is not registered, so no report runs it"
     graph = sensor_graph(result)
     assert graph.adjacency[0, 0] == 400.0
     assert all(name in graph.title for name in (label, "seed 0", "small", "published 2"))

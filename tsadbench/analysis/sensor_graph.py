@@ -12,8 +12,6 @@ from tsadbench.base.prior import Prior
 from tsadbench.base.recording import Recording
 from tsadbench.errors import PluginError
 from tsadbench.execution.plan import contender_from_label
-from tsadbench.execution.record import Record
-from tsadbench.results.admission import known_detector, refusal
 from tsadbench.results.trial_result import TrialResult
 from tsadbench.sandbox import Construction, ask
 from tsadbench.utils.arrays import FloatArray
@@ -43,7 +41,7 @@ class _Derived(NamedTuple):
 def sensor_graph(result: TrialResult) -> SensorGraph:
     """Return the graph of a trial's first fit without training.
 
-    The detector is constructed in a box, which runs any code that the label names: use `offers_sensor_graph` first. A
+    The detector is constructed in a box, which runs any code that the label names: the user must have named it. A
     UsageError, DataError, PluginError or MissingExtraError if it or its prior is not available.
     """
     record, dataset = result.record, result.data.dataset
@@ -69,9 +67,3 @@ def derived_graph(construction: Construction, training: tuple[Recording, ...]) -
     """Return the graph that a detector derives from its training recordings. Runs in the box."""
     adjacency, node_weights = construction.construct().sensor_graph(training)  # type: ignore[attr-defined]  # optional
     return _Derived(adjacency.tolist(), node_weights.tolist())
-
-
-def offers_sensor_graph(record: Record) -> bool:
-    """Return whether a record's detector is registered here and reports the graph it works on."""
-    known = known_detector(record.detector)
-    return known is not None and known.offers_sensor_graph and not refusal(record)
