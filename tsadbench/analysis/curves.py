@@ -1,4 +1,4 @@
-"""Ranking curves, score distributions and threshold tails of stored trials, as numbers for figures and pages.
+"""Ranking curves and score distributions of stored trials, as numbers for figures and pages.
 
 Rows are those that the protocol evaluates. Only scores of one fit share a scale: if a protocol fits more than once,
 curves are means over its fits, and scores are divided by their fit's threshold.
@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
-from tsadbench.base.protocol import Threshold
 from tsadbench.base.scores import flagged_rows, worst_case
 from tsadbench.errors import UsageError
 from tsadbench.results.trial_result import TrialResult
@@ -73,22 +72,6 @@ class ScoreGroups(NamedTuple):
     anomalous: FloatArray
     threshold: float
     relative: bool
-
-
-class Tail(NamedTuple):
-    """A threshold, the ``scores`` of the ``calibration`` rows that set it, [n], and their tail.
-
-    ``excesses`` are by how much scores exceed the initial threshold, ascending (none for a fixed threshold); ``share``
-    is the share of such scores. ``fitted`` has shape, location and scale of `scipy.stats.genpareto`, None if
-    Peaks-over-Threshold fitted none.
-    """
-
-    threshold: Threshold
-    scores: FloatArray
-    calibration: Literal["training", "held-out"]
-    excesses: FloatArray
-    share: float
-    fitted: tuple[float, float, float] | None
 
 
 def fits_of(result: TrialResult, split: str) -> list[FitRows]:
@@ -185,12 +168,3 @@ def score_groups(result: TrialResult, split: str) -> ScoreGroups | None:
     training = pooled(result.calibration_scores(fit.episode) for fit in fits)
     normal, anomalous = (pooled(fit.scores[fit.anomalous == label] for fit in fits) for label in (False, True))
     return ScoreGroups(training, normal, anomalous, 1.0 if relative else thresholds[0], relative)
-
-
-def tail_of(result: TrialResult, episode: str) -> Tail:
-    """Return the tail of one fit of a trial."""
-    (threshold,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
-    scores, start, sigma = result.calibration_scores(episode), threshold.t, threshold.sigma
-    excesses = np.empty(0) if start is None else np.sort(scores[scores > start]) - start
-    fitted = None if threshold.gamma is None or sigma is None else (threshold.gamma, 0.0, sigma)
-    return Tail(threshold, scores, result.calibrated_on(episode), excesses, len(excesses) / len(scores), fitted)

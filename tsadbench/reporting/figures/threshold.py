@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 from scipy.stats import genpareto
 
-from tsadbench.analysis.curves import Tail, fits_of, score_groups, tail_of
+from tsadbench.analysis.curves import fits_of, score_groups
+from tsadbench.base.protocol import Threshold
 from tsadbench.errors import UsageError
 from tsadbench.reporting.figures.style import BLUE, GREEN, GREY, INK, PAPER, VERMILLION, blank, own_figure, plain
 from tsadbench.reporting.figures.trials import by_label, spans_orders
@@ -49,13 +50,14 @@ def threshold(
     drawn = []
     for result, part in zip(shown, parts, strict=True):
         episode = result.recording(next(iter(result.recordings)) if recording is None else recording).episode
-        tail = tail_of(result, episode)
+        (found,) = (fit.threshold for fit in result.record.thresholds if fit.episode == episode)
         axes: list[Axes] = part.subplots(1, 2, width_ratios=(1.5, 1)).tolist()
         several = f", fit of {plain(episode)}" if len(result.record.thresholds) > 1 else ""
-        title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {_status(tail)}"
+        status = _status(found, result.calibrated_on(episode))
+        title = f"{plain(result.record.label)}, seed {result.record.seed}{several}: {status}"
         part.suptitle(title, x=0.01, ha="left", fontsize="medium")
         density(result, axes[0], split)
-        return_levels(tail, axes[1])
+        return_levels(found, result.calibration_scores(episode), axes[1])
         drawn.append(axes)
     named = {name: one for ax in drawn[-1] for one, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     parts[-1].legend(named.values(), named.keys(), loc="outside lower center", ncols=4)
@@ -115,36 +117,33 @@ def _flagged(result: TrialResult, split: str) -> str:
     return f"flags {' and '.join(parts)} rows"
 
 
-def _status(tail: Tail) -> str:
-    found = tail.threshold
+def _status(found: Threshold, calibration: str) -> str:
     if found.method == "fixed":
         return f"threshold {found.value:.4g}, fixed"
     fit = "" if found.gamma is None else f", shape {found.gamma:.2f}, scale {found.sigma:.3g}"
     return (
         f"threshold {found.value:.4g}, {found.status}; {found.excesses:,} of {found.n:,} "
-        f"{tail.calibration} scores above {found.t:.4g} (level {found.level:.2f}){fit}"
+        f"{calibration} scores above {found.t:.4g} (level {found.level:.2f}){fit}"
     )
 
 
-def return_levels(tail: Tail, ax: Axes) -> Axes:
-    """Draw the largest normal scores and the fitted tail against the return period in rows."""
+def return_levels(found: Threshold, scores: FloatArray, ax: Axes) -> Axes:
+    """Draw the largest of the scores [n] that set a threshold, and its tail, against the return period in rows."""
     ax.set_title("return levels")
-    found, n = tail.threshold, len(tail.scores)
+    n = len(scores)
     if found.t is None or found.q is None or not n:
         blank(ax, "a floor's own threshold:\nno tail was fitted")
         return ax
-    top = np.sort(tail.scores)[-max(len(tail.excesses), min(n, 30)) :]
+    n_excesses = int(np.count_nonzero(scores > found.t))
+    top = np.sort(scores)[-max(n_excesses, min(n, 30)) :]
     # The largest of n scores is exceeded about once in 2n rows, the next once in 2n/3.
     period = n / (np.arange(len(top), 0, -1) - 0.5)
     ax.plot(period, top, "o", color=BLUE, markersize=2.2, markeredgewidth=0, label="largest normal scores")
-    if tail.fitted is not None:
-        rows = np.geomspace(1 / tail.share, max(3 / found.q, period[-1]), 200)
-        ax.plot(
-            rows,
-            found.t + genpareto.ppf(1 - 1 / (rows * tail.share), *tail.fitted),
-            color=VERMILLION,
-            label="fitted tail",
-        )
+    if found.gamma is not None and found.sigma is not None:
+        share = n_excesses / n
+        rows = np.geomspace(1 / share, max(3 / found.q, period[-1]), 200)
+        levels = found.t + genpareto.ppf(1 - 1 / (rows * share), found.gamma, 0.0, found.sigma)
+        ax.plot(rows, levels, color=VERMILLION, label="fitted tail")
     ax.plot(
         1 / found.q,
         found.value,
