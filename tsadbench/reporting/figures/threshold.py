@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 from scipy.stats import genpareto
 
-from tsadbench.analysis.curves import fits_of, score_groups
+from tsadbench.analysis.curves import fits_of, operating_point, score_groups
 from tsadbench.base.protocol import Threshold
 from tsadbench.errors import UsageError
 from tsadbench.reporting.figures.style import BLUE, GREEN, GREY, INK, PAPER, VERMILLION, blank, own_figure, plain
@@ -110,11 +110,9 @@ def _edges(scores: FloatArray, threshold: float, *, logarithmic: bool) -> FloatA
 
 def _flagged(result: TrialResult, split: str) -> str:
     """Return the shares of the normal and of the anomalous rows above the threshold, in words."""
-    pairs = [(fit.flagged, fit.anomalous) for fit in fits_of(result, split)]
-    flagged, anomalous = map(np.concatenate, zip(*pairs, strict=True))
-    groups = (("normal", ~anomalous), ("anomalous", anomalous))
-    parts = [f"{flagged[rows].mean():.1%} of {name}" for name, rows in groups if rows.any()]
-    return f"flags {' and '.join(parts)} rows"
+    false_alarm_rate, recall, _ = operating_point(fits_of(result, split))
+    groups = (("normal", false_alarm_rate), ("anomalous", recall))
+    return f"flags {' and '.join(f'{share:.1%} of {name}' for name, share in groups if share is not None)} rows"
 
 
 def _status(found: Threshold, calibration: str) -> str:
