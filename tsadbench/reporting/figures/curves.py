@@ -92,16 +92,14 @@ def _marker(look: Look) -> dict[str, Any]:
 
 def _line(ax: Axes, curves: Sequence[Curve], name: str, look: Look) -> None:
     """Draw one seed's curve as a line, or the mean of several with a band."""
-    drawstyle = "default"
-    if len(curves) == 1:
-        x, y = curves[0].x, curves[0].y
-        if curves[0].steps and x is not GRID:  # on a grid, steps and lines look the same
-            drawstyle = "steps-pre"
-    else:
-        heights = np.array([curve.heights(GRID) for curve in curves])
-        x, y = GRID, heights.mean(axis=0)
-        ax.fill_between(x, heights.min(axis=0), heights.max(axis=0), color=look.colour, alpha=0.16, lw=0, zorder=2)
-    ax.plot(x, y, color=look.colour, linestyle=look.dashes, drawstyle=drawstyle, label=name, zorder=3)
+    mean = mean_curve(curves)
+    if len(curves) > 1:
+        heights = [curve.heights(GRID) for curve in curves]
+        low, high = np.min(heights, axis=0), np.max(heights, axis=0)
+        ax.fill_between(GRID, low, high, color=look.colour, alpha=0.16, lw=0, zorder=2)
+    # On a grid, steps and lines look the same.
+    drawstyle = "steps-pre" if mean.steps and mean.x is not GRID else "default"
+    ax.plot(mean.x, mean.y, color=look.colour, linestyle=look.dashes, drawstyle=drawstyle, label=name, zorder=3)
 
 
 def _judged(fits: Sequence[FitRows], split: str) -> list[FitRows]:
