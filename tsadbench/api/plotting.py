@@ -64,10 +64,9 @@ def plot(
             case "graph":
                 figures.graph(sensor_graph(chosen.results(one_each=True)[0]), figure)
             case "seeds" | "speed":
-                records = [record for of_row in chosen.rows["records"] for record in of_row]
-                trials = figures.trial_frame(Leaderboard.from_records(records, [chosen.split]))
+                trials = figures.trial_frame(Leaderboard(chosen.trials, frame=chosen.rows))
                 figures.draw_trials("seeds" if kind == "seeds" else "speed", trials, metrics, figure)
-                title = f"{records[0].dataset} · {chosen.split} · protocol {records[0].rules}"
+                title = f"{chosen.first.dataset} · {chosen.split} · protocol {chosen.first.rules}"
                 figure.suptitle(title, x=0.01, ha="left", parse_math=False)
             case _:
                 raise UsageError(f"there is no figure {kind!r}", field="kind")
