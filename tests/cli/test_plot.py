@@ -28,7 +28,7 @@ def runs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def loaded_once(monkeypatch):
     """Load pumploop once for all commands."""
-    monkeypatch.setattr("tsadbench.analysis.stored.load_dataset", lambda name: lambda options: _load(name))
+    monkeypatch.setattr("tsadbench.datasets.loading.load_dataset", lambda name: lambda options: _load(name))
 
 
 @cache

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Metric
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset
+from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError
 from tsadbench.execution.record import RECORDS, Record, read_records
 from tsadbench.execution.store import Store
@@ -43,14 +43,14 @@ class Stored:
     """Trials of one data set under one protocol, in the newest versions of both.
 
     ``trials`` is a frame of `tsadbench.leaderboard.frame.trials`; ``stores`` has each label's store, in the requested
-    order. ``left_out`` has the reason why a row is missing, by label.
+    order. ``left_out`` has the reason why a row is missing, by label. ``load`` returns the data set; it raises a
+    UsageError or a DataError if it is not registered, or its files are missing.
     """
 
     trials: pd.DataFrame
     stores: Mapping[str, Store]
     left_out: Mapping[str, str]
-    source: str | LabelledDataset
-    directory: Path | None
+    load: Callable[[], LabelledDataset]
 
     @cached_property
     def rows(self) -> pd.DataFrame:
@@ -137,12 +137,6 @@ class Stored:
         kept = self.rows.query("ok and leaky == ''" + " and (forgets or floor)" * ranked)
         return [one for one in kept["detector"].unique() if not isinstance(self.stores[one], Committed)]
 
-    def load(self) -> LabelledDataset:
-        """Return the data set. A UsageError or a DataError if it is not registered, or its files are missing."""
-        if isinstance(self.source, LabelledDataset):
-            return self.source
-        return load_dataset(self.source)(DataOptions(directory=self.directory, allow_changed=True))
-
     def by_row(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:
         """Yield the trials of rows, row by row; skip rows with a broken trial, with a warning."""
         for label, read in self._read(data, labels):
@@ -202,11 +196,8 @@ def read_stored(
     If several folders have a label, the first in which it did not fail counts. Raises a UsageError if no trial of the
     data sets and the protocol has status "ok".
     """
-    directory = None if data is None else Path(data)
-    if isinstance(dataset, str) and dataset.endswith(CARD_ENDING):
-        dataset = load_dataset(dataset)(DataOptions(directory=directory, allow_changed=True))
-    asked = dataset.dataset.name if isinstance(dataset, LabelledDataset) else dataset
-    names = datasets or ([] if asked is None else [asked])
+    asked, load = loader([] if dataset is None else [dataset], None if data is None else Path(data))
+    names = datasets or asked
     stores = [*map(_opened, folders)]
     tables = grouped(
         [(store, record) for store in stores for record in all_records(store)],
@@ -219,10 +210,10 @@ def read_stored(
         wanted = f"{' or '.join(names) or 'any data set'}, {'any protocol' if protocol is None else protocol}"
         held = "; ".join(map(", ".join, tables))
         raise UsageError(f"{places}: expected a trial of {wanted} with status ok, found trials of {held}")
-    return [_newest(ran, key[0] if dataset is None else dataset, directory) for key, ran in ok.items()]
+    return [_newest(ran, partial(load, name)) for (name, _), ran in ok.items()]
 
 
-def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, directory: Path | None) -> Stored:
+def _newest(ran: Sequence[tuple[Store, Record]], load: Callable[[], LabelledDataset]) -> Stored:
     """Return the trials of one data set and protocol, in the newest versions of both."""
     newest = max((one.dataset_version, one.protocol_version) for _, one in ran if one.status == "ok")
     # Failures count under any version of the rules.
@@ -242,7 +233,7 @@ def _newest(ran: Sequence[tuple[Store, Record]], source: str | LabelledDataset, 
         if one.label not in stores
     }
     records = [one for label, store in stores.items() for one in last[label, store]]
-    return Stored(trials(records), stores, left_out, source, directory)
+    return Stored(trials(records), stores, left_out, load)
 
 
 def _opened(folder: str | Path | Store) -> Store:

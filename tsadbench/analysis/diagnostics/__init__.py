@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -42,7 +43,7 @@ def with_diagnostics(
     numbers, notes = dict[tuple[str, str], Mapping[str, float | None]](), list[Note]()
     done, trials = 0, board.trials.merge(shown[ROW], on=ROW)
     for (dataset, protocol), table in trials.groupby(["dataset", "protocol"], sort=False):
-        stored = Stored(table, dict.fromkeys(table["detector"], store), {}, data[dataset], None)
+        stored = Stored(table, dict.fromkeys(table["detector"], store), {}, partial(data.__getitem__, dataset))
         found: list[tuple[Record, dict[str, dict[str, float | None]]]] = []
         for label, results in stored.by_row(data[dataset], [*stored.stores]):
             progress(done := done + 1, trials["detector"].nunique(), label)
