@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets.loading import CARD_ENDING, load_dataset
+from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.record import RECORDS, Record, read_records
@@ -97,8 +96,7 @@ def run_again(
 
     A UsageError if nothing fits the restrictions, or a baseline is of another version of its protocol or data set.
     """
-    cards = {card: load_dataset(card)(DataOptions()).dataset.name for card in datasets if card.endswith(CARD_ENDING)}
-    source_of = {cards.get(name, name): name for name in datasets}
+    source_of = dict(zip(loader(datasets)[0], datasets, strict=True))  # by name, the card or the name itself
     cells, notes = [], []
     for records in read_baselines(folder):
         dataset, protocol = records[0].dataset, records[0].protocol
