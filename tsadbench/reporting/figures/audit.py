@@ -30,13 +30,13 @@ def draw_audit(data: LabelledDataset, audit: Audit, file: Path) -> None:
     """
     test, rows = data.dataset.test, data.labels.rows
     recordings = {one.id: (one.n_rows, mask_runs(rows[one.id]) if one.id in rows else []) for one in test}
-    tables = {table.title.partition(" (")[0]: table.frame for table in audit.tables}
+    frames = {one.about: [table.frame for table in one.tables] for one in audit.findings}
     with style(), page(file, 11, max(4.0, 0.16 * len(test) + 1.5), salt=audit.dataset) as figure:
         anomalies, predictors, shifts = figure.subplots(1, 3, width_ratios=(2, 1, 1.4))
         events(recordings, anomalies)
-        if (ranked := tables.get("What predicts the label")) is not None:
-            predictions(ranked, tables.get("AUROC by entity"), predictors)
-        sensor_shifts(tables.get("Normal test rows against training rows"), shifts)
+        if ranked := frames.get("position"):
+            predictions(ranked[0], ranked[1] if len(ranked) > 1 else None, predictors)
+        sensor_shifts(next(iter(frames.get("shift", ())), None), shifts)
         figure.suptitle(f"Audit of {plain(audit.dataset)}")
 
 
