@@ -83,7 +83,7 @@ class Finding:
     """The result of one check of an audit, with the tables behind it; ``about`` is the check's stable name.
 
     The grade is "good", "note" (worth knowing) or "fault" (tables over the data set mean less). ``brief`` is a
-    short form for notes under tables; empty if the grade is good, or another finding's brief covers it.
+    short form for notes under tables; not used if the grade is good, empty if another finding's brief covers it.
     """
 
     about: str
@@ -92,13 +92,10 @@ class Finding:
     brief: str = ""
     tables: tuple[Table, ...] = field(default=(), compare=False)
 
-    def __post_init__(self) -> None:
-        if self.grade == "good":
-            object.__setattr__(self, "brief", "")
-
     def as_row(self) -> dict[str, str]:
-        """Return the finding without its tables."""
-        return {"about": self.about, "grade": self.grade, "sentence": self.sentence, "brief": self.brief}
+        """Return the finding without its tables, and without the brief of a good one."""
+        brief = "" if self.grade == "good" else self.brief
+        return {"about": self.about, "grade": self.grade, "sentence": self.sentence, "brief": brief}
 
 
 def summary(findings: Sequence[Finding]) -> str:
