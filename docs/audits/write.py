@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tsadbench.analysis.audit import MARKS, Audit, audit
-from tsadbench.analysis.audit.findings import SHIPPED, shipped_note, summary
+from tsadbench.analysis.audit.findings import SHIPPED, shipped_note
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset, suite_named
 from tsadbench.leaderboard.render import BLOCK, plain
@@ -28,7 +28,7 @@ def main(names: list[str]) -> None:
         draw_audit(data, found, FOLDER / f"{name}.svg")
         content = json.loads(SHIPPED.read_bytes())
         rows = [finding.as_row() for finding in found.findings]
-        content["datasets"][name] = {"version": found.version, "summary": summary(found.findings), "findings": rows}
+        content["datasets"][name] = {"version": found.version, "findings": rows}
         SHIPPED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(name)
     page = FOLDER / "README.md"
