@@ -136,7 +136,8 @@ def trio(monkeypatch):
 @pytest.mark.usefixtures("trio")
 def test_a_suite_ranks_only_its_data_sets_and_names_missing_ones(tables):
     ranking = over_all(tables, suites=["trio"])
-    assert (ranking.suite, list(ranking.datasets["dataset"])) == ("trio 7", ["three", "one"])
+    assert "suite trio 7," in ranking.title
+    assert list(ranking.datasets["dataset"]) == ["three", "one"]
     assert any("gone" in note for note in ranking.sentences)
     found = package.rank(tables, suites=["trio"])
     assert {one.datasets["dataset"].iloc[0] for one in found.rankings} == {"one", "three"}

@@ -87,8 +87,6 @@ class Ranking(Result):
     """
 
     title: str
-    suite: str = ""
-    protocol: str
     frame: pd.DataFrame
     datasets: pd.DataFrame
     win_rates: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -130,7 +128,6 @@ def rank_split(part: Part, *, stability: bool = False, only: Sequence[str] = ())
         title += f": {part.n_recordings} recordings, {part.n_sessions} sessions"
     return Ranking(
         title=title,
-        protocol=first.rules,
         frame=frame,
         datasets=pd.DataFrame([{**part.about, "n_resamples": n_resamples}]),
         tables=[_split_table(title, frame, metric, stable=n_resamples > 0)] if len(frame) else [],
@@ -202,8 +199,6 @@ def rank_parts(
     )
     return Ranking(
         title=title,
-        suite=str(suite or ""),
-        protocol=rules,
         frame=frame,
         datasets=datasets,
         win_rates=win_rates,
