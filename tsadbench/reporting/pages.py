@@ -193,7 +193,7 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
             "protocol": rows["rules"],
             "row": rows["detector"],
             "AUPRC": rows["auprc_mean"],
-            "vs floor": [number(None if pd.isna(one) else one, 2, signed=True) for one in rows["to_floor"]],
+            "vs floor": [number(one, 2, signed=True) for one in rows["to_floor"]],
             "place": [f"{place} of {of}" if status == "ok" else status for place, of, status in places],
         }
     )
