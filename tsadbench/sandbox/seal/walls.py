@@ -52,20 +52,20 @@ def plan_walls(
 ) -> Walls:
     """Return the walls of a box with this import path, which may not read the ``forbidden`` folders.
 
-    ``modules`` are names or files of modules with the detector's code: their whole packages may be read, even without
+    ``modules`` are the names of modules with the detector's code: their whole packages may be read, even without
     ``__init__.py``. ``gpu`` allows GPUs.
     """
-    own = {name.partition(".")[0]: _package_folder(name.partition(".")[0]) for name in modules if name[-3:] != ".py"}
+    tops = sorted({name.partition(".")[0] for name in modules})
+    own = {top: place for top in tops if (place := _package_folder(top)) is not None}
     folders = (entry for entry in path if os.path.isdir(entry))
     own_folders = [entry for entry in folders if not _is_of_libraries(entry)]
     importable = {entry: dict(_importables(entry, os.stat(entry).st_mtime_ns)) for entry in own_folders}
     for entry, found in importable.items():
-        found |= {name: folder for name, folder in own.items() if folder is not None and is_below(folder, entry)}
+        found |= {name: folder for name, folder in own.items() if is_below(folder, entry)}
     readable = [
         *_libraries_of(tuple(path)),
-        *(folder for folder in own.values() if folder is not None),
-        *(name for name in modules if name.endswith(".py")),
-        *(place for found in importable.values() for place in found.values()),
+        *own.values(),
+        *(folder for found in importable.values() for folder in found.values()),
     ]
     devices = _existing(GPU_DEVICES) if gpu else []
     readable += _existing(_GPU_LIBRARIES + _GPU_FACTS) if gpu else []
