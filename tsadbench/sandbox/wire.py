@@ -57,10 +57,10 @@ def send(
                 continue
 
 
-def receive(sock: socket.socket, tick: Tick | None = None) -> tuple[Header, list[Array]]:
+def receive(sock: socket.socket) -> tuple[Header, list[Array]]:
     """Receive a frame from a trusted sender; an EOFError if it is gone, a BrokenFrameError if the frame is invalid."""
-    header, kinds = receive_header(sock, tick)
-    return header, receive_arrays(sock, kinds, tick)
+    header, kinds = receive_header(sock)
+    return header, receive_arrays(sock, kinds)
 
 
 def receive_header(
@@ -167,7 +167,7 @@ class Done(_Strict):
     # learned: the names of the parts of a model file, which follow as arrays of bytes
     parts: Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=10_000)] = []
     # question: its answer as JSON
-    answer: Annotated[str, Field(max_length=MAX_REPLY_BYTES)] = ""
+    answer: str = ""
     # learned, question: name and text of an error raised on purpose
     refused: Annotated[str, Field(max_length=100)] | None = None
     text: _Reason = ""

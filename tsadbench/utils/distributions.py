@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec
@@ -18,12 +18,12 @@ _OWN = "tsadbench"
 _by_package = cache(packages_distributions)
 
 
-def find_package(name: str, places: Sequence[str] | None = None) -> ModuleSpec | None:
-    """Return where another process with the same import path would find a module; None if it would not.
+def find_package(name: str) -> ModuleSpec | None:
+    """Return where another process with the same import path would find a top-level module; None if it would not.
 
     Unlike `importlib.util.find_spec`, it ignores what has been loaded in this process, and imports nothing.
     """
-    specs = (finder.find_spec(name, places) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    specs = (finder.find_spec(name, None) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     return next((spec for spec in specs if spec is not None), None)
 
 

@@ -50,7 +50,7 @@ def call(name: str, *arguments: object, number: int | None = None) -> int:
     return found
 
 
-def prctl(option: int, value: int = 0) -> None:
+def prctl(option: int, value: int) -> None:
     """Change a property of this process."""
     call("prctl", option, value, 0, 0, 0)
 
@@ -87,7 +87,7 @@ def restrict(rules: Iterable[tuple[str, int]]) -> None:
     Needs PR_SET_NO_NEW_PRIVS or CAP_SYS_ADMIN. Raises OSError if the kernel refuses; nothing is restricted then.
     """
     version = landlock_version()
-    handled = max(rights for since, rights in _HANDLED.items() if since <= max(version, 1))
+    handled = max(rights for since, rights in _HANDLED.items() if since <= version)
     size = 8 if version < 4 else 16 if version < SCOPES_SINCE else 24
     attributes = struct.pack("=QQQ", handled, _TCP, _SCOPES)
     ruleset = call("landlock_create_ruleset", attributes, size, 0, number=_CREATE_RULESET)
