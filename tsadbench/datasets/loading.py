@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tsadbench.errors import DataError, PluginError, UsageError, about
 from tsadbench.registry import entries, locate_entry
-from tsadbench.utils.parameters import Parameter, nearest, parse_label, parse_value
+from tsadbench.utils.parameters import nearest, parse_label, parse_value
 
 if TYPE_CHECKING:
     from tsadbench.base.dataset import DataOptions, LabelledDataset, Loader
@@ -38,8 +38,7 @@ def load_dataset(name: str) -> Loader:
     for key, text in label.arguments.items():
         if key not in known:
             raise UsageError(f"data set {label.target!r} has no parameter {key!r}{nearest(key, known)}")
-        parameter = Parameter(key, known[key].annotation, known[key].default, "")
-        values[key] = parse_value(parameter, text, f"data set {label.target!r}")
+        values[key] = parse_value(key, known[key].annotation, text, f"data set {label.target!r}")
     return partial(loader, **values)
 
 

@@ -50,7 +50,6 @@ UNKNOWN_SOURCE = (
 _SECONDS = 60.0
 _MEMORY_MIB = 16 * 1024.0
 _MOST_KEPT = 2000
-_PRIOR = Prior | None
 # What a question may raise on purpose. Anything else is the plugin's fault.
 _REFUSALS: dict[str, type[TsadbenchError]] = {
     name: item for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TsadbenchError)
@@ -131,7 +130,7 @@ def with_files_read(construction: Construction) -> Construction:
     parameters = describe(construction.source).parameters
     texts, priors = dict(construction.texts), dict[str, object]()
     for name in [one.name for one in parameters if one.names == "prior" and one.name in texts]:
-        value = parse_value(Parameter(name, _PRIOR, None, ""), texts.pop(name), construction.source.target)
+        value = parse_value(name, Prior | None, texts.pop(name), construction.source.target)
         priors[name] = replace(value, origin=without_folders(value.origin)) if isinstance(value, Prior) else value
     return replace(construction, texts=texts, arguments={**priors, **construction.arguments})
 

@@ -112,14 +112,14 @@ def parse_arguments(cls: type, texts: Mapping[str, str], owner: str) -> dict[str
     for name in texts:
         if name not in known:
             raise UsageError(f"{owner} has no parameter {name!r}{nearest(name, known)}")
-    return {name: parse_value(known[name], text, owner) for name, text in texts.items()}
+    return {name: parse_value(name, known[name].annotation, text, owner) for name, text in texts.items()}
 
 
-def parse_value(parameter: Parameter, text: str, owner: str) -> object:
+def parse_value(name: str, annotation: object, text: str, owner: str) -> object:
     """Return a text as a value of a parameter's annotated type; ``owner`` and errors as in `parse_arguments`."""
     from pydantic import TypeAdapter, ValidationError
 
-    adapter: TypeAdapter[object] = TypeAdapter(parameter.annotation)  # type: ignore[arg-type]  # any annotation
+    adapter: TypeAdapter[object] = TypeAdapter(annotation)  # type: ignore[arg-type]  # any annotation
     # Numbers and lists are read as JSON, which keeps 1 and 1.0 apart if a parameter allows both types.
     with contextlib.suppress(ValidationError):
         return adapter.validate_json("null" if text.lower() == "none" else text, strict=True)
@@ -127,7 +127,7 @@ def parse_value(parameter: Parameter, text: str, owner: str) -> object:
         return adapter.validate_strings(text)
     except ValidationError as error:
         reason = error.errors()[0]["msg"]
-        raise UsageError(f"{owner}: parameter {parameter.name!r} cannot be {text!r}: {reason}") from error
+        raise UsageError(f"{owner}: parameter {name!r} cannot be {text!r}: {reason}") from error
 
 
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
