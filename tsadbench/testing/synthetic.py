@@ -11,8 +11,8 @@ from tsadbench.base.prior import Edge, Prior
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import BoolArray, FloatArray
 
-# Changes values [n_rows, n_sensors] in place, or returns new ones.
-Change: TypeAlias = Callable[[FloatArray], FloatArray | None]
+# Returns changed values [n_rows, n_sensors], and leaves the given ones as they are.
+Change: TypeAlias = Callable[[FloatArray], FloatArray]
 
 SENSORS = ("drive", "flow", "pressure", "heat")
 # The couplings of `normal`: the prior for detectors that need one.
@@ -44,17 +44,17 @@ def recording(values: FloatArray, name: str = "normal", sensors: tuple[str, ...]
 
 
 def changed(original: Recording, change: Change) -> Recording:
-    """Return a copy with values changed in place or replaced by the result of ``change``."""
-    values = original.values.copy()
-    result = change(values)
-    return Recording(original.id, values if result is None else result, original.sensors, original.time)
+    """Return a copy with changed values."""
+    return Recording(original.id, change(original.values), original.sensors, original.time)
 
 
 def raised(start: int, stop: int, deviations: float, sensors: slice = slice(None)) -> Change:
     """Return a change that raises sensors by standard deviations from row ``start`` to row ``stop - 1``."""
 
-    def change(values: FloatArray) -> None:
+    def change(values: FloatArray) -> FloatArray:
+        values = values.copy()
         values[start:stop, sensors] += deviations * SCALE[: values.shape[1]][sensors]
+        return values
 
     return change
 
