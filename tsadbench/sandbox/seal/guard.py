@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 
 # Audit events whose arguments may name a file.
 _EVENTS = frozenset({
-    "open", "os.listdir", "os.scandir", "os.chdir", "os.exec", "os.link", "os.posix_spawn", "os.rename", "os.spawn",
-    "os.startfile", "os.symlink", "os.system", "shutil.copyfile", "shutil.copytree", "shutil.move", "sqlite3.connect",
-    "subprocess.Popen",
+    "open", "os.listdir", "os.scandir", "os.chdir", "os.exec", "os.link", "os.posix_spawn", "os.rename", "os.symlink",
+    "os.system", "shutil.copyfile", "shutil.copytree", "shutil.move", "sqlite3.connect", "subprocess.Popen",
 })  # fmt: skip
 
 
