@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import click
 from typer.main import get_command
@@ -12,14 +12,6 @@ from tsadbench.cli.app import app
 
 FOLDER = "reference/commands"
 _PAGE = re.compile(r"docs/([\w/-]+\.md(?:#[\w-]+)?)")
-
-
-def commands() -> Mapping[str, click.Command]:
-    """Return every command that is not hidden, by its name, those of plugins included."""
-    top = get_command(app)
-    context = top.make_context("tsadbench", [], resilient_parsing=True)
-    found = (top.resolve_command(context, [name])[:2] for name in top.list_commands(context))
-    return {name: command for name, command in found if not command.hidden}
 
 
 def _prose(text: str) -> str:
@@ -40,7 +32,7 @@ def _parameters(command: click.Command, context: click.Context) -> Iterator[str]
         yield f"`{name.strip()}`\n:   {_prose(text) or 'Required.'}\n"
 
 
-def _section(command: click.Command, names: tuple[str, ...], parent: click.Context | None, level: int) -> Iterator[str]:
+def _section(command: click.Command, names: tuple[str, ...], parent: click.Context, level: int) -> Iterator[str]:
     """Yield the paragraphs about a command and, one level deeper, about the members of a group."""
     context = click.Context(command, info_name=names[-1], parent=parent)
     yield f"{'#' * level} `tsadbench {' '.join(names)}`"
@@ -49,16 +41,17 @@ def _section(command: click.Command, names: tuple[str, ...], parent: click.Conte
     yield f"```text\ntsadbench {' '.join(names)} {usage}\n```"
     yield from _parameters(command, context)
     for name, member in getattr(command, "commands", {}).items():
-        if not member.hidden:
-            yield from _section(member, (*names, name), context, level + 1)
+        yield from _section(member, (*names, name), context, level + 1)
 
 
 def pages() -> dict[str, str]:
-    """Return a page for each command, by its path below docs/."""
-    root = click.Context(get_command(app), info_name="tsadbench")
+    """Return a page for each command, those of plugins included, by its path below docs/."""
+    top = get_command(app)
+    root = top.make_context("tsadbench", [], resilient_parsing=True)
+    found = (top.resolve_command(root, [name])[:2] for name in top.list_commands(root))
     return {
         f"{FOLDER}/{name}.md": "\n\n".join(part for part in _section(command, (name,), root, 1) if part) + "\n"
-        for name, command in commands().items()
+        for name, command in found
     }
 
 
