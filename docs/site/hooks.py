@@ -2,8 +2,7 @@
 
 On GitHub a link in docs/ leads to any file of the repository. On the site only pages and pictures exist, so a link to
 another file is turned into its address in the repository: the entry ``Repository`` of ``[project.urls]`` in
-pyproject.toml. Without an address, only the link's text stays. A link to a file that does not exist is left to
-MkDocs, which reports it.
+pyproject.toml. A link to a file that does not exist is left to MkDocs, which reports it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -44,55 +42,33 @@ _LINK = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
-    """What links of pages in docs/ can lead to.
+def _outside(page: str, target: str, root: Path, shown: Collection[str]) -> str | None:
+    """Return the path, from the repository's root, of a link's target that the site lacks.
 
-    Parameters
-    ----------
-    root
-        The repository's folder, which holds docs/.
-    shown
-        Paths of the files that the site has, below docs/.
+    None for all other links: to files of the site, which ``shown`` lists from docs/, to other hosts, to anchors of the
+    page itself, and to files that do not exist.
     """
+    path = target.partition("#")[0]
+    if not path or re.match(r"[a-z]+:", path):
+        return None
+    found = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), path))
+    if found.removeprefix("docs/") in shown or found.startswith("..") or not (root / found).exists():
+        return None
+    return found
 
-    root: Path
-    shown: Collection[str]
 
-    def address(self) -> str | None:
-        """Return the repository's address without a slash at its end, or None if pyproject.toml has none."""
-        project = tomllib.loads((self.root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        address: str | None = project.get("urls", {}).get("Repository")
-        return address and address.rstrip("/").removesuffix(".git")
+def _rewritten(text: str, page: str, root: Path, shown: Collection[str]) -> str:
+    """Return a page's text in which links to files that the site lacks lead to the repository."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-    def outside(self, page: str, target: str) -> str | None:
-        """Return the path, from the repository's root, of a link's target that the site lacks.
+    def replaced(link: re.Match[str]) -> str:
+        if link["code"] or link["picture"] or (path := _outside(page, link["target"], root, shown)) is None:
+            return link[0]
+        kind = "tree" if (root / path).is_dir() else "blob"
+        _, mark, anchor = link["target"].partition("#")
+        return f"[{link['words']}]({project['urls']['Repository']}/{kind}/main/{path}{mark}{anchor})"
 
-        None for all other links: to files of the site, to other hosts, to anchors of the page itself, and to files
-        that do not exist.
-        """
-        path = target.partition("#")[0]
-        if not path or re.match(r"[a-z]+:", path):
-            return None
-        found = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), path))
-        if found.removeprefix("docs/") in self.shown or found.startswith("..") or not (self.root / found).exists():
-            return None
-        return found
-
-    def rewritten(self, text: str, page: str) -> str:
-        """Return a page's text in which links to files that the site lacks lead to the repository."""
-        address = self.address()
-
-        def replaced(link: re.Match[str]) -> str:
-            if link["code"] or link["picture"] or (path := self.outside(page, link["target"])) is None:
-                return link[0]
-            if address is None:
-                return link["words"]
-            kind = "tree" if (self.root / path).is_dir() else "blob"
-            _, mark, anchor = link["target"].partition("#")
-            return f"[{link['words']}]({address}/{kind}/main/{path}{mark}{anchor})"
-
-        return _outside_fences(text, lambda part: _LINK.sub(replaced, part))
+    return _outside_fences(text, lambda part: _LINK.sub(replaced, part))
 
 
 def _outside_fences(text: str, change: Callable[[str], str]) -> str:
@@ -177,7 +153,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if path.startswith(f"{pages.FOLDER}/"):
         return markdown
     shown = {file.src_uri for file in files if file.inclusion.is_included()}
-    text = Links(Path(config.docs_dir).parent, shown).rewritten(markdown, path)
+    text = _rewritten(markdown, path, Path(config.docs_dir).parent, shown)
     if path == LISTING:
         text = commands.linked(text)
     if ATTACKS in text:
