@@ -4,8 +4,8 @@ The pages are `PAGES`. They mark what is generated, in comments that a rendered 
 
 - a block, on lines of its own: ``<!-- generated: NAME -->`` to ``<!-- end -->``; NAME is a key of `BLOCKS`;
 - a value in a sentence: ``<!--= FACT -->VALUE<!--/-->``. FACT is a cell of a table, ``skab/strict/overall dprgm auprc``
-  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `facts`. No line may begin with one:
-  Markdown would take the line for HTML.
+  (also ``n_rows``), a function of `COMPUTED` with its arguments, or a key of `results.facts`. No line may begin with
+  one: Markdown would take the line for HTML.
 
 docs/results.py has the statements about all tables together.
 
@@ -23,7 +23,7 @@ from functools import cache, partial
 from itertools import groupby
 
 import results
-from tables import ROOT, page_rows, rows, text
+from tables import ROOT, rows, text
 from typer.main import get_command
 
 from tsadbench.api import table_lines
@@ -77,15 +77,6 @@ def best(table: str, kind: str) -> str:
     found = means(table, "auprc", floor=kind == "floor")
     label = max(found, key=lambda name: found[name])
     return f"`{label}` ({cell(table, label, 'auprc')})"
-
-
-@cache
-def facts() -> dict[str, str]:
-    """Return the facts that take no arguments, by name."""
-    cells = [line for line in page_rows("reproduction.md") if all(map(str.isdigit, line[1:]))]
-    names = ("all", "=", "≈", "?", "✗", "not run")
-    counts = (sum(int(line[i]) for line in cells) for i in range(1, len(names) + 1))
-    return results.facts() | {f"printed {name}": str(n) for name, n in zip(names, counts, strict=True)}
 
 
 def floors_table() -> list[str]:
@@ -209,7 +200,8 @@ def value(name: str) -> str:
     word, *arguments = name.split()
     if word in COMPUTED:
         return COMPUTED[word](*arguments)
-    return facts()[name] if name in facts() else cell(word, *arguments)
+    facts = results.facts()
+    return facts[name] if name in facts else cell(word, *arguments)
 
 
 def seen_from(page: str, line: str) -> str:

@@ -11,20 +11,19 @@ import pandas as pd
 
 import tsadbench
 from tsadbench.api import number
+from tsadbench.execution.record import RECORDS, read_records
 
 ROOT = Path(__file__).parents[1]
 
 
 @cache
 def _frame(table: str) -> pd.DataFrame:
-    file = ROOT / "leaderboards" / table / "records.jsonl"
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else ()
-    return tsadbench.Leaderboard.from_records(tsadbench.Record.from_json(line, str(file)) for line in lines).frame
+    return tsadbench.Leaderboard.from_records(read_records(ROOT / "leaderboards" / table / RECORDS)).frame
 
 
 @cache
 def rows(table: str) -> Mapping[str, Any]:
-    """Return the rows of a table, ``skab/strict/overall`` for instance, by label, best first; none if it is missing.
+    """Return the rows of a table, ``skab/strict/overall`` for instance, by label, best first.
 
     They have the columns of `Leaderboard.frame` as attributes.
     """
@@ -37,9 +36,3 @@ def text(row: Any, metric: str) -> str:
     """Return a row's mean and deviation in a metric, ``.7414(.0042)``."""
     mean, std = (number(getattr(row, f"{metric}_{what}")) for what in ("mean", "std"))
     return f"{mean}({std})".removesuffix("(-)")
-
-
-def page_rows(page: str) -> list[list[str]]:
-    """Return the cells of all table rows of a committed page in docs/, header lines included."""
-    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
-    return [[part.strip() for part in line.strip("|").split("|")] for line in lines if line[:1] == "|"]
