@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tsadbench import DataNotFoundError, LabelledDataset, Recording, UsageError
-from tsadbench.api import load_dataset
+from tsadbench.api import SUITES, load_dataset
 from tsadbench.base import mask_runs
 
 FILE = Path(__file__).with_suffix(".json")
-NAMES = ("skab", "tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", "smd")
 
 
 def counted(loaded: LabelledDataset) -> dict[str, Any]:
@@ -36,9 +35,7 @@ def counted(loaded: LabelledDataset) -> dict[str, Any]:
             "events": sum(len(mask_runs(mask)) for mask in masks),
         }
 
-    entities = list(dict.fromkeys(data.entities.values()))
     return {
-        "version": data.version,
         "licence": data.licence,
         "sensors": len(data.sensors),
         "train": part("training", data.train, labelled=False),
@@ -48,13 +45,7 @@ def counted(loaded: LabelledDataset) -> dict[str, Any]:
             for split, members in data.splits.items()
             if split != "overall"
         ],
-        "entities": [
-            {
-                **part(entity, (one for one in data.test if data.entities[one.id] == entity)),
-                "training_rows": sum(one.n_rows for one in data.train if data.entities[one.id] == entity),
-            }
-            for entity in (entities if len(entities) > 1 else ())
-        ],
+        "models": len({*data.entities.values()}) or 1,
         "events_with_causes": sum(map(len, labels.causes.values())),
         "couplings": 0 if data.prior is None else len(data.prior.edges),
     }
@@ -63,12 +54,13 @@ def counted(loaded: LabelledDataset) -> dict[str, Any]:
 def main() -> None:
     """Write the figures of all data sets whose files are here."""
     contents = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    for name in NAMES:
+    names = SUITES["all"].datasets
+    for name in names:
         try:
             contents[name] = counted(load_dataset(name))
         except (DataNotFoundError, UsageError) as error:
             print(f"{name} is left as it is: {error}")
-    ordered = {name: contents[name] for name in NAMES if name in contents}
+    ordered = {name: contents[name] for name in names if name in contents}
     FILE.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
