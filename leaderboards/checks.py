@@ -10,29 +10,25 @@ A quarter of an hour on one core.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from tsadbench.errors import TsadbenchError
 from tsadbench.execution.identity import code_of
-from tsadbench.execution.record import RECORDS
+from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.leaderboard.checks import read_reports, report_of, write_reports
 from tsadbench.testing import check_detector
 
 HERE = Path(__file__).parent
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run what is missing and return the exit code: 1 if a detector cannot be checked or fails a check."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--tables", type=Path, default=HERE, help="folder of the committed tables")
     parser.add_argument("--only", help="check labels that begin like this, and leave all other reports alone")
-    options = parser.parse_args(arguments)
-    folder = options.tables
-    shown = committed(folder)
+    options = parser.parse_args()
+    shown, reports = committed(), [*read_reports(HERE)]
     code, older = 0, set[str]()  # labels whose rows, and so reports, are of older code
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
@@ -40,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if (label, here.code_hash) not in shown:
                 older.add(label)
                 continue
-            if here.identity in [one.identity for one in read_reports(folder)]:
+            if here.identity in [one.identity for one in reports]:
                 continue
             start = time.monotonic()
             report = report_of(label, check_detector(label, on_fail=None))
@@ -48,18 +44,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{label}: {error}", flush=True)
             code = 1
             continue
-        write_reports([*read_reports(folder), report], folder)
+        reports.append(report)
+        write_reports(reports, HERE)
         print(f"{label}: {', '.join(report.failed) or 'passed'} ({time.monotonic() - start:.0f} s)", flush=True)
     if not options.only:
-        kept = [one for one in read_reports(folder) if (one.label, one.code_hash) in shown or one.label in older]
-        write_reports(kept, folder)
-    return code or int(any(one.failed for one in read_reports(folder)))
+        reports = [one for one in reports if (one.label, one.code_hash) in shown or one.label in older]
+        write_reports(reports, HERE)
+    return code or int(any(one.failed for one in reports))
 
 
-def committed(tables: Path) -> set[tuple[str, str]]:
+def committed() -> set[tuple[str, str]]:
     """Return label and code hash of every row of the committed tables."""
-    lines = (json.loads(line) for file in tables.rglob(RECORDS) for line in file.read_text("utf-8").splitlines())
-    return {(record["label"], code_of(record["manifest"])) for record in lines}
+    return {(one.label, code_of(one.manifest)) for file in HERE.rglob(RECORDS) for one in read_records(file)}
 
 
 if __name__ == "__main__":

@@ -87,13 +87,13 @@ TABLES = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Run the first pass of each table, then the second."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)} (default: all but quick)")
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
     parser.add_argument("--only", nargs="*", default=(), metavar="LABEL", help="run these rows alone, without floors")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     chosen = {name: TABLES[name] for name in options.tables or [one for one in TABLES if one != "quick"]}
     only = set(options.only)
     for name, table in chosen.items():

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from tsadbench.leaderboard.render import BLOCK, table_lines
@@ -129,12 +129,12 @@ def to_the_table() -> Iterator[list[str]]:
         yield [name, f"{value:.2f} s", f"{value / imports:.1f}"]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measure, print, and write the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     parser.add_argument("--only", choices=("jobs", "start"), help="one of the two tables")
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     blocks = {}
     if given.only != "jobs":
         blocks["start"] = table_lines(["Stage", "Time", "Over imports"], to_the_table())
