@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tsadbench.leaderboard.render import BLOCK, table_lines
@@ -129,6 +129,16 @@ def to_the_table() -> Iterator[list[str]]:
         yield [name, f"{value:.2f} s", f"{value / imports:.1f}"]
 
 
+def show(blocks: Mapping[str, Sequence[str]], *, write: bool) -> None:
+    """Print tables, and put them into docs/performance.md if ``write``, by the names of their blocks."""
+    for lines in blocks.values():
+        print(*lines, "", sep="\n")
+    if write:
+        page = PAGE.read_text(encoding="utf-8")
+        filled = BLOCK.sub(lambda one: "\n".join([one[1], *blocks[one[2]], ""]) if one[2] in blocks else one[0], page)
+        PAGE.write_text(filled, encoding="utf-8")
+
+
 def main() -> None:
     """Measure, print, and write the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -140,12 +150,7 @@ def main() -> None:
         blocks["start"] = table_lines(["Stage", "Time", "Over imports"], to_the_table())
     if given.only != "start":
         blocks["jobs"] = table_lines(["Jobs", "Threads", "Whole run", "DPR-GM: fit and scores"], jobs_by_threads())
-    for lines in blocks.values():
-        print(*lines, "", sep="\n")
-    if given.write:
-        page = PAGE.read_text(encoding="utf-8")
-        filled = BLOCK.sub(lambda one: "\n".join([one[1], *blocks[one[2]], ""]) if one[2] in blocks else one[0], page)
-        PAGE.write_text(filled, encoding="utf-8")
+    show(blocks, write=given.write)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tsadbench.leaderboard.render import BLOCK, table_lines
+from tests.benchmarks.main_job import show
+from tsadbench.leaderboard.render import table_lines
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "performance.md"
-COMMITTED = ROOT / "leaderboards" / "skab" / "strict" / "records.jsonl"
+COMMITTED = Path(__file__).parents[2] / "leaderboards" / "skab" / "strict" / "records.jsonl"
 METRICS = ("auprc", "auroc", "mcc")
 # Two versions agree if their means differ by at most this many pooled standard deviations, or by at most DIFFERENCE.
 DEVIATIONS, DIFFERENCE = 2.0, 0.01
@@ -65,12 +64,7 @@ def main() -> None:
         "networks": table_lines(["Detector", "Before", "Now", "Now / before"], seconds(before, now)),
         "results": table_lines(header, results(committed, now)),
     }
-    for lines in blocks.values():
-        print(*lines, "", sep="\n")
-    if given.write:
-        page = PAGE.read_text(encoding="utf-8")
-        filled = BLOCK.sub(lambda one: "\n".join([one[1], *blocks[one[2]], ""]) if one[2] in blocks else one[0], page)
-        PAGE.write_text(filled, encoding="utf-8")
+    show(blocks, write=given.write)
 
 
 if __name__ == "__main__":
