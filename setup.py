@@ -17,14 +17,11 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parent
 LEADERBOARDS = ROOT / "leaderboards"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# Check reports, which mark rows.
-BESIDE = ("*.jsonl",)
 
 
 def shipped() -> Iterator[Path]:
-    """Yield the files that ship: those of registered data sets, thus not those of adapters."""
-    for pattern in BESIDE:
-        yield from LEADERBOARDS.glob(pattern)
+    """Yield the files that ship: check reports, and the records of registered data sets, not those of adapters."""
+    yield LEADERBOARDS / "checks.jsonl"
     for dataset in PROJECT["entry-points"]["tsadbench.datasets"]:
         yield from (LEADERBOARDS / dataset).glob("*/records.jsonl")  # rows for `run --against`
 
