@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import reading
-from comparison import MARKS, ComparedRow, beside_paper, to_markdown
-from paper import HERE, PROTOCOL, SEEDS, TABLES, Table, contradictions, labels, summary_of
+from comparison import MARKS, ComparedRow, to_markdown
+from paper import HERE, PROTOCOL, SEEDS, Table, contradictions, labels, summary_of
 
 from tsadbench.api import number, table_lines
+
+Compared: TypeAlias = Mapping[Table, Sequence[ComparedRow]]
 
 # Why rows are off: written by hand, each with the script that showed it.
 _EXPLANATIONS = {
@@ -28,22 +31,23 @@ _GRAPHS = {
 }
 
 
-def page(published: reading.Rows, strict: reading.Rows) -> str:
+def page(compared: Compared, published: reading.Rows, strict: reading.Rows) -> str:
     """Return the page as Markdown.
 
     Parameters
     ----------
+    compared
+        The rows of each table next to the paper's.
     published, strict
         Our rows under the paper's protocol and under `strict`, by label and split, including floors.
     """
-    compared = {table: beside_paper(table, published) for table in TABLES}
     shown = [label for label in labels() if not label.startswith("dprgm[")]
-    row = published.get(("dprgm", "overall"))
+    row = published["dprgm", "overall"]
     best = reading.best_floors(published, "overall")
     template = (HERE / "page.md").read_text(encoding="utf-8")
     return template.format(
         protocol=PROTOCOL,
-        n_rows=f"{row.n_rows:,.0f} rows" if row is not None and row.ok else "no rows yet",
+        n_rows=f"{row.n_rows:,.0f} rows",
         last_seed=SEEDS - 1,
         verdicts=_verdicts(compared),
         tables="\n".join(_table(table, rows) for table, rows in compared.items()),
@@ -51,19 +55,19 @@ def page(published: reading.Rows, strict: reading.Rows) -> str:
         best_floors=", ".join(f"{metric} {number(value, 4)} (`{label}`)" for metric, (label, value) in best.items()),
         above_floors=reading.above_floors(published, "overall", shown),
         **_graphs(published),
-        ranks=_ranks(published, strict, shown),
+        ranks=number(reading.rank_agreement(published, strict, "overall", shown), 3),
         contradictions=_contradictions(),
-        made=_made(published),
+        made=_made(row.records[0].manifest),
     )
 
 
-def unexplained(published: reading.Rows) -> list[str]:
+def unexplained(compared: Compared) -> list[str]:
     """Return the labels of rows that are off without an explanation."""
-    off = {row.method.label for table in TABLES for row in beside_paper(table, published) if row.off}
+    off = {row.method.label for rows in compared.values() for row in rows if row.off}
     return sorted(label for label in off if label not in _EXPLANATIONS)
 
 
-def _verdicts(compared: dict[Table, list[ComparedRow]]) -> str:
+def _verdicts(compared: Compared) -> str:
     lines = []
     for table, rows in compared.items():
         cells = [cell for row in rows for cell in row.cells if cell.paper is not None]
@@ -114,11 +118,6 @@ def _graphs(published: reading.Rows) -> dict[str, str]:
     }
 
 
-def _ranks(published: reading.Rows, strict: reading.Rows, shown: Sequence[str]) -> str:
-    tau = reading.rank_agreement(published, strict, "overall", shown)
-    return "unknown" if tau is None else number(tau, 3)
-
-
 def _contradictions() -> str:
     lines = []
     for metric, means in contradictions():
@@ -131,14 +130,9 @@ def _short(table: Table) -> str:
     return "the ablation that is commented out" if table.number is None else f"Table {table.number}"
 
 
-def _made(published: reading.Rows) -> str:
-    row = published.get(("dprgm", "overall"))
-    if row is None or not row.records:
-        return ""
-    manifest = row.records[0].manifest
-    versions = manifest.get("versions")
-    packages = [f"{name} {version}" for name, version in versions.items()] if isinstance(versions, dict) else []
+def _made(manifest: Mapping[str, Any]) -> str:
+    packages = ", ".join(f"{name} {version}" for name, version in manifest["versions"].items())
     return (
-        f"\n## Made with\n\n{', '.join(packages)}; {manifest.get('platform')}, {manifest.get('cpu_count')} cores; data "
-        f"{manifest.get('data_hash')}. Every trial's record: `leaderboards/paper/records.jsonl`."
+        f"\n## Made with\n\n{packages}; {manifest['platform']}, {manifest['cpu_count']} cores; data "
+        f"{manifest['data_hash']}. Every trial's record: `leaderboards/paper/records.jsonl`."
     )

@@ -47,14 +47,11 @@ def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
     }
 
 
-def rank_agreement(published: Rows, strict: Rows, split: str, labels: Sequence[str]) -> float | None:
-    """Return Kendall's tau between the orders by AUPRC under both protocols; None for fewer than two detectors."""
+def rank_agreement(published: Rows, strict: Rows, split: str, labels: Sequence[str]) -> float:
+    """Return Kendall's tau between the orders by AUPRC under both protocols."""
     both = [label for label in labels if all(of_split(rows, split, [label]) for rows in (published, strict))]
-    if len(both) < 2:
-        return None
-    return float(
-        kendalltau(*([_value(rows[label, split], "auprc") for label in both] for rows in (published, strict)))[0]
-    )
+    orders = ([_value(rows[label, split], "auprc") for label in both] for rows in (published, strict))
+    return float(kendalltau(*orders)[0])
 
 
 def _value(row: Any, metric: str) -> float:

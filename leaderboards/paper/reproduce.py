@@ -30,10 +30,9 @@ def run(store: Path) -> tuple[tsadbench.Record, ...]:
 
 
 def committed(folder: Path) -> tuple[tsadbench.Record, ...]:
-    """Return the records of a committed table; none if there is no such table."""
+    """Return the records of a committed table."""
     file = folder / RECORDS
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else ()
-    return tuple(tsadbench.Record.from_json(line, str(file)) for line in lines)
+    return tuple(tsadbench.Record.from_json(line, str(file)) for line in file.read_text("utf-8").splitlines())
 
 
 def rows_of(records: tuple[tsadbench.Record, ...]) -> Rows:
@@ -44,22 +43,20 @@ def rows_of(records: tuple[tsadbench.Record, ...]) -> Rows:
 
 def write(records: tuple[tsadbench.Record, ...]) -> list[str]:
     """Write pages, tables and figures; return the labels of rows that are off without an explanation."""
-    rows, strict, skab = (rows_of(one) for one in (records, *(committed(HERE.parent / "skab" / p) for p in OTHERS)))
+    skab = HERE.parent / "skab"
+    rows, strict, as_skab = map(rows_of, (records, committed(skab / "strict"), committed(skab / "skab")))
+    compared = {table: beside_paper(table, rows) for table in TABLES}
     texts = {
-        DOCS / "reproduction.md": page(rows, strict),
-        DOCS / "skab-leaderboard.md": repository_page(skab),
+        DOCS / "reproduction.md": page(compared, rows, strict),
+        DOCS / "skab-leaderboard.md": repository_page(as_skab),
     }
-    for table in TABLES:
-        compared = beside_paper(table, rows)
-        texts[HERE / f"{table.file}.csv"] = to_csv(compared)
-        texts[HERE / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(table, compared)}"
-        draw(table, compared, DOCS / "reproduction" / f"{table.file}.svg")
+    for table, beside in compared.items():
+        texts[HERE / f"{table.file}.csv"] = to_csv(beside)
+        texts[HERE / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(table, beside)}"
+        draw(table, beside, DOCS / "reproduction" / f"{table.file}.svg")
     for file, text in texts.items():
         file.write_text(text, encoding="utf-8")
-    return unexplained(rows)
-
-
-OTHERS = ("strict", "skab")
+    return unexplained(compared)
 
 
 def main() -> int:
@@ -67,8 +64,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, metavar="FOLDER", help="run store: run what it lacks")
     arguments = parser.parse_args()
-    records = committed(HERE)
-    if arguments.run is not None:
+    if arguments.run is None:
+        records = committed(HERE)
+    else:
         records = run(arguments.run)
         ordered = sorted(records, key=lambda one: (one.label, one.seed))
         text = "".join(f"{one.to_json(indent=None)}\n" for one in ordered)
