@@ -18,7 +18,8 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from tests.helpers.published import events, published_folder, real
+from tests.helpers.published import published_folder, real
+from tsadbench.base import mask_runs
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.loading import check_labels
 
@@ -103,8 +104,9 @@ def content_of(data: LabelledDataset) -> Expected:
     }
     edges = sorted((edge.source, edge.target) for edge in dataset.prior.edges) if dataset.prior else []
     train, test = (sum(one.n_rows for one in part) for part in (dataset.train, dataset.test))
+    n_events = sum(len(mask_runs(rows)) for rows in labels.rows.values())
     return Expected(
-        rows=(train, test, sum(int(rows.sum()) for rows in labels.rows.values()), events(labels)),
+        rows=(train, test, sum(int(rows.sum()) for rows in labels.rows.values()), n_events),
         content=dataset.content_hash,
         labels=labels.content_hash,
         splits=of({name: list(ids) for name, ids in dataset.splits.items()}),

@@ -27,11 +27,3 @@ def published_folder(name: str) -> Path:
     if name == "skab" and os.environ.get("CI"):
         pytest.fail(message)
     pytest.skip(message)
-
-
-def events(labels) -> int:
-    """Return how many stretches of anomalous rows there are."""
-    found = 0
-    for rows in labels.rows.values():
-        found += int(rows[0]) + int((rows[1:] & ~rows[:-1]).sum())
-    return found

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsadbench import DataError, Recording
+from tsadbench.base import mask_runs
 from tsadbench.tuning.faults import KINDS, SLOT, Kind, Plant, with_faults
 
 SENSORS = ("walk", "partner", "noise", "constant")
@@ -19,11 +20,6 @@ def rows(n_rows: int = 500, seed: int = 0) -> Recording:
     walk = rng.normal(size=n_rows).cumsum()
     partner = 2.0 * walk + rng.normal(scale=0.1, size=n_rows)
     return Recording("rows", np.stack([walk, partner, rng.normal(size=n_rows), np.full(n_rows, 7.0)], axis=1), SENSORS)
-
-
-def segments(faulty: np.ndarray) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], faulty.astype(int), [0]])))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def planted(kind: Kind, recording: Recording, first: int = 30, seed: int = 0):
@@ -43,9 +39,9 @@ def test_only_one_varying_sensor_changes_and_only_in_the_reported_rows(kind, n_r
     found, faulty = planted(kind, recording, first, seed)
     assert not faulty[:first].any()
     np.testing.assert_array_equal(found.values[~faulty], recording.values[~faulty])
-    assert len(segments(faulty)) <= max(1, (n_rows - first) // SLOT)  # two that touch look like one
+    assert len(mask_runs(faulty)) <= max(1, (n_rows - first) // SLOT)  # two that touch look like one
     assert 1 <= faulty.sum() <= max(1, (n_rows - first) // 5)
-    for start, stop in segments(faulty):
+    for start, stop in mask_runs(faulty):
         if stop - start <= kind.rows[1]:
             assert faulty_sensor(recording, found, start, stop) in (None, 0, 1, 2)
     assert found.sensors == recording.sensors
@@ -65,7 +61,7 @@ def each(name: str):
     plant = Plant.of([recording])
     for seed in range(25):
         found, faulty = planted(KIND[name], recording, seed=seed)
-        for start, stop in segments(faulty):
+        for start, stop in mask_runs(faulty):
             sensor = faulty_sensor(recording, found, start, stop)
             if sensor is not None and stop - start <= KIND[name].rows[1]:
                 before, after = recording.values[:, sensor], found.values[:, sensor]

@@ -12,6 +12,7 @@ import pytest
 
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
+from tsadbench.base import mask_runs
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 
 SENSORS = ("level", "flow", "speed")
@@ -195,7 +196,7 @@ def test_events_that_one_threshold_finds(kind):
     scores = {}
     for one in shown.dataset.test:
         jumps = np.abs(np.diff(one.values, axis=0, prepend=one.values[:1]))
-        for _, stop in slices_of(data.labels.rows[one.id]):
+        for _, stop in mask_runs(data.labels.rows[one.id]):
             jumps[stop : stop + 1] = -np.inf
         scores[one.id] = np.hstack([one.values, -one.values, jumps])
     top = np.max([scores[name][~rows].max(0) for name, rows in data.labels.rows.items()], axis=0)
@@ -203,18 +204,13 @@ def test_events_that_one_threshold_finds(kind):
         [
             (scores[name][start:stop] > top).any(0)
             for name, rows in data.labels.rows.items()
-            for start, stop in slices_of(rows)
+            for start, stop in mask_runs(rows)
         ]
     )
     assert facts["found"] == pytest.approx(found.any(1).mean())
     assert facts["finds"] == pytest.approx(found.mean(0).max())
     assert found.mean(0).max() >= 4 / 9
     assert facts["best alone"].startswith("flow ")
-
-
-def slices_of(rows) -> list[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], rows.astype(int), [0]])))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 # Entities
