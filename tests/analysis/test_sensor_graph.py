@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.conftest import make_data
+from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
 from tsadbench import Detector, Labels
 from tsadbench.analysis.sensor_graph import sensor_graph

@@ -7,18 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from tests.helpers.protocol_plant import SENSORS, plant
+from tests.helpers.protocol_plant import SENSORS, plant, recording
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.labels import position_scores
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.shipped import load_skab
-
-
-def recording(name: str, n_rows: int, *, start: float | None = None, seed: int = 0, offset: float = 0.0) -> Recording:
-    values = np.random.default_rng([seed, n_rows]).normal(size=(n_rows, 2)) + offset
-    return Recording(name, values, SENSORS, None if start is None else start + np.arange(float(n_rows)))
 
 
 def grades(found) -> dict[str, str]:
@@ -75,8 +70,8 @@ def test_gaps_repeated_rows_and_sensors_that_never_move():
 
 
 def test_a_shift_between_training_and_normal_test_rows():
-    test = (recording("a", 100, seed=1, offset=30.0),)
-    found = audit(plant((recording("free", 200),), test, {"a": slice(0, 20)}, {"overall": ("a",), "valve": ("a",)}))
+    moved = Recording("a", recording("a", 100, seed=1).values + 30.0, SENSORS)
+    found = audit(plant((recording("free", 200),), (moved,), {"a": slice(0, 20)}, {"overall": ("a",), "valve": ("a",)}))
     assert grades(found)["shift"] == "fault"
     shift = found["shift"].tables[0].frame.set_index(["where", "sensor"]).loc[("valve", "flow")]
     assert shift["z"] == pytest.approx(30.0, rel=0.1)

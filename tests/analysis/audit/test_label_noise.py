@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.plans import make_plan
-from tests.helpers.protocol_plant import SENSORS, plant
+from tests.helpers.protocol_plant import SENSORS, plant, recording
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
 from tsadbench import Recording, UsageError
 from tsadbench.analysis.audit.label_noise import Fit, fits_of, label_changes, label_noise
@@ -17,11 +17,6 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 
 PROTOCOLS = ("strict", "published", "skab")
-
-
-def recording(name: str, n_rows: int, *, start: float | None = None) -> Recording:
-    values = np.random.default_rng([n_rows, len(name)]).normal(size=(n_rows, 2))
-    return Recording(name, values, SENSORS, None if start is None else start + np.arange(float(n_rows)))
 
 
 def frames(noise):

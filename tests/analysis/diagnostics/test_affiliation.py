@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+from tests.helpers.flags import rows
 from tsadbench.analysis.diagnostics.measures import zones_of
-
-
-def rows(text: str) -> np.ndarray:
-    return np.array([character == "x" for character in text])
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.helpers.flags import rows
 from tsadbench.analysis.events import recording_events
-
-
-def rows(text: str) -> np.ndarray:
-    return np.array([character == "x" for character in text])
 
 
 def events_of(anomalous, evaluated, flagged, time=None, look_ahead=0):
