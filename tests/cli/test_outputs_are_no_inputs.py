@@ -10,17 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.german_plant import CARD, HEADER, lines
+from tests.helpers.german_plant import write_german_plant
 from tsadbench import fit_model
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    (folder / "card.toml").write_text(CARD)
-    (folder / "normal.csv").write_text("\n".join([HEADER, *lines(0, 200)]) + "\n")
-    (folder / "run.csv").write_text("\n".join([HEADER, *lines(1, 60, range(40, 50))]) + "\n")
-    fit_model("t2", str(folder / "card.toml"), folder / "t2.model")
+    fit_model("t2", str(write_german_plant(folder)), folder / "t2.model")
     return folder
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 CARD = """\
@@ -39,3 +41,11 @@ def lines(seed: int, n_rows: int, faulty: range = range(0)) -> list[str]:
         cells = [f"01.02.2026 {row // 3600:02}:{row // 60 % 60:02}:{row % 60:02}", repr(pressure), repr(flow)]
         written.append(";".join(cells).replace(".", ",").replace("01,02,", "01.02.") + f";Ann;{int(row in faulty)}")
     return written
+
+
+def write_german_plant(folder: Path) -> Path:
+    """Write the card, a training recording, and a test recording with faults in rows 40 to 49; return the card."""
+    (folder / "normal.csv").write_text("\n".join([HEADER, *lines(0, 200)]) + "\n")
+    (folder / "run.csv").write_text("\n".join([HEADER, *lines(1, 60, range(40, 50))]) + "\n")
+    (folder / "card.toml").write_text(CARD)
+    return folder / "card.toml"

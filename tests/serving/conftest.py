@@ -6,18 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.german_plant import CARD, HEADER, lines
+from tests.helpers.german_plant import write_german_plant
 from tsadbench.serving import Model, fit_model
 
 
 @pytest.fixture(scope="session")
 def plant(tmp_path_factory) -> Path:
     """The folder of a card."""
-    folder = tmp_path_factory.mktemp("plant")
-    (folder / "card.toml").write_text(CARD)
-    (folder / "normal.csv").write_text("\n".join([HEADER, *lines(0, 200)]) + "\n")
-    (folder / "run.csv").write_text("\n".join([HEADER, *lines(1, 60, range(40, 50))]) + "\n")
-    return folder
+    return write_german_plant(tmp_path_factory.mktemp("plant")).parent
 
 
 @pytest.fixture(scope="session")

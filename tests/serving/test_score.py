@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 from tests.helpers.german_plant import HEADER, lines
 from tests.helpers.machines import DISTANCE
 from tsadbench import fit_model, load_model, plot_scores
@@ -168,12 +168,8 @@ def arriving(model, file: Path) -> pd.DataFrame:
 def folder(tmp_path_factory) -> Path:
     """A plant with a model, and files that are wrong in one way each."""
     folder = tmp_path_factory.mktemp("plant")
-    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 50))):
-        (folder / part).mkdir()
-        frame(90, seed=seed, faults=faults).to_csv(folder / part / "a.csv", index=False)
-    (folder / "card.toml").write_text(CARD)
-    fit_model("t2", str(folder / "card.toml"), folder / "t2.model")
-    good = pd.read_csv(folder / "test/a.csv").drop(columns="fault")
+    fit_model("t2", str(write_plant(folder, 90)), folder / "t2.model")
+    good = pd.read_csv(folder / "test/rows.csv").drop(columns="fault")
     new = folder / "new"
     new.mkdir()
     good[["time", "head", "flow"]].to_csv(new / "reordered.csv", index=False)
@@ -192,20 +188,20 @@ def folder(tmp_path_factory) -> Path:
 
 
 WRONG = (
-    (("nowhere.model", "test/a.csv"), ("nowhere.model",)),
-    (("card.toml", "test/a.csv"), ("card.toml",)),
-    (("t2.model", "test/a.csv", "new/lacking.csv"), ("new/lacking.csv", "'flow'")),
+    (("nowhere.model", "test/rows.csv"), ("nowhere.model",)),
+    (("card.toml", "test/rows.csv"), ("card.toml",)),
+    (("t2.model", "test/rows.csv", "new/lacking.csv"), ("new/lacking.csv", "'flow'")),
     (("t2.model", "new/units.csv"), ("new/units.csv", "'head'", "'head [m]'")),
     (("t2.model", "new/empty.csv"), ("new/empty.csv",)),
     (("t2.model", "new/semicolons.csv"), ("new/semicolons.csv", "separator")),
     (("t2.model", "new/semicolons.csv", "--separator", ";"), ("new/semicolons.csv", "line 2", "'flow'")),
     (("t2.model", "new/hostile.pkl"), ("new/hostile.pkl",)),
     (("t2.model", "new/two.mat"), ("new/two.mat", "'others'")),
-    (("t2.model", "test/a.csv", "--time", "tmie"), ("'tmie'",)),
-    (("t2.model", "test/a.csv", "--time-format", "seconds"), ("test/a.csv", "line 2", "seconds")),
-    (("t2.model", "test/a.csv", "--separator", "ab"), ("ab",)),
-    (("t2.model", "test/a.csv", "--device", "cuda"), ("device",)),
-    (("t2.model", "test/a.csv", "--detector", DISTANCE), ("Distance",)),
+    (("t2.model", "test/rows.csv", "--time", "tmie"), ("'tmie'",)),
+    (("t2.model", "test/rows.csv", "--time-format", "seconds"), ("test/rows.csv", "line 2", "seconds")),
+    (("t2.model", "test/rows.csv", "--separator", "ab"), ("ab",)),
+    (("t2.model", "test/rows.csv", "--device", "cuda"), ("device",)),
+    (("t2.model", "test/rows.csv", "--detector", DISTANCE), ("Distance",)),
     (("t2.model", "new/no.parquet"), ("new/no.parquet",)),
     (("t2.model", "new/no-rows.parquet"), ("new/no-rows.parquet", "no rows")),
 )
@@ -225,7 +221,7 @@ def test_what_is_wrong_is_named_and_nothing_is_written(folder, tsadbench, monkey
 @pytest.mark.parametrize(("file", "note"), [("reordered", ""), ("extra", "'humidity'"), ("one-row", "")])
 def test_corrected_differences_are_noted(folder, tsadbench, monkeypatch, file, note):
     monkeypatch.chdir(folder)
-    expected = tsadbench("score", "t2.model", "test/a.csv").out.splitlines()
+    expected = tsadbench("score", "t2.model", "test/rows.csv").out.splitlines()
     done = tsadbench("score", "t2.model", f"new/{file}.csv")
     assert done.code == 0
     assert done.out.splitlines() == expected[: len(done.out.splitlines())]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.cards import CARD, frame
+from tests.helpers.cards import write_plant
 from tests.helpers.plans import make_plan
 from tests.helpers.processes import children
 from tests.helpers.trials import DISTANCE
@@ -84,11 +84,7 @@ def held() -> list[object]:
 def test_the_command_has_dropped_the_test_recordings_and_labels_when_the_search_begins(
     tsadbench, tmp_path, monkeypatch
 ):
-    for part, seed, faults in (("train", 0, None), ("test", 1, (40, 60))):
-        (tmp_path / "plant" / part).mkdir(parents=True)
-        frame(300, seed=seed, faults=faults).to_csv(tmp_path / "plant" / part / "only.csv", index=False)
-    card = tmp_path / "plant" / "card.toml"
-    card.write_text(CARD)
+    card = write_plant(tmp_path / "plant", 300)
     before = held()
     alive = []
 
