@@ -9,23 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.helpers.loopback import FILES, Server, serving, write_catalogue, write_skab
+from tests.helpers.loopback import Server, serving, write_catalogue
 from tsadbench.cli.data import app
 from tsadbench.datasets.shipped import CATALOGUE
 from tsadbench.errors import DataError, UsageError
-
-
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Serve a small, made-up SKAB instead of the published one."""
-    folder = write_skab(tmp_path / "published")
-    monkeypatch.setattr("tsadbench.datasets.shipped.CATALOGUE", tmp_path / "catalogue")
-    monkeypatch.delenv("TSADBENCH_DATA", raising=False)
-    monkeypatch.delenv("TSADBENCH_SKAB_URL", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with serving(folder) as server:
-        write_catalogue(tmp_path / "catalogue", folder, server.url)
-        yield server
 
 
 @pytest.fixture
@@ -35,17 +22,6 @@ def data(tmp_path: Path) -> Path:
 
 def call(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-class TestFetch:
-    def test_fetches_all_files_and_then_none(self, server: Server, data: Path) -> None:
-        result = call("fetch", "skab", "--data", data)
-        assert result.exit_code == 0
-        assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(35 \w+\)\n", result.stdout)
-        assert result.stderr == ""  # no terminal, so no bar
-        again = call("fetch", "--data", data)
-        assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(0 \w+\)\n", again.stdout)
-        assert server.fetched == [*FILES]
 
 
 @pytest.mark.parametrize("name", ["sakb", "swat", "pumploop", "plant/card.toml"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -101,6 +102,16 @@ class TestDownload:
             assert all((folder / file).read_text() == f"content of {file}" for file in self.FILES)
             monkeypatch.setenv("TSADBENCH_SERVERS_URL", mirror.url)
             assert download(Source.load("servers"), tmp_path / "again") == mirror.fetched == [*self.FILES]
+
+
+def test_the_command_fetches_all_files_and_then_none(server: Server, tmp_path, tsadbench):
+    data = tmp_path / "data"
+    done = tsadbench("data", "fetch", "skab", "--data", data)
+    assert (done.code, done.err) == (0, "")  # no terminal, so no bar
+    assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(35 \w+\)\n", done.out)
+    again = tsadbench("data", "fetch", "--data", data)
+    assert re.fullmatch(rf"skab: 35 .* {data / 'skab'} \(0 \w+\)\n", again.out)
+    assert server.fetched == [*FILES]
 
 
 class TestLocation:
