@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan
+from tests.helpers.records import strings
 from tsadbench import UsageError
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
@@ -36,11 +37,6 @@ class Fails(Own):
 """
 
 
-def _strings(value):
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [value] if isinstance(value, str) else [text for item in items for text in _strings(item)]
-
-
 @pytest.mark.processes
 def test_no_string_of_a_record_is_an_absolute_path(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(OWN)
@@ -54,7 +50,7 @@ def test_no_string_of_a_record_is_an_absolute_path(tmp_path, monkeypatch):
     assert [record.detector for record in records] == ["own.py:Own", "own.py:Fails"]
     assert records[0].manifest["command"] == ["tsadbench", "run", "--out=runs", tmp_path.name]
     assert records[0].parameters["prior"] == "prior.json"
-    for text in (text for record in records for text in _strings(json.loads(record.to_json()))):
+    for text in (text for record in records for text in strings(json.loads(record.to_json()))):
         assert without_folders(text) == text
         assert str(tmp_path) not in text
 

@@ -1,8 +1,9 @@
-"""Records made by hand."""
+"""Records made by hand, and the texts in a record."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 from tsadbench.base.protocol import EpisodeThreshold, SplitJudgement, Threshold
 from tsadbench.execution.record import SCHEMA, Record
@@ -42,3 +43,12 @@ def record(label, seed=0, floor=False, status="ok", split="overall", dataset="d"
         judging="rules",
         manifest={},
     )
+
+
+def strings(value: object) -> Iterator[str]:
+    """Yield every text in a JSON value, keys excepted."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from strings(one)

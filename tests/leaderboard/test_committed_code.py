@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
+from tests.helpers.records import strings
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
 from tsadbench.registry import load_detector
@@ -38,14 +38,6 @@ def test_all_tables_except_the_older_ones_come_from_the_current_code():
 
 def test_no_string_of_a_committed_record_is_an_absolute_path():
     lines = [line for file in LEADERBOARDS.rglob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
-    texts = {text for line in lines for text in _strings(json.loads(line))}
+    texts = {text for line in lines for text in strings(json.loads(line))}
     assert len(texts) > 1000
     assert [text for text in texts if text.startswith(("/", "~")) or without_folders(text) != text] == []
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _strings(one)
