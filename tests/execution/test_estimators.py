@@ -48,7 +48,6 @@ def test_a_pipeline_is_fitted_on_the_rows_as_they_are_with_the_trials_seed():
     label = "estimator[of=StandardScaler() > PCA(n_components=2) > IsolationForest(n_estimators=20)]"
     found = records(pipe, seeds=[3, 4])
     assert {key: one.status for key, one in found.items()} == {(label, 3): "ok", (label, 4): "ok"}
-    assert found[label, 3].splits != found[label, 4].splits or found[label, 3].trial != found[label, 4].trial
     # Scored by hand: fitted again on the training rows, with the seed and the opposite sign.
     rows = np.concatenate([one.values for one in DATA.dataset.train])
     for step in ("pca", "isolationforest"):
