@@ -11,8 +11,6 @@ import pytest
 
 from tests.helpers.cards import write_plant
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(scope="module")
 def card(tmp_path_factory) -> Path:
@@ -94,7 +92,8 @@ def test_detectors_of_other_libraries_are_tuned_over_ranges(tmp_path, card):
     ranges = ("pyod:KNN.n_neighbors=2:20:log", "pyod:KNN.method=mean|median")
     options = [part for text in ranges for part in ("--range", text)]
     out = tmp_path / "tuning"
-    done = in_a_process("tune", "-d", "pyod:KNN", *options, "--dataset", card, "--trials", 3, "--out", out)
+    command = [sys.executable, "-m", "tsadbench", "tune", "-d", "pyod:KNN", *options, "--dataset", card, "--out", out]
+    done = subprocess.run([*map(str, command), "--trials", "3"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (file,) = out.glob("*.toml")
     tuned = tomllib.loads(file.read_text())["tuned"]
@@ -120,12 +119,6 @@ def test_a_range_wins_begins_its_own_study_and_the_tuned_file_runs(tsadbench, tm
     )
     assert done.code == 0, done.err
     assert f"smoothing={tuned['parameters']['smoothing']}" in done.out
-
-
-def in_a_process(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Call the command line as a shell does."""
-    command = [sys.executable, "-m", "tsadbench", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
 SVM = "sklearn:OneClassSVM"

@@ -86,7 +86,6 @@ def regress(repository: Path, *more: object) -> subprocess.CompletedProcess[str]
     return program("regress", "--baseline", repository / "leaderboards", "--dataset", card, *more, cwd=repository)
 
 
-@pytest.mark.slow
 def test_an_unchanged_detector_holds(repository, tmp_path):
     junit, summary = tmp_path / "out/junit.xml", tmp_path / "summary.md"
     done = regress(repository, "--junit", junit, "--summary", summary)
@@ -100,7 +99,6 @@ def test_an_unchanged_detector_holds(repository, tmp_path):
 
 
 @pytest.mark.parametrize(("power", "shift", "left"), [("3.0", "0.1", "Mine"), ("1.0", "3.0", "Noisy")])
-@pytest.mark.slow
 def test_a_changed_detector_fails(repository, tmp_path, power, shift, left):
     (repository / "mine.py").write_text(DETECTOR.replace("POWER", power).replace("SHIFT", shift))
     junit = tmp_path / "junit.xml"
