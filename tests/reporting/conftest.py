@@ -1,4 +1,4 @@
-"""A real browser, and stores with hostile names."""
+"""A real browser, stores with hostile names, and trials on small plants."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.helpers.browser import Opened
 from tests.helpers.hostile import BRACKETS, DETECTORS, LONG, QUOTES, SCRIPT, hostile_data
 from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.reported import Reported, reported
+from tests.helpers.trials import Made, made
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.execution.store import Store
 from tsadbench.execution.trial import Outcome
@@ -55,3 +56,9 @@ def hostile_store(tmp_path_factory, hostile) -> Store:
 @pytest.fixture(scope="session")
 def reported_store(tmp_path_factory) -> Reported:
     return reported(tmp_path_factory.mktemp("reported"))
+
+
+@pytest.fixture(scope="session")
+def plant(tmp_path_factory) -> Made:
+    """Trials on a small plant for figures, with one fit."""
+    return made(tmp_path_factory.mktemp("plant") / "runs", "strict")

@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers.trials import DISTANCE, LARGEST_Z, WARM_UP, Made, made
+from tests.helpers.trials import DISTANCE, LARGEST_Z, WARM_UP
 from tsadbench.reporting.figures.interactive import interactive
 from tsadbench.utils.arrays import mask_runs
-
-
-@pytest.fixture(scope="module")
-def plant(tmp_path_factory) -> Made:
-    return made(tmp_path_factory.mktemp("plant") / "runs", "strict")
 
 
 @pytest.fixture

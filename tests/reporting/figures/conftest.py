@@ -1,4 +1,4 @@
-"""Trials on a small plant for figures, with one fit or with a fit per recording."""
+"""Trials on a small plant with a fit per recording, and a figure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ from matplotlib.figure import Figure
 
 from tests.helpers.trials import Made, made
 from tsadbench.reporting.figures.style import style
-
-
-@pytest.fixture(scope="session")
-def plant(tmp_path_factory) -> Made:
-    return made(tmp_path_factory.mktemp("plant") / "runs", "strict")
 
 
 @pytest.fixture(scope="session")
