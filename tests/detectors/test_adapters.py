@@ -18,6 +18,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
+from tests.helpers.planted import padded, stretches
 from tsadbench.base.recording import Recording
 from tsadbench.errors import PluginError, UsageError
 from tsadbench.registry import load_detector, locate_entry, registered_name
@@ -38,20 +39,13 @@ TRAIN, TEST = (recording("one", 120), recording("two", 2), recording("three", 80
 SCALER = StandardScaler().fit(np.concatenate([one.values for one in TRAIN]))
 
 
-def windows(one: Recording, window: int) -> np.ndarray:
-    """Return trailing windows: their rows concatenated, oldest first."""
-    rows = SCALER.transform(one.values)
-    found = [np.concatenate([rows[i + k] for k in range(window)]) for i in range(len(rows) - window + 1)]
-    return np.array(found).reshape(len(found), window * 3)
-
-
-def padded(one: Recording, window: int) -> Recording:
-    """Prepend copies of the first row, so that every row of the recording has a window."""
-    return Recording(one.id, np.vstack([one.values[:1]] * (window - 1) + [one.values]), SENSORS)
+def windows(rows: np.ndarray, window: int) -> np.ndarray:
+    """Return trailing windows of standardised rows."""
+    return stretches(SCALER.transform(rows), window)
 
 
 def training_windows(window: int) -> np.ndarray:
-    return np.concatenate([windows(one, window) for one in TRAIN if one.n_rows >= window])
+    return np.concatenate([windows(one.values, window) for one in TRAIN if one.n_rows >= window])
 
 
 @pytest.mark.parametrize(
@@ -64,12 +58,12 @@ def test_scores_and_training_scores_are_pyods(name, arguments):
     seeds = ({"seed": 4}, {"random_state": 4}) if name == "IForest" else ({}, {})
     detector = cls(window=window, **arguments, **seeds[0]).fit(TRAIN)
     oracle = cls.foreign(**arguments, **seeds[1]).fit(training_windows(window))
-    expected = oracle.decision_function(windows(padded(TEST, window), window))
+    expected = oracle.decision_function(windows(padded(TEST.values, window - 1), window))
     np.testing.assert_allclose(detector.score(TEST), expected, rtol=1e-9)
     first, second, third = detector.training_scores(TRAIN)
     np.testing.assert_allclose(first[3:], oracle.decision_scores_[:117], rtol=1e-9)
     np.testing.assert_allclose(third[3:], oracle.decision_scores_[117:], rtol=1e-9)
-    new = oracle.decision_function(windows(padded(TRAIN[0], window), window))
+    new = oracle.decision_function(windows(padded(TRAIN[0].values, window - 1), window))
     np.testing.assert_allclose(first[:3], new[:3], rtol=1e-9)
     assert np.isfinite(second).all()
 
@@ -78,10 +72,10 @@ def test_scores_and_training_scores_are_pyods(name, arguments):
 def test_rows_that_pyod_would_measure_against_each_other_are_scored_as_if_alone(name, window):
     cls = load_detector(f"pyod:{name}")
     oracle = cls.foreign().fit(training_windows(window))
-    one_by_one = [oracle.decision_function(row[None])[0] for row in windows(TEST, window)]
+    one_by_one = [oracle.decision_function(row[None])[0] for row in windows(TEST.values, window)]
     scores = cls(window=window).fit(TRAIN).score(TEST)[window - 1 :]
     np.testing.assert_allclose(scores, one_by_one, rtol=1e-9)
-    assert not np.allclose(scores, oracle.decision_function(windows(TEST, window)))
+    assert not np.allclose(scores, oracle.decision_function(windows(TEST.values, window)))
 
 
 VALUES = st.integers(-3, 3).map(lambda whole: whole / 2)  # few distinct values, so that many tie

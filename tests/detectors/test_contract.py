@@ -12,6 +12,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
+from tests.helpers.planted import padded
 from tests.tuning.test_space import drawn
 from tsadbench import DataError, Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
@@ -306,5 +307,5 @@ class TestEveryNetwork:
         alone = {"smoothing": 1} if name == "gdn" else {}
         detector = fitted(name, alone)
         memory = detector.declared_traits().memory
-        padded = np.concatenate([np.repeat(TEST.values[:1], memory, axis=0), TEST.values])
-        close(detector.score(TEST), detector.score(Recording("padded", padded, SENSORS))[memory:])
+        preceded = Recording("preceded", padded(TEST.values, memory), SENSORS)
+        close(detector.score(TEST), detector.score(preceded)[memory:])

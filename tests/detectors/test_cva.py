@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from scipy.stats import norm
 from sklearn.covariance import LedoitWolf, ledoit_wolf
 
-from tests.helpers.planted import series
+from tests.helpers.planted import in_deviations, padded, series, stretches
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.cva import CVA
 from tsadbench_detectors.window_covariance import shrunk_covariance
@@ -19,25 +19,20 @@ from tsadbench_detectors.window_covariance import shrunk_covariance
 TRAIN, TEST = [series(150), series(8, 5), series(250, 3)], series(60, 4)
 
 
-def _stretches(rows: FloatArray, length: int) -> FloatArray:
-    return np.array([rows[start : start + length].ravel() for start in range(len(rows) - length + 1)])
-
-
 def _by_eigenvalues(past: int, future: int, states: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the canonical correlations, and T-squared and Q of training and test rows, [n_rows, 2]."""
     pooled = np.concatenate(TRAIN)
-    train = [(rows - pooled.mean(axis=0)) / pooled.std(axis=0) for rows in TRAIN]
-    test = (TEST - pooled.mean(axis=0)) / pooled.std(axis=0)
-    stretches = np.concatenate([_stretches(z, past + future) for z in train if len(z) >= past + future])
-    estimate = LedoitWolf().fit(stretches)
+    train = [in_deviations(rows, pooled) for rows in TRAIN]
+    test = in_deviations(TEST, pooled)
+    both_parts = [stretches(z, past + future) for z in train if len(z) >= past + future]
+    estimate = LedoitWolf().fit(np.concatenate(both_parts))
     n_past = past * 8
     of_past, of_future = estimate.covariance_[:n_past, :n_past], estimate.covariance_[n_past:, n_past:]
     cross = estimate.covariance_[n_past:, :n_past]
     squares, vectors = eigh(cross.T @ np.linalg.solve(of_future, cross), of_past)  # vectors' of_past vectors = 1
-    pasts = np.concatenate([_stretches(z, past) for z in train if len(z) >= past])
-    padded = np.concatenate([np.repeat(test[:1], past - 1, axis=0), test])
+    pasts = np.concatenate([stretches(z, past) for z in train if len(z) >= past])
     both = []
-    for vectors_of_past in (pasts, _stretches(padded, past)):
+    for vectors_of_past in (pasts, stretches(padded(test, past - 1), past)):
         p = vectors_of_past - estimate.location_[:n_past]
         t2 = ((p @ vectors[:, -states:]) ** 2).sum(axis=1)
         both.append(np.stack([t2, (p * np.linalg.solve(of_past, p.T).T).sum(axis=1) - t2], axis=1))
@@ -70,7 +65,7 @@ def _share_below(limit: float, values: FloatArray) -> float:
 def test_the_covariance_of_overlapping_windows_is_scikit_learns(length, n_sensors, more_rows, seed) -> None:
     rng = np.random.default_rng(seed)
     parts = [rng.normal(size=(length + 1 + more, n_sensors)).cumsum(axis=0) for more in more_rows]
-    windows = np.concatenate([_stretches(rows, length) for rows in parts])
+    windows = np.concatenate([stretches(rows, length) for rows in parts])
     mean, covariance = shrunk_covariance(parts, length)
     expected, _ = ledoit_wolf(windows)
     np.testing.assert_allclose(mean, windows.mean(axis=0), atol=1e-10)

@@ -10,7 +10,7 @@ from sklearn.covariance import LedoitWolf
 from sklearn.decomposition import PCA
 
 from tests.helpers.planted import autoregressive as process
-from tests.helpers.planted import series
+from tests.helpers.planted import in_deviations, series, stretches
 from tsadbench import Recording
 from tsadbench.base import Episode, FloatArray, Scored
 from tsadbench.execution.plan import make_protocol
@@ -21,12 +21,11 @@ TRAIN, TEST = series(2_000), series(300, 5)
 
 def _statistics(rows: FloatArray) -> dict[str, FloatArray]:
     """Return the views' statistics of single rows [n_rows], by scikit-learn and loops."""
-    mean, deviation = TRAIN.mean(axis=0), TRAIN.std(axis=0)
-    train, z = (TRAIN - mean) / deviation, (rows - mean) / deviation
+    train, z = in_deviations(TRAIN, TRAIN), in_deviations(rows, TRAIN)
     pca = PCA(svd_solver="full").fit(train)
     k = int(np.searchsorted(np.cumsum(pca.explained_variance_ratio_), 0.85)) + 1
     major = pca.components_[:k]
-    windows = LedoitWolf().fit(np.hstack([train[:-3], train[1:-2], train[2:-1], train[3:]]))
+    windows = LedoitWolf().fit(stretches(train, 4))
     n = train.shape[1]
     among, to_row = windows.covariance_[:-n, :-n], windows.covariance_[:-n, -n:]
     weights = np.linalg.lstsq(among, to_row, rcond=None)[0]

@@ -13,6 +13,7 @@ from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 from sklearn.linear_model import Ridge as Oracle
 from sklearn.preprocessing import StandardScaler
 
+from tests.helpers.planted import in_deviations, padded, stretches
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import FloatArray, IntArray
 from tsadbench_detectors.isolation_forest import IsolationForest
@@ -118,23 +119,16 @@ def _walk(n_rows: int, seed: int, n_sensors: int = 3) -> FloatArray:
 TRAIN, TEST = [_walk(2500, 0), _walk(6, 1), _walk(300, 2)], _walk(80, 3)
 
 
-def _past(rows: FloatArray, lags: int) -> FloatArray:
-    """Return the rows before each row from number ``lags`` on, the oldest first."""
-    return np.array([rows[last - lags : last].ravel() for last in range(lags, len(rows))])
-
-
 @pytest.mark.parametrize(("lags", "penalty"), [(10, 1.0), (3, 1.0), (10, 250.0)])
 def test_forecasts_as_scikit_learns_ridge_does(lags: int, penalty: float) -> None:
     pooled = np.concatenate(TRAIN)
-    z_train, z_test = ([(rows - pooled.mean(axis=0)) / pooled.std(axis=0) for rows in part] for part in (TRAIN, [TEST]))
-    with_past = [z for z in z_train if len(z) > lags]
+    with_past = [in_deviations(rows, pooled) for rows in TRAIN if len(rows) > lags]
+    # The last row of a recording is in the past of no row.
     oracle = Oracle(alpha=penalty).fit(
-        np.concatenate([_past(z, lags) for z in with_past]), np.concatenate([z[lags:] for z in with_past])
+        np.concatenate([stretches(z[:-1], lags) for z in with_past]), np.concatenate([z[lags:] for z in with_past])
     )
-    # In scoring, copies of the first row precede it.
-    (z,) = z_test
-    padded = np.concatenate([np.repeat(z[:1], lags, axis=0), z])
-    residuals = z - oracle.predict(_past(padded, lags))
+    z = in_deviations(TEST, pooled)
+    residuals = z - oracle.predict(stretches(padded(z, lags)[:-1], lags))
     detector = Ridge(lags=lags, penalty=penalty).fit(TRAIN)
     np.testing.assert_allclose(detector.score(TEST), np.linalg.norm(residuals, axis=1), rtol=1e-9)
     np.testing.assert_allclose(detector.contributions(TEST), residuals**2, rtol=1e-9, atol=1e-15)

@@ -9,7 +9,7 @@ from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from tests.helpers.planted import few_causes, series
+from tests.helpers.planted import few_causes, padded, series, stretches
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.control_limits import q_limit, t2_limit
 from tsadbench_detectors.dynamic_pca import DynamicPCA
@@ -90,14 +90,10 @@ def test_keeps_no_component_that_is_rounding() -> None:
 LAGGED, LAGGED_TEST = [series(150), series(2, 5), series(250, 3)], series(60, 4)
 
 
-def _side_by_side(rows: FloatArray, lags: int) -> FloatArray:
-    return np.array([np.concatenate(rows[last - lags : last + 1]) for last in range(lags, len(rows))])
-
-
 @pytest.mark.parametrize(("lags", "variance"), [(0, 0.3), (0, 0.85), (1, 0.85), (2, 0.5), (5, 0.95)])
 def test_is_the_larger_of_t2_and_q_of_rows_and_their_lags_over_their_limits(lags: int, variance: float) -> None:
-    train = np.concatenate([_side_by_side(rows, lags) for rows in LAGGED if len(rows) > lags])
-    test = _side_by_side(np.concatenate([np.repeat(LAGGED_TEST[:1], lags, axis=0), LAGGED_TEST]), lags)
+    train = np.concatenate([stretches(rows, lags + 1) for rows in LAGGED if len(rows) > lags])
+    test = stretches(padded(LAGGED_TEST, lags), lags + 1)
     scaler = StandardScaler().fit(train)
     pca = PCA(variance, svd_solver="full").fit(scaler.transform(train))
     variances = PCA().fit(scaler.transform(train)).explained_variance_

@@ -91,6 +91,11 @@ def padded(rows: FloatArray, n_before: int) -> FloatArray:
     return np.concatenate([np.repeat(rows[:1], n_before, axis=0), rows])
 
 
+def stretches(rows: FloatArray, length: int) -> FloatArray:
+    """Return the rows of every full window side by side, the oldest first, [n, length * n_sensors]."""
+    return np.array([rows[start : start + length].ravel() for start in range(len(rows) - length + 1)])
+
+
 def windows(rows: FloatArray, length: int) -> torch.Tensor:
     """Return every full window [n, length, n_sensors], in single precision."""
     return torch.from_numpy(np.stack([rows[start : start + length] for start in range(len(rows) - length + 1)])).float()
