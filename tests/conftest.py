@@ -18,7 +18,7 @@ from tests.helpers import tiny
 from tests.helpers.browser import browser  # noqa: F401 - one for a process: Playwright starts once
 from tests.helpers.data import make_data
 from tests.helpers.packages import write_package
-from tests.helpers.published import published_folder
+from tests.helpers.published import published_folder, real
 from tsadbench import registry
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.cli.app import main
@@ -80,6 +80,12 @@ def tiny_plugin(tmp_path_factory, monkeypatch) -> None:
 def skab_directory() -> Path:
     """The folder that holds skab/. Without one, the test is skipped with a message; in CI it fails."""
     return published_folder("skab")
+
+
+@pytest.fixture(scope="session")
+def skab() -> LabelledDataset:
+    """SKAB from its published files; without them, the test is skipped or fails as with `skab_directory`."""
+    return real("skab")
 
 
 @dataclass(frozen=True)

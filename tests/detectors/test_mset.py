@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers.planted import in_deviations, waves
 from tsadbench import Detector
-from tsadbench.base.dataset import DataOptions
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mset import MSET, Memory, chosen_rows, similarities
 
@@ -67,17 +67,14 @@ def test_extremes_are_remembered_then_rows_of_all_lengths() -> None:
 
 
 @pytest.mark.skab
-def test_the_skab_repositorys_own_figures_are_reproduced(skab_directory) -> None:
+def test_the_skab_repositorys_own_figures_are_reproduced(skab: LabelledDataset) -> None:
     """Each file trains on 400 rows and remembers them all; alarms are centred means of 60 rows above 0.01."""
-    from tsadbench.datasets.shipped import load_skab
-
-    data = load_skab(DataOptions(directory=skab_directory))
     counts = np.zeros((2, 2), dtype=int)
-    for recording in data.dataset.test:
+    for recording in skab.dataset.test:
         detector: Detector = MSET(memory_rows=400, ridge=1e-12, residual="raw").fit(recording.rows(0, 400, id="train"))
         fresh = recording.rows(400, recording.n_rows, id="test")
         flagged = _centred_mean(detector.score(fresh)) > 0.01
-        np.add.at(counts, (data.labels.rows[recording.id][400:].astype(int), flagged.astype(int)), 1)
+        np.add.at(counts, (skab.labels.rows[recording.id][400:].astype(int), flagged.astype(int)), 1)
     (tn, fp), (fn, tp) = counts
     assert round(2 * tp / (2 * tp + fp + fn), 3) == 0.780
     assert round(100 * fp / (fp + tn), 2) == 39.73

@@ -7,21 +7,15 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
 
-from tsadbench.base import DataOptions, LabelledDataset
+from tsadbench.base import LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
-from tsadbench.datasets.shipped import load_skab
 from tsadbench.registry import load_detector
 
 pytestmark = pytest.mark.skab
 
 # Hotelling's limit for a new row: 8 sensors, 400 training rows, 99.9 %.
 T2_LIMIT = 8 * 399 * 401 / (400 * 392) * stats.f.ppf(0.999, 8, 392)
-
-
-@pytest.fixture(scope="module")
-def skab(skab_directory) -> LabelledDataset:
-    return load_skab(DataOptions(directory=skab_directory))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from tests.helpers.protocol_plant import plant, pressure, recording, scores_of, trial
-from tsadbench.base.dataset import DataOptions, LabelledDataset
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import ContractError, DataError, UsageError
 from tsadbench_protocols.skab import Skab
 
@@ -125,11 +125,8 @@ def test_wrong_options_are_refused(arguments: dict[str, float]) -> None:
 
 
 @pytest.mark.skab
-def test_skabs_rows_and_floor(skab_directory) -> None:
-    from tsadbench.datasets.shipped import load_skab
-
-    data = load_skab(DataOptions(directory=skab_directory))
-    found = trial(Skab(), data, lambda one: np.ones(one.n_rows), fixed=0.0)
+def test_skabs_rows_and_floor(skab: LabelledDataset) -> None:
+    found = trial(Skab(), skab, lambda one: np.ones(one.n_rows), fixed=0.0)
     overall = found.splits["overall"]
     assert (overall.n_rows, overall.n_anomalous) == (23_801, 12_771)
     assert overall.metrics["f1"] == pytest.approx(0.698, abs=5e-4)

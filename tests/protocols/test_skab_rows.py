@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.helpers.protocol_plant import pressure, trial
-from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.datasets.shipped import load_skab
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench_protocols.published import Published
 from tsadbench_protocols.strict import Strict
 
 pytestmark = pytest.mark.skab
-
-
-@pytest.fixture(scope="module")
-def skab(skab_directory: Path) -> LabelledDataset:
-    return load_skab(DataOptions(directory=skab_directory, allow_changed=True))
 
 
 def test_published_evaluates_the_papers_windows(skab: LabelledDataset) -> None:

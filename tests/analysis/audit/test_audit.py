@@ -12,8 +12,6 @@ from tsadbench import Recording
 from tsadbench.analysis.audit import audit
 from tsadbench.analysis.audit.labels import position_scores
 from tsadbench.analysis.audit.overlap import recordings_sharing_rows
-from tsadbench.base.dataset import DataOptions
-from tsadbench.datasets.shipped import load_skab
 
 
 def grades(found) -> dict[str, str]:
@@ -80,8 +78,8 @@ def test_a_shift_between_training_and_normal_test_rows():
 
 @pytest.mark.long  # the audit takes 8 s
 @pytest.mark.skab
-def test_what_is_known_of_skab(skab_directory):
-    found = audit(load_skab(DataOptions(directory=skab_directory)))
+def test_what_is_known_of_skab(skab):
+    found = audit(skab)
     # Learned from the other three sessions. Learned from the other 33 files, most from the same session, it is .937.
     assert auroc(found)["position"] == pytest.approx(0.926, abs=0.001)
     assert auroc(found)["max-z"] == pytest.approx(0.756, abs=0.005)
