@@ -1,4 +1,4 @@
-"""MSET: similarities and estimates against loops, held-out training scores, the SKAB repository's own figures."""
+"""MSET: similarities and estimates against loops, held-out training scores."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from tests.helpers.planted import in_deviations, waves
-from tsadbench import Detector
-from tsadbench.base.dataset import LabelledDataset
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.mset import MSET, Memory, chosen_rows, similarities
 
@@ -64,25 +62,3 @@ def test_extremes_are_remembered_then_rows_of_all_lengths() -> None:
     assert gaps.max() <= 2 * len(given) / 24
     np.testing.assert_array_equal(chosen_rows(given, 200), np.arange(200))
     assert len(chosen_rows(given, 1)) == len({*given.argmin(axis=0), *given.argmax(axis=0)})
-
-
-@pytest.mark.skab
-def test_the_skab_repositorys_own_figures_are_reproduced(skab: LabelledDataset) -> None:
-    """Each file trains on 400 rows and remembers them all; alarms are centred means of 60 rows above 0.01."""
-    counts = np.zeros((2, 2), dtype=int)
-    for recording in skab.dataset.test:
-        detector: Detector = MSET(memory_rows=400, ridge=1e-12, residual="raw").fit(recording.rows(0, 400, id="train"))
-        fresh = recording.rows(400, recording.n_rows, id="test")
-        flagged = _centred_mean(detector.score(fresh)) > 0.01
-        np.add.at(counts, (skab.labels.rows[recording.id][400:].astype(int), flagged.astype(int)), 1)
-    (tn, fp), (fn, tp) = counts
-    assert round(2 * tp / (2 * tp + fp + fn), 3) == 0.780
-    assert round(100 * fp / (fp + tn), 2) == 39.73
-    assert round(100 * fn / (fn + tp), 2) == 14.13
-
-
-def _centred_mean(scores: FloatArray) -> FloatArray:
-    """Return the mean over rows i - 30 to i + 29, cut off at the ends."""
-    import pandas as pd
-
-    return pd.Series(scores).rolling(60, center=True, min_periods=1).mean().to_numpy()
