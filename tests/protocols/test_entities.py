@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.machines import MACHINES, SENSORS, make_machines
-from tests.helpers.protocol_plant import plant, recording, scores_of, trial
+from tests.helpers.protocol_plant import plant, pressure, recording, scores_of, trial
 from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.recording import Recording
 from tsadbench.errors import ContractError, DataError, UsageError
@@ -29,11 +29,6 @@ RANKS_AND_RATES = ("precision", "recall", "prac_f1", "mcc", "auroc", "auprc", "b
 FIRST = {"overall": ("1", "2"), "first": ("1",)}
 
 
-def first_sensor(one: Recording) -> FloatArray:
-    """Score a row by its first sensor, in the machine's own unit."""
-    return one.values[:, 0].copy()
-
-
 def rows_of(data: LabelledDataset, machine: str, parts: Sequence[str]) -> tuple[FloatArray, BoolArray, float]:
     """Return the evaluated scores and labels of a machine's test recordings, and its threshold, by hand."""
     by_id = {one.id: one.values[WARM_UP:, 0] for one in (*data.dataset.train, *data.dataset.test)}
@@ -45,7 +40,7 @@ def rows_of(data: LabelledDataset, machine: str, parts: Sequence[str]) -> tuple[
 
 def test_metrics_are_means_over_entities() -> None:
     data = make_machines()
-    found = trial(Strict(), data, first_sensor)
+    found = trial(Strict(), data, pressure)
     for split, parts in FIRST.items():
         judged = found.splits[split]
         rows = {machine: rows_of(data, machine, parts) for machine in MACHINES}
@@ -70,7 +65,7 @@ def test_one_entity_gives_the_same_result_as_none(seed: int, n_rows: int, with_n
     named = replace(data.dataset, entities={"free": "m", "a": "m", "b": "m"})
 
     def rule(one: Recording) -> FloatArray:
-        scores = first_sensor(one)
+        scores = pressure(one)
         if with_nan and one.id == "a":
             scores[:33] = np.nan
         return scores
@@ -109,7 +104,7 @@ def test_an_entity_without_test_recordings_is_not_fitted() -> None:
     found = trial(
         Strict(),
         LabelledDataset(dataset, Labels({one.id: data.labels.rows[one.id] for one in kept}, splits)),
-        first_sensor,
+        pressure,
     )
     assert [entry.episode for entry in found.thresholds] == ["alpha"]
     assert found.splits["overall"].entities == {"alpha": found.splits["overall"].metrics}
@@ -135,12 +130,12 @@ def test_coverage_is_over_all_rows_and_a_missing_score_costs_its_entity() -> Non
     data = make_machines(("alpha", "beta"))
 
     def rule(one: Recording) -> FloatArray:
-        scores = first_sensor(one)
+        scores = pressure(one)
         if one.id == "alpha/1":
             scores[:135] = np.nan
         return scores
 
-    found, whole = (trial(Strict(), data, one).splits["overall"] for one in (rule, first_sensor))
+    found, whole = (trial(Strict(), data, one).splits["overall"] for one in (rule, pressure))
     assert found.coverage == (4 * 210 - 105) / (4 * 210)
     assert found.entities["beta"] == whole.entities["beta"]
     assert found.entities["alpha"]["auroc"] < whole.entities["alpha"]["auroc"]  # type: ignore[operator]
@@ -148,7 +143,7 @@ def test_coverage_is_over_all_rows_and_a_missing_score_costs_its_entity() -> Non
 
 def test_an_entity_without_any_score_is_an_error_that_names_it() -> None:
     def rule(one: Recording) -> FloatArray:
-        return np.full(one.n_rows, np.nan) if one.id.startswith("beta/") and one.id[-1] in "12" else first_sensor(one)
+        return np.full(one.n_rows, np.nan) if one.id.startswith("beta/") and one.id[-1] in "12" else pressure(one)
 
     with pytest.raises(ContractError, match="420 .*'beta'"):
         trial(Strict(), make_machines(), rule)
@@ -156,7 +151,7 @@ def test_an_entity_without_any_score_is_an_error_that_names_it() -> None:
 
 def test_labels_must_be_those_of_all_episodes() -> None:
     data = make_machines()
-    scored = [scores_of(episode, first_sensor) for episode in Strict().episodes(data.dataset)]
+    scored = [scores_of(episode, pressure) for episode in Strict().episodes(data.dataset)]
     with pytest.raises(DataError, match="gamma/1"):
         Strict().judge(scored[:2], data.labels)
 
@@ -169,9 +164,7 @@ def test_published_refuses_several_entities_and_names_strict() -> None:
 def test_skab_fits_by_recording_whatever_the_entities() -> None:
     data = make_machines()
     here, there = (
-        trial(
-            Skab(train_rows=100), LabelledDataset(replace(data.dataset, entities=entities), data.labels), first_sensor
-        )
+        trial(Skab(train_rows=100), LabelledDataset(replace(data.dataset, entities=entities), data.labels), pressure)
         for entities in (data.dataset.entities, {})
     )
     assert here == there

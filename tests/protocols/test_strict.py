@@ -20,15 +20,6 @@ from tsadbench_protocols.metrics import METRICS
 from tsadbench_protocols.strict import Strict
 
 
-def given_scores(scores: dict[str, list[float]]) -> LabelledDataset:
-    """Return recordings whose first sensor is the score."""
-    test = tuple(
-        Recording(name, np.column_stack([np.nan_to_num(rows), np.zeros(len(rows))]), SENSORS)
-        for name, rows in scores.items()
-    )
-    return plant((recording("free", 500),), test)
-
-
 def test_it_trains_only_on_rows_that_are_not_in_the_test() -> None:
     train = recording("free", 100, start=0)
     data = plant((train,), (train.rows(60, 80, id="a"), recording("b", 40, start=1000)))
@@ -45,7 +36,9 @@ def test_no_training_row_left_is_an_error_that_says_so() -> None:
 
 
 def test_metrics_are_over_the_rows_after_the_warm_up() -> None:
-    data = given_scores({"a": [9, 9, 1, 5, 2, 6], "b": [9, 9, 7, 3], "short": [9, 9], "shorter": [9]})
+    scores = {"a": [9, 9, 1, 5, 2, 6], "b": [9, 9, 7, 3], "short": [9, 9], "shorter": [9]}
+    test = tuple(Recording(name, np.column_stack([one, one]), SENSORS) for name, one in scores.items())
+    data = plant((recording("free", 500),), test)
     splits = {"overall": ("a", "b", "short", "shorter"), "b": ("b",), "short": ("shorter", "short")}
     # After two rows: a 1 5 2 6, of which 5 2 are anomalous; b 7 3, of which 7 is. Flagged, above 4: 5 6 7.
     rows = {"a": [0, 1, 0, 1, 1, 0], "b": [1, 1, 1, 0], "short": [1, 1], "shorter": [1]}
