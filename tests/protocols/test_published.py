@@ -101,11 +101,10 @@ def test_the_threshold_comes_from_the_same_rows_of_each_training_recording() -> 
     assert (found.episode, found.threshold.n) == ("all", 261 + 361 + 0)
 
 
-@pytest.mark.parametrize("lengths", [(49, 20, 60), (50, 20, 61)])
-def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: tuple[int, int, int]) -> None:
+def test_labels_that_do_not_fit_the_scores_are_an_error() -> None:
     data = three(50, 20, 60)
     with pytest.raises(DataError, match="130"):
-        trial(Published(), LabelledDataset(data.dataset, three(*lengths).labels), pressure)
+        trial(Published(), LabelledDataset(data.dataset, three(49, 20, 60).labels), pressure)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +113,6 @@ def test_labels_that_do_not_fit_the_scores_are_an_error(lengths: tuple[int, int,
         ({"window": 0}, "^published: window .* 0$"),
         ({"horizon": 0}, "^published: horizon .* 0$"),
         ({"horizon": 1.5}, r"^published: horizon .* 1\.5$"),
-        ({"level": 0.0}, r"\blevel "),
-        ({"q": 0.02}, r"\bq "),
     ],
 )
 def test_a_parameter_out_of_range_is_a_usage_error_that_names_it(parameters: dict[str, float], message: str) -> None:
