@@ -187,7 +187,5 @@ def test_the_network_has_the_weights_that_its_seed_draws() -> None:
         torch.from_numpy(detector.adjacency_).float(), backbone="sage", horizon=3, hidden_size=4, layers=2,
         embedding_size=2,
     ).state_dict()  # fmt: skip
-    weights = detector.network_.state_dict()
-    assert weights.keys() == expected.keys()
-    assert all(torch.equal(weights[name], tensor) for name, tensor in expected.items())
+    torch.testing.assert_close(detector.network_.state_dict(), expected, rtol=0.0, atol=0.0)
     assert detector.training_facts() == {"graph_from_prior": True}
