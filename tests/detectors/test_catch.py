@@ -12,10 +12,11 @@ from tsadbench.base import FloatArray
 from tsadbench_detectors.catch import CATCH, Fusion, Network, clustering_loss
 
 
-def network(n_sensors: int = 3, window: int = 16, patch: tuple[int, int] = (6, 5), head_layers: int = 0) -> Network:
+def network(window: int = 16, patch: tuple[int, int] = (6, 5), head_layers: int = 0) -> Network:
+    """Return a network for three sensors."""
     torch.manual_seed(0)
     layers = [lambda: Fusion(8, 2, 4, 12, 0.0)] * 2
-    net = Network(n_sensors, window, patch, 8, layers, n_features=4, head_layers=head_layers)
+    net = Network(3, window, patch, 8, layers, n_features=4, head_layers=head_layers)
     nn.init.normal_(net.masks.weight)
     return net.double().eval()
 
@@ -25,15 +26,15 @@ def small(**parameters: object) -> CATCH:
     return CATCH(**{**shape, "head_dim": 4, "feed_forward": 8, "epochs": 2, "min_steps": 1, **parameters})  # type: ignore[arg-type]
 
 
-def rows(n: int = 2, n_sensors: int = 3, window: int = 16) -> FloatArray:
-    return np.random.default_rng(0).normal(size=(n, n_sensors, window))
+def two_windows(length: int = 16) -> FloatArray:
+    return np.random.default_rng(0).normal(size=(2, 3, length))
 
 
 @pytest.mark.parametrize(("window", "patch", "n_patches"), [(16, (6, 5), 3), (64, (8, 4), 15)])
 def test_patches_are_real_then_imaginary_parts_of_neighbouring_frequencies(
     window: int, patch: tuple[int, int], n_patches: int
 ) -> None:
-    signals = rows(window=window)
+    signals = two_windows(window)
     found = network(window=window, patch=patch).patches(torch.from_numpy(signals)).numpy()
     size, stride = patch
     assert found.shape == (2, n_patches, 3, 2 * size)
@@ -88,7 +89,7 @@ def test_clustering_loss_by_hand() -> None:
 @pytest.mark.parametrize("head_layers", [0, 2])
 @torch.no_grad()
 def test_the_way_from_spectrum_to_rows(head_layers: int) -> None:
-    net, signals = network(head_layers=head_layers), torch.from_numpy(rows())
+    net, signals = network(head_layers=head_layers), torch.from_numpy(two_windows())
     found, spectrum, _ = net(signals)
     for window, patches in enumerate(net.patches(signals)):
         tokens, mask = net.embedding(patches), net.mask(patches)

@@ -44,16 +44,11 @@ class Level(Forecaster):
     script: tuple[float, ...] = ()
     window: int = 2
     horizon: int = 3
-    stride: int = 1
     epochs: int = 1
     min_steps: int = 1
-    max_steps: int | None = None
     batch_size: int = 4
-    learning_rate: float = 1e-3
     held_out: float = 0.0
     patience: int = 1
-    seed: int = 0
-    device: str = "cpu"
 
     def _build_network(self, recordings: Sequence[Recording]) -> nn.Module:
         self.batches_: list[Tensor] = []
@@ -94,8 +89,8 @@ def scripted(*script: float, **parameters: object) -> Level:
     return Level(**{**given, **parameters})  # type: ignore[arg-type]
 
 
-def ramp(n_rows: int, slope: float = 1.0) -> FloatArray:
-    return slope * np.arange(n_rows, dtype=np.float64)[:, None]
+def ramp(n_rows: int) -> FloatArray:
+    return np.arange(n_rows, dtype=np.float64)[:, None]
 
 
 def test_max_steps_also_bounds_training_errors_and_held_out_windows() -> None:

@@ -17,8 +17,8 @@ def small(**parameters: object) -> DVGCRN:
     return DVGCRN(**{**DVGCRN.test_params(), **parameters})  # type: ignore[arg-type]
 
 
-def network(layers: int = 3, seed: int = 0) -> Network:
-    torch.manual_seed(seed)
+def network(layers: int = 3) -> Network:
+    torch.manual_seed(0)
     return Network(4, *narrowing(layers, 6, 8), 5)
 
 

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.preprocessing import StandardScaler
 
+from tests.helpers.planted import noise
 from tsadbench.utils.arrays import FloatArray
 from tsadbench_detectors.averaged_floor import AveragedFloor
 from tsadbench_detectors.l1_z import L1Z
@@ -34,10 +35,6 @@ ROWS = st.integers(1, 4).flatmap(
         arrays(np.float64, st.tuples(st.integers(1, 10), st.just(n_sensors)), elements=st.integers(-9, 9)),
     )
 )
-
-
-def _normal(n_rows: int, n_sensors: int = 4, seed: int = 0) -> FloatArray:
-    return np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
 
 
 @settings(max_examples=40)
@@ -71,7 +68,7 @@ def test_sensor_range_scores_training_rows_by_the_range_of_the_other_blocks(
 
 @pytest.mark.parametrize("floor", AVERAGED)
 def test_mean_averages_scores_and_contributions_over_the_rows_up_to_each(floor: type[AveragedFloor]) -> None:
-    train, rows = [_normal(30), _normal(20, seed=2)], _normal(30, seed=1)
+    train, rows = [noise(30, 4), noise(20, 4, seed=2)], noise(30, 4, seed=1)
     plain, averaged = floor().fit(train), floor(mean=4).fit(train)
 
     def expected(values: FloatArray) -> FloatArray:
@@ -101,7 +98,7 @@ def test_lag_moving_spread_and_own_start_match_a_loop(rows: tuple[FloatArray, Fl
 
 
 def test_random_follows_from_the_seed_and_the_first_row() -> None:
-    rows = _normal(4)
+    rows = noise(4, 4)
     expected = np.random.default_rng([3, crc32(rows[0].tobytes())]).random(4)
     np.testing.assert_array_equal(Random(seed=3).fit(rows).score(rows), expected)
     assert not np.array_equal(Random(seed=4).fit(rows).score(rows), expected)

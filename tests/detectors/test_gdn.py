@@ -11,9 +11,10 @@ from tsadbench import Recording
 from tsadbench_detectors.gdn import GDN, Network
 
 
-def network(n_sensors: int = 5, top_k: int = 3) -> Network:
+def network() -> Network:
+    """Return a network of five sensors, each with three neighbours."""
     torch.manual_seed(0)
-    made = Network(n_sensors, window=6, embedding_size=4, top_k=top_k, dropout=0.2)
+    made = Network(5, window=6, embedding_size=4, top_k=3, dropout=0.2)
     torch.nn.init.normal_(made.of_target_identity)
     torch.nn.init.normal_(made.of_source_identity)
     return made.eval()

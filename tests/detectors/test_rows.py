@@ -13,7 +13,7 @@ from sklearn.ensemble import IsolationForest as SklearnIsolationForest
 from sklearn.linear_model import Ridge as Oracle
 from sklearn.preprocessing import StandardScaler
 
-from tests.helpers.planted import in_deviations, padded, stretches
+from tests.helpers.planted import in_deviations, noise, padded, stretches
 from tsadbench.base.recording import Recording
 from tsadbench.utils.arrays import FloatArray, IntArray
 from tsadbench_detectors.isolation_forest import IsolationForest
@@ -62,8 +62,8 @@ def test_rounding_in_the_mean_does_not_make_a_constant_sensor_vary(value: float)
 RNG = np.random.default_rng(0)
 
 
-def _excluded(n_queries: int, n_rows: int, widest: int, seed: int = 0) -> IntArray:
-    rng = np.random.default_rng(seed)
+def _excluded(n_queries: int, n_rows: int, widest: int) -> IntArray:
+    rng = np.random.default_rng(0)
     first = rng.integers(0, n_rows, size=n_queries)
     return np.column_stack([first, np.minimum(first + rng.integers(0, widest + 1, size=n_queries), n_rows)])
 
@@ -107,12 +107,11 @@ def test_is_the_median_of_the_last_rows_that_exist(values: FloatArray, rows: int
     np.testing.assert_allclose(trailing_median(values, rows), expected, rtol=1e-15)
 
 
-def _walk(n_rows: int, seed: int, n_sensors: int = 3) -> FloatArray:
-    noise = np.random.default_rng(seed).normal(size=(n_rows, n_sensors))
+def _walk(n_rows: int, seed: int) -> FloatArray:
+    walk = noise(n_rows, 3, seed)
     for row in range(1, n_rows):
-        noise[row] += 0.8 * np.roll(noise[row - 1], 1)
-    rows: FloatArray = noise * [1.0, 50.0, 0.01] + [7.0, -200.0, 0.0]
-    return rows
+        walk[row] += 0.8 * np.roll(walk[row - 1], 1)
+    return walk * [1.0, 50.0, 0.01] + [7.0, -200.0, 0.0]
 
 
 # Longer than a block of windows; shorter than the lags; and one of medium length.

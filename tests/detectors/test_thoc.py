@@ -11,9 +11,9 @@ from tests.helpers.planted import series
 from tsadbench_detectors.thoc import THOC, Network
 
 
-def network(layers: int = 3, hidden: int = 6, temperature: float = 0.5) -> Network:
+def network(temperature: float = 0.5) -> Network:
     torch.manual_seed(0)
-    net = Network(n_sensors=2, hidden_size=hidden, layers=layers, temperature=temperature).double()
+    net = Network(n_sensors=2, hidden_size=6, layers=3, temperature=temperature).double()
     with torch.no_grad():
         for offset in net.offsets:
             offset.normal_()

@@ -16,11 +16,6 @@ from tsadbench_detectors.timesnet import Inception, TimesBlock, TimesNet
 TINY = {"window": 12, "d_model": 4, "d_ff": 6, "n_layers": 2, "stride": 1, "min_steps": 1, "max_steps": 5}
 
 
-def windows_of(n: int, window: int, width: int) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(n, window, width, generator=generator, dtype=torch.float64).cumsum(dim=1)
-
-
 def six_convolutions(inception: Inception, images: Tensor) -> Tensor:
     """Return the mean of six separate convolutions, one for each kernel."""
     each = [
@@ -53,7 +48,8 @@ def block_by_hand(block: TimesBlock, rows: Tensor) -> FloatArray:
 @torch.no_grad()
 def test_a_block_matches_the_paper_for_each_window(window: int, top_k: int) -> None:
     torch.manual_seed(0)
-    block, rows = TimesBlock(4, 3, top_k).double(), windows_of(30, window, 4)
+    block, generator = TimesBlock(4, 3, top_k).double(), torch.Generator().manual_seed(0)
+    rows = torch.randn(30, window, 4, generator=generator, dtype=torch.float64).cumsum(dim=1)
     assert [kernel.shape[-1] for kernel in block.inner.kernels] == [1, 3, 5, 7, 9, 11]
     for found, one in zip(block(rows), rows, strict=True):
         np.testing.assert_allclose(found, block_by_hand(block, one), rtol=1e-9)

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from tests.helpers.planted import in_range, noise, windows
-from tsadbench.base import FloatArray
 from tsadbench_detectors.usad import USAD
 
 TRAINING = noise(120, 3)
@@ -19,9 +18,9 @@ def fitted(**parameters: object) -> USAD:
     return USAD(**{**USAD.test_params(), **parameters}).fit(TRAINING)  # type: ignore[arg-type]
 
 
-def cut(detector: USAD, rows: FloatArray) -> Tensor:
-    """Return the rows' full windows, each as one vector."""
-    return windows(in_range(rows, TRAINING), detector.window).flatten(1)
+def cut(detector: USAD) -> Tensor:
+    """Return the test rows' full windows, each as one vector."""
+    return windows(in_range(TEST, TRAINING), detector.window).flatten(1)
 
 
 @torch.no_grad()
@@ -42,7 +41,7 @@ def unflattened(detector: USAD, given: Tensor) -> Tensor:
 def test_both_losses_are_the_papers(epoch: int, least_weight: float, weight: float) -> None:
     detector = fitted(least_weight=least_weight)
     detector.losses_ = (epoch - 1) * [(0.0, 0.0)]
-    given = cut(detector, TEST)
+    given = cut(detector)
     first, second, again = (float(((made - given) ** 2).mean()) for made in reconstructions(detector, given))
     losses = [loss.item() for loss in detector._losses(unflattened(detector, given))]
     expected = [weight * first + (1 - weight) * again, weight * second - (1 - weight) * again]
@@ -51,7 +50,7 @@ def test_both_losses_are_the_papers(epoch: int, least_weight: float, weight: flo
 
 def test_contributions_are_both_errors_of_the_windows_last_row() -> None:
     detector = fitted(alpha=0.3)
-    given = cut(detector, TEST)
+    given = cut(detector)
     first, _, again = ((made - given)[:, -3:] ** 2 for made in reconstructions(detector, given))
     found = detector.contributions(TEST)[detector.window - 1 :]
     np.testing.assert_allclose(found, 0.3 * first + 0.7 * again, rtol=1e-3, atol=1e-7)
@@ -59,7 +58,7 @@ def test_contributions_are_both_errors_of_the_windows_last_row() -> None:
 
 def test_the_held_out_loss_is_the_mean_of_the_scores_two_errors() -> None:
     detector = fitted()
-    given = cut(detector, TEST)
+    given = cut(detector)
     first, _, again = reconstructions(detector, given)
     expected = ((first - given) ** 2 + (again - given) ** 2).mean().item() / 2
     np.testing.assert_allclose(detector.held_out_loss(TEST), expected, rtol=1e-4)
@@ -75,6 +74,6 @@ def test_the_published_widths() -> None:
 
 def test_the_second_decoders_error_on_the_firsts_output_trains_the_first() -> None:
     detector = fitted()
-    again = detector.network_(unflattened(detector, cut(detector, TEST)))[2]
+    again = detector.network_(unflattened(detector, cut(detector)))[2]
     (gradient,) = torch.autograd.grad(again.square().mean(), detector.network_.get_parameter("first.4.weight"))
     assert gradient.abs().max() > 0

@@ -17,8 +17,8 @@ from tsadbench.utils.arrays import FloatArray
 from tsadbench_protocols import pot
 
 
-def pareto(gamma: float, n: int, seed: int = 0, scale: float = 1.0) -> FloatArray:
-    return np.asarray(genpareto.rvs(gamma, scale=scale, size=n, random_state=seed), dtype=np.float64)
+def pareto(gamma: float, n: int, seed: int = 0) -> FloatArray:
+    return np.asarray(genpareto.rvs(gamma, size=n, random_state=seed), dtype=np.float64)
 
 
 def scipy_fit(excesses: FloatArray) -> tuple[float, float]:
