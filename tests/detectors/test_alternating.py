@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -36,35 +36,21 @@ class Pair(nn.Module):
         reconstruction, adversary = (one - windows).square().mean(), (two - windows).square().mean()
         return reconstruction + 0.5 * adversary, 0.1 * (self.second(hidden) - windows).square().mean() - adversary
 
-    def optimisers(self, second_rate: float = 1e-2) -> list[torch.optim.Optimizer]:
+    def optimisers(self, second_rate: float) -> list[torch.optim.Optimizer]:
         shared, first, second = (list(part.parameters()) for part in self.children())
         return [torch.optim.Adam([*shared, *first], 1e-2), torch.optim.Adam([*shared, *second], second_rate)]
-
-
-def plan(**parameters: object) -> TrainingPlan:
-    defaults = {"epochs": 3, "min_steps": 1, "max_steps": None, "batch_size": 16, "learning_rate": 1e-2}
-    return TrainingPlan(**{**defaults, "held_out": 0.0, "patience": 1, "seed": 4, **parameters})  # type: ignore[arg-type]
 
 
 def some_windows() -> Windows:
     return Windows([torch.from_numpy(noise(60, N_SENSORS)).float()], 5)
 
 
-def first_loss(network: Pair) -> Callable[[Tensor], Tensor]:
-    return lambda windows: network.losses(windows)[0]
-
-
-def training_of(network: Pair, how: TrainingPlan, second_rate: float) -> Training:
-    optimisers = network.optimisers(second_rate)
-    return Training("pair", network, first_loss(network), network.losses, optimisers, some_windows(), how)
-
-
-def by_hand(network: Pair, n_epochs: int, second_rate: float) -> list[list[float]]:
-    """Train in a plain loop, each loss differentiated in its own copy of the network; return the losses."""
+def by_hand(network: Pair, second_rate: float) -> list[list[float]]:
+    """Train three epochs, each loss differentiated in its own copy of the network; return the losses by epoch."""
     windows, order = some_windows(), torch.Generator().manual_seed(4)
     adams = network.optimisers(second_rate)
     losses = []
-    for _ in range(n_epochs):
+    for _ in range(3):
         of_epoch = []
         for batch in torch.split(torch.randperm(len(windows), generator=order), 16):
             gradients = []
@@ -89,8 +75,14 @@ def test_the_weights_match_a_plain_loop_with_separate_networks(second_rate: floa
     torch.manual_seed(0)
     network = Pair()
     expected = copy.deepcopy(network)
-    losses = by_hand(expected, 3, second_rate)
-    training = training_of(network, plan(), second_rate)
+    losses = by_hand(expected, second_rate)
+    plan = TrainingPlan(
+        epochs=3, min_steps=1, max_steps=None, batch_size=16, learning_rate=1e-2, held_out=0.0, patience=1, seed=4
+    )
+    optimisers = network.optimisers(second_rate)
+    training = Training(
+        "pair", network, lambda windows: network.losses(windows)[0], network.losses, optimisers, some_windows(), plan
+    )
     facts = training.run()
     for found, by_loop in zip(network.parameters(), expected.parameters(), strict=True):
         torch.testing.assert_close(found, by_loop, rtol=1e-4, atol=1e-6)
