@@ -27,23 +27,28 @@ def reconstructed(of: nn.Module, windows: Tensor) -> Tensor:
     return last
 
 
-def signatures_one_by_one(scaled: FloatArray, row: int, scales: tuple[int, ...]) -> FloatArray:
+def signatures_one_by_one(scaled: FloatArray, row: int) -> FloatArray:
     """Return the image of the window that ends with a row, [scales, n_sensors, n_sensors]."""
-    tails = [scaled[row + 1 - scale : row + 1] for scale in scales]
+    tails = [scaled[row + 1 - scale : row + 1] for scale in (2, 3, 4)]
     return np.stack([tail.T @ tail / len(tail) for tail in tails])
+
+
+def squared_errors(detector: MSCRED, scaled: FloatArray, row: int) -> FloatArray:
+    """Return the squared errors of a row's image, which the network reconstructs from three, two rows apart."""
+    images = np.stack([signatures_one_by_one(scaled, row - back) for back in (4, 2, 0)])
+    with torch.no_grad():
+        given_back = reconstructed(detector.network_, torch.tensor(images[None], dtype=torch.float32))[0].numpy()
+    return np.asarray((images[-1] - given_back) ** 2)
 
 
 def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
     training, test = waves(80), waves(30, seed=1)
-    # Scales of 2, 3 and 4 rows, three images two rows apart: the first complete window ends with row 7.
+    # The longest scale of the first of three images reaches back to row 0 from row 7.
     scaled = padded(in_deviations(test, training), 7)
     expected = np.empty(30)
     by_sensor = np.empty((30, 3))
     for row in range(30):
-        images = np.stack([signatures_one_by_one(scaled, row + 7 - back, (2, 3, 4)) for back in (4, 2, 0)])
-        with torch.no_grad():
-            given_back = reconstructed(fitted.network_, torch.tensor(images[None], dtype=torch.float32))[0].numpy()
-        squares = (images[-1] - given_back) ** 2
+        squares = squared_errors(fitted, scaled, row + 7)
         expected[row] = squares.mean()
         for sensor in range(3):
             halves = squares[:, sensor, :].sum() / 2 + squares[:, :, sensor].sum() / 2
@@ -55,12 +60,7 @@ def test_the_score_from_images_made_one_by_one(fitted: MSCRED) -> None:
 
 def test_the_loss_from_images_made_one_by_one(fitted: MSCRED) -> None:
     scaled = in_deviations(waves(80), waves(80))
-    squares = []
-    for row in (7, 30, 31):
-        images = np.stack([signatures_one_by_one(scaled, row - back, (2, 3, 4)) for back in (4, 2, 0)])
-        with torch.no_grad():
-            given_back = reconstructed(fitted.network_, torch.tensor(images[None], dtype=torch.float32))[0].numpy()
-        squares.append((images[-1] - given_back) ** 2)
+    squares = [squared_errors(fitted, scaled, row) for row in (7, 30, 31)]
     windows = torch.tensor(np.stack([scaled[row - 7 : row + 1] for row in (7, 30, 31)]), dtype=torch.float32)
     with torch.no_grad():
         assert fitted._loss(windows).item() == pytest.approx(np.mean(squares), rel=1e-4)
