@@ -217,6 +217,7 @@ WRONG = [
     ("dprgm", {"graph": "domain", "prior": None}, "domain"),
     ("dprgm", {"prior": Prior((Edge("drive", "moon"),))}, "moon"),
     ("dprgm", {"graph": "correlation", "edge_weights": False}, "complete"),
+    ("dprgm", {"prior": PRIOR, "edge_votes": True}, "edge_votes"),
     ("grelen", {"statistic": "graph"}, "statistic"),
     ("lof", {"blocks": 1}, "blocks"),
     ("mset", {"residual": "none"}, "residual"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -100,6 +101,12 @@ def test_edge_weights_come_from_the_raw_training_rows(fitted: DPRGM) -> None:
         expected[source, target] = 0.5 + 0.5 * rho[source, target]
     np.testing.assert_allclose(fitted.adjacency_, expected)
     np.testing.assert_array_equal(small(edge_weights=False).fit(plant(60)).adjacency_, PRIOR.matrix(SENSORS))
+
+
+def test_with_edge_votes_edges_are_weighted_by_their_votes_as_well(fitted: DPRGM) -> None:
+    prior = Prior((replace(PRIOR.edges[0], votes=0.6), *PRIOR.edges[1:]))
+    voted = small(prior=prior, edge_votes=True).fit([plant(60), plant(50, seed=1)])
+    np.testing.assert_allclose(voted.adjacency_, fitted.adjacency_ * [[1, 0.6, 1], [1, 1, 1], [1, 1, 1]])
 
 
 def test_by_default_the_prior_gives_the_graph_and_without_one_correlations_do(fitted: DPRGM) -> None:

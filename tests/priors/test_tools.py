@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import hypothesis.strategies as st
-import numpy as np
 import pytest
 from hypothesis import given
 
-from tsadbench import Prior, Recording, UsageError
+from tsadbench import Prior, UsageError
 from tsadbench.base import Edge, Sensor
 from tsadbench.errors import DataError
-from tsadbench.registry import load_detector
 from tsadbench_priors.perturb import jaccard, pairs, perturbed
 
 NAMES = tuple("abcdef")
@@ -71,16 +69,6 @@ class TestVotes:
     def test_wrong_votes(self, votes):
         with pytest.raises(DataError, match="votes"):
             Prior((Edge("a", "b", votes=votes),))
-
-    def test_dprgm_weights_edges_by_votes(self):  # imports torch
-        recording = Recording("r", np.random.default_rng(0).normal(size=(120, 3)), ("a", "b", "c"))
-        dprgm = load_detector("dprgm")
-        small = {"hidden_size": 4, "embedding_size": 2, "epochs": 1, "min_steps": 1, "prior": self.PRIOR}
-        plain = dprgm(**small).fit([recording])
-        voted = dprgm(edge_votes=True, **small).fit([recording])
-        np.testing.assert_allclose(voted.adjacency_, plain.adjacency_ * self.PRIOR.votes(("a", "b", "c")))
-        with pytest.raises(UsageError, match="edge_votes"):
-            dprgm(edge_votes=True, prior=Prior((Edge("a", "b"),))).check(("a", "b", "c"))
 
 
 class TestCommands:
