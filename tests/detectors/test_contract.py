@@ -85,10 +85,6 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5 * np.abs(expected).max())
 
 
-def rows(start, stop):
-    return Recording("part", TEST.values[start:stop], TEST.sensors)
-
-
 def still(recording):
     """Return the recording with a constant second sensor."""
     return Recording(recording.id, recording.values * [1, 0, 1, 1] + [0, 0.1, 0, 0], SENSORS)
@@ -117,12 +113,12 @@ class TestEveryDetector:
         assert all(key.endswith("_") for key in vars(detector) if key not in given)
 
     def test_every_row_has_a_finite_score_and_contributions(self, detector, name, changes):
-        for recording in (TEST, *(rows(0, n) for n in (1, 2, 7))):  # also where no window is full
+        for recording in (TEST, *(TEST.rows(0, n) for n in (1, 2, 7))):  # also where no window is full
             assert np.isfinite(detector.score(recording)).all()
         look_ahead = detector.declared_traits().look_ahead
         known = 7 - look_ahead
         if detector.declared_traits().memory is not None and known > 0:
-            close(detector.score(rows(0, 7))[:known], detector.score(TEST)[:known])
+            close(detector.score(TEST.rows(0, 7))[:known], detector.score(TEST)[:known])
         assert [len(scores) for scores in detector.training_scores(TRAIN)] == [120, 80]
         assert all(np.isfinite(scores).all() for scores in detector.training_scores(TRAIN))
         if detector.offers_contributions():
@@ -169,10 +165,10 @@ class TestEveryDetector:
     def test_a_score_depends_only_on_the_declared_rows(self, detector):
         scores, traits = detector.score(TEST), detector.declared_traits()
         ahead = traits.look_ahead
-        close(detector.score(rows(0, 50))[: 50 - ahead], scores[: 50 - ahead])
+        close(detector.score(TEST.rows(0, 50))[: 50 - ahead], scores[: 50 - ahead])
         if traits.memory is not None and traits.memory < 50:
             for row in (traits.memory, 55):
-                part = detector.score(rows(row - traits.memory, row + ahead + 1))
+                part = detector.score(TEST.rows(row - traits.memory, row + ahead + 1))
                 close(part[traits.memory], scores[row])
 
 
@@ -293,7 +289,7 @@ class TestEveryNetwork:
             return seen[-1]
 
         monkeypatch.setattr(Windows, "__getitem__", spy)
-        recordings = (*TRAIN, rows(0, 2))  # the last is shorter than most windows
+        recordings = (*TRAIN, TEST.rows(0, 2))  # the last is shorter than most windows
         detector = cheap(name, {"epochs": 1}).fit(recordings)
         assert seen
         for windows in seen:

@@ -53,19 +53,14 @@ def fitted() -> DPRGM:
     return small().fit([plant(60), plant(50, seed=1)])
 
 
-def forecast(detector: DPRGM, past: FloatArray) -> FloatArray:
-    """Return one window's forecast, [horizon, n_sensors]."""
-    with torch.no_grad():
-        return np.asarray(detector.network_(torch.tensor(past[None], dtype=torch.float32))[0], dtype=np.float64)
-
-
 def errors_one_by_one(detector: DPRGM, rows: FloatArray) -> FloatArray:
     """Return mean squared forecast errors, [n_rows - window, n_sensors], over the existing part of the horizon."""
     window, horizon = detector.window, detector.horizon
     errors = []
     for first in range(window, len(rows)):
-        future = rows[first : first + horizon]
-        predicted = forecast(detector, rows[first - window : first])[: len(future)]
+        past, future = rows[first - window : first], rows[first : first + horizon]
+        with torch.no_grad():
+            predicted = detector.network_(torch.tensor(past[None], dtype=torch.float32))[0, : len(future)].numpy()
         errors.append(((predicted - future) ** 2).mean(axis=0))
     return np.array(errors)
 
