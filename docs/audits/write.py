@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tsadbench.analysis.audit import MARKS, Audit, audit
-from tsadbench.analysis.audit.findings import SHIPPED, shipped_note
+from tsadbench.analysis.audit.findings import SHIPPED, shipped_findings, summary
 from tsadbench.base.dataset import DataOptions
 from tsadbench.datasets.loading import load_dataset, suite_named
 from tsadbench.leaderboard.render import BLOCK, plain
@@ -21,18 +21,20 @@ FOLDER = Path(__file__).parent
 
 def main(names: list[str]) -> None:
     """Write the pages of these data sets, and the list of findings in README.md."""
+    content = json.loads(SHIPPED.read_bytes())
     for name in names:
         data = load_dataset(name)(DataOptions())
         found = audit(data)
         (FOLDER / f"{name}.md").write_text(page_of(found), encoding="utf-8")
         draw_audit(data, found, FOLDER / f"{name}.svg")
-        content = json.loads(SHIPPED.read_bytes())
         rows = [finding.as_row() for finding in found.findings]
         content["datasets"][name] = {"version": found.version, "findings": rows}
         SHIPPED.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(name)
+    suite = suite_named("all").datasets
+    lines = [f"* {plain(f'{name}: {summary(shipped_findings(name))}')}" for name in suite]
     page = FOLDER / "README.md"
-    text = BLOCK.sub(lambda block: "\n".join([block[1], *found_in_all(), ""]), page.read_text(encoding="utf-8"))
+    text = BLOCK.sub(lambda block: "\n".join([block[1], *lines, ""]), page.read_text(encoding="utf-8"))
     page.write_text(text, encoding="utf-8")
 
 
@@ -53,12 +55,6 @@ def page_of(found: Audit) -> str:
 
 ![Events, predictors of the label and shift of {name}]({name}.svg)
 """
-
-
-def found_in_all() -> list[str]:
-    """Return a line for each data set of the suite ``all``."""
-    notes = map(shipped_note, suite_named("all").datasets)
-    return [f"* {plain(note.partition(' (docs')[0])}" for note in notes]
 
 
 if __name__ == "__main__":
