@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.reader import load_card
 from tsadbench.errors import DataError
 
@@ -60,14 +59,9 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     return folder / "card.toml"
 
 
-def loaded(card: Path, folder: Path | None = None) -> LabelledDataset:
-    """Return the data set of a card; the place to change if another function loads cards."""
-    return load_card(card, folder)
-
-
 def problems(card: Path) -> list[str]:
     """Return the problems of a card, one a line, as the message of the error lists them."""
     with pytest.raises(DataError) as caught:
-        loaded(card)
+        load_card(card)
     assert str(card) in str(caught.value)
     return [line.strip() for line in str(caught.value).splitlines()[1:]]

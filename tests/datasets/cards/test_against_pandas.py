@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.cards import loaded, problems, write
+from tests.helpers.cards import problems, write
+from tsadbench.datasets.reader import load_card
 
 HEAD = 'schema = 1\nname = "p"\n[train]\nfiles = ["n.csv"]\n[test]\nfiles = ["r.csv"]\n'
 LABELS = '[labels]\nkind = "column"\ncolumn = "y"\n'
@@ -19,7 +20,7 @@ ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_
 def of(folder, card: str, table: pd.DataFrame):
     """Load a table as test recording and, without events, for training; return test recordings and labels."""
     normal = table.assign(y=0).ffill().bfill().to_csv(index=False)
-    data = loaded(write(folder, {"card.toml": card, "n.csv": normal, "r.csv": table.to_csv(index=False)}))
+    data = load_card(write(folder, {"card.toml": card, "n.csv": normal, "r.csv": table.to_csv(index=False)}))
     return data.dataset.test, data.labels.rows
 
 
@@ -108,7 +109,7 @@ def test_every_complete_row_is_in_one_piece_or_in_a_short_one(tmp_path, missing,
     files = {"card.toml": card, "n.csv": normal, "r.csv": table.to_csv(index=False)}
     if not pieces:
         return
-    data = loaded(write(tmp_path, files))
+    data = load_card(write(tmp_path, files))
     assert [one.values[:, 0].tolist() for one in data.dataset.test] == pieces
     assert [rows.tolist() for rows in data.labels.rows.values()] == [[row % 7 == 3 for row in rows] for rows in pieces]
 

@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from tests.helpers.cards import loaded, write
+from tests.helpers.cards import write
 from tsadbench.base.dataset import Cause
 from tsadbench.datasets.loading import check_labels
-from tsadbench.datasets.reader import as_counted
+from tsadbench.datasets.reader import as_counted, load_card
 
 NOON = 1_714_564_800.0  # 2024-05-01 12:00:00 UTC
 NORMAL = "t,a,b,y\n2024-05-01 12:00:00,1,2,0\n2024-05-01 12:00:01,3,4.5,0\n"
@@ -373,7 +373,7 @@ def test_what_is_loaded(name, tmp_path):
 
 
 def assert_loaded(case: Case, card: Path) -> None:
-    data = loaded(card)
+    data = load_card(card)
     check_labels(data)
     dataset, labels = data
     assert dataset.name == "p"
@@ -410,7 +410,7 @@ def test_r(tmp_path):
 def test_description_prior_version_and_terms(tmp_path):
     card = 'version = 4\ndescription = "d.md"\nprior = "p.json"\ncitation = "me"\nlicence = "MIT"\n' + Case().card
     files = {"d.md": "A loop.", "p.json": '[{"source": "b", "target": "a"}]', **FILES}
-    dataset = loaded(write(tmp_path, {"card.toml": f'schema = 1\nname = "p"\n{card}', **files})).dataset
+    dataset = load_card(write(tmp_path, {"card.toml": f'schema = 1\nname = "p"\n{card}', **files})).dataset
     assert (dataset.version, dataset.description, dataset.citation, dataset.licence) == (4, "A loop.", "me", "MIT")
     assert dataset.prior.matrix(dataset.sensors).tolist() == [[0, 0], [1, 0]]
 
@@ -419,10 +419,10 @@ def test_a_shipped_card_is_in_another_folder_than_its_files(tmp_path):
     text = f'schema = 1\nname = "p"\n{INTERVALS}'
     data = write(tmp_path / "data", {"events.csv": "recording,start,end\nr,1,1\n", **FILES}).parent
     card = write(tmp_path / "cards", {"card.toml": text})
-    assert loaded(card, data).labels.rows["r"].tolist() == [False, True, False]
+    assert load_card(card, data).labels.rows["r"].tolist() == [False, True, False]
     write(tmp_path / "cards", {"events.csv": "recording,start,end\nr,1,2\n"})  # the file next to the card comes first
-    assert loaded(card, data).labels.rows["r"].tolist() == [False, True, True]
-    assert loaded(card, data).dataset.folder == data.resolve()
+    assert load_card(card, data).labels.rows["r"].tolist() == [False, True, True]
+    assert load_card(card, data).dataset.folder == data.resolve()
 
 
 def test_files_are_in_the_order_of_their_numbers():

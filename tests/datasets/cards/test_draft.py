@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.helpers.cards import frame, loaded
+from tests.helpers.cards import frame
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.datasets.draft import draft_card
+from tsadbench.datasets.reader import load_card
 from tsadbench.errors import DataError, UsageError
 
 FLOW_AND_HEAD = ("flow", "head")
@@ -161,7 +162,7 @@ LAYOUTS = (
 def drafted(folder: Path) -> tuple[LabelledDataset, str]:
     """Draft a card for a folder; return its data set and its text."""
     text = draft_card(folder / "card.toml").text
-    return loaded(folder / "card.toml"), text
+    return load_card(folder / "card.toml"), text
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -272,7 +273,7 @@ def test_a_strangers_folder_needs_three_edits_at_most(tmp_path, tsadbench):
     validated = tsadbench("data", "validate", card)
     assert validated.code == 0, validated.err
     assert "Decide: Tag_1.csv" in validated.out  # which train only because they show no sign of faults
-    dataset, labels = loaded(card)
+    dataset, labels = load_card(card)
     assert dataset.sensors == ("flow", "head", "Ventil", "Betrieb")
     assert labels.rows["Tag_4/2"].any()
 

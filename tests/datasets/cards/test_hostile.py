@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from tests.datasets.cards.test_cards import COLUMNS, FILES, INTERVALS, PARTS, matlab
-from tests.helpers.cards import loaded, problems, write
+from tests.helpers.cards import problems, write
+from tsadbench.datasets.reader import load_card
 
 HEAD = 'schema = 1\nname = "p"\n'
 CARD = HEAD + PARTS + COLUMNS
@@ -179,7 +180,7 @@ def test_a_pattern_or_an_interval_never_leaves_the_folder(tmp_path):
 def test_a_link_to_the_folder_above_causes_no_endless_search(tmp_path):
     card = write(tmp_path, {"card.toml": CARD.replace("n.csv", "**/n.csv"), **FILES, "below/x": ""})
     (tmp_path / "below/up").symlink_to("..")
-    assert [one.id for one in loaded(card).dataset.train] == ["n"]
+    assert [one.id for one in load_card(card).dataset.train] == ["n"]
 
 
 @pytest.mark.parametrize("name", [b"x\xff.csv", b"x\n\x1b[31m.csv"])
