@@ -143,3 +143,9 @@ def test_a_wrong_range_is_one_line_that_names_it(tsadbench, card, tmp_path, dete
     assert (done.code, len(done.err.strip().splitlines())) == (2, 1)
     assert f"--range: {ranges[-1]}" in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_time_limit_of_zero_is_a_wrong_option(tsadbench, card, tmp_path):
+    done = tsadbench("tune", "-d", "t2", "--dataset", card, "--out", tmp_path / "out", "--timeout", 0)
+    assert (done.code, len(done.err.strip().splitlines())) == (2, 1)
+    assert "--timeout" in done.err

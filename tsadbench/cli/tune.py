@@ -48,7 +48,7 @@ def tune(
         objective=objective, trials=trials, seed=seed, jobs=jobs, timeout=timeout, ranges=tuple(ranges or ())
     )
     with api.progress_bar(f"Reading {dataset}"):
-        request = api.RunRequest(detectors=[detector], datasets=[dataset], seeds=1, floors=False)
+        request = api.RunRequest(detectors=[detector], datasets=[dataset], seeds=1, floors=False, timeout=timeout)
         # Keep no reference to the plan, so that its test recordings and labels are freed before the search.
         task = api.make_task(api.make_plan(request, judged=False), settings)
     file = out.resolve() / "studies.sqlite3"

@@ -25,7 +25,7 @@ from tsadbench.base.serialization import from_parts
 from tsadbench.errors import DataError, ModelFileError, UsageError
 from tsadbench.execution.identity import library_versions
 from tsadbench.registry import Source, is_registered, locate
-from tsadbench.sandbox import Box, BoxFailure, Construction, Description, Limits, describe
+from tsadbench.sandbox import Box, BoxFailure, Construction, Description, describe
 from tsadbench.sandbox.description import described
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.files import read_bytes
@@ -160,7 +160,6 @@ def boxed_model(
     detector: str | None = None,
     device: str | None = None,
     allow_changed_code: bool = False,
-    memory_mib: float | None = None,
 ) -> Iterator[Model]:
     """Provide a model whose detector runs in a box until the block ends; parameters and errors as for `load_model`."""
     with _named(path), _refused("", ModelFileError):
@@ -169,7 +168,7 @@ def boxed_model(
         notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
         # Give the box a GPU if the model uses one.
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
-        box = Box(Construction(source, {**kept, **changed}), limits=Limits(memory_mib=memory_mib))
+        box = Box(Construction(source, {**kept, **changed}))
     with box:
         with _named(path), _refused("", ModelFileError):
             traits = box.restore(parts, tuple(changed), card.threads)
