@@ -1,14 +1,11 @@
-"""Our rows against the paper's: difference and verdict for every cell."""
+"""Our rows next to the paper's: difference and verdict for every cell."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
-from paper import Method, Summary, Table, published, summary_of
+import pandas as pd
+from paper import PRINTED, Table, mean_std
 
 from tsadbench.api import table_lines
 
@@ -28,91 +25,63 @@ _TITLES = {
 MARKS = {"within 2 sd": "=", "within .02": "≈", "not told apart": "?", "off": "✗"}
 
 
-class Cell(NamedTuple):
-    """One metric of one row on one split: ours, None if the row is missing or failed, and the paper's, if it has it."""
+def beside_paper(table: Table, ours: pd.DataFrame) -> pd.DataFrame:
+    """Return a table's cells next to ours, a line each, split by split; ``ours`` is a `Leaderboard.frame`.
 
-    metric: str
-    ours: Summary | None
-    paper: Summary | None
-
-    @property
-    def difference(self) -> float | None:
-        """Our mean minus the paper's."""
-        if self.ours is None or self.paper is None or self.ours.mean is None or self.paper.mean is None:
-            return None
-        return self.ours.mean - self.paper.mean
-
-    @property
-    def verdict(self) -> str | None:
-        """How far ours is from the paper's: a key of `MARKS`."""
-        if self.difference is None or self.ours is None or self.paper is None:
-            return None
-        apart = abs(self.difference) - _PRECISION
-        if apart > 2 * pooled(self.ours, self.paper):
-            return "within .02" if apart <= NEAR else "off"
-        return "within 2 sd" if apart <= FAR else "not told apart"
-
-
-class ComparedRow(NamedTuple):
-    """One of our rows and the paper's, on one split."""
-
-    method: Method
-    split: str
-    ours: Any
-    cells: tuple[Cell, ...]
-
-    @property
-    def off(self) -> tuple[Cell, ...]:
-        """The cells that are off."""
-        return tuple(cell for cell in self.cells if cell.verdict == "off")
+    The columns are those of the CSV file: method, detector, split, metric, ours_mean, ours_std, seeds (0 if we have no
+    row), paper_mean, paper_std, difference (ours less the paper's) and verdict (a key of `MARKS`).
+    """
+    printed = PRINTED[PRINTED["table"] == table.key].drop(columns="table")
+    printed = printed.rename(columns={"mean": "paper_mean", "std": "paper_std"})
+    splits, metrics = printed["split"].unique(), printed["metric"].unique()
+    cells = pd.DataFrame(
+        [(*names, split, metric) for split in splits for names in table.methods for metric in metrics],
+        columns=["method", "detector", "split", "metric"],
+    )
+    rows = ours[ours["ok"]].assign(seeds=lambda ok: ok["seeds"].map(len))
+    values = pd.concat(
+        rows[["detector", "split", f"{metric}_mean", f"{metric}_std", "seeds"]]
+        .set_axis(["detector", "split", "ours_mean", "ours_std", "seeds"], axis="columns")
+        .assign(metric=metric)
+        for metric in metrics
+    )
+    cells = cells.merge(values, "left").merge(printed, "left")
+    cells["seeds"] = cells["seeds"].fillna(0).astype(int)
+    cells["difference"] = cells["ours_mean"] - cells["paper_mean"]
+    cells["verdict"] = [verdict(*one) for one in cells[["difference", "ours_std", "paper_std"]].to_numpy()]
+    return cells
 
 
-def pooled(ours: Summary, paper: Summary) -> float:
-    """Return the pooled standard deviation; one that is unknown (a single run) counts as 0."""
-    return math.sqrt(((ours.std or 0.0) ** 2 + (paper.std or 0.0) ** 2) / 2)
+def verdict(difference: float, ours_std: float, paper_std: float) -> str | None:
+    """Return how far ours is from the paper's, None if one is missing; a single run has a deviation of 0."""
+    if math.isnan(difference):
+        return None
+    ours_std, paper_std = (0.0 if math.isnan(std) else std for std in (ours_std, paper_std))
+    apart, pooled = abs(difference) - _PRECISION, math.sqrt((ours_std**2 + paper_std**2) / 2)
+    if apart > 2 * pooled:
+        return "within .02" if apart <= NEAR else "off"
+    return "within 2 sd" if apart <= FAR else "not told apart"
 
 
-def beside_paper(table: Table, rows: Mapping[tuple[str, str], Any]) -> list[ComparedRow]:
-    """Return the table's rows paired with ours, split by split; ``rows`` are ours, by label and split."""
-    paper, compared = published(table.key), []
-    for split in table.splits():
-        for method in table.methods:
-            row = rows.get((method.label, split))
-            ours = {one: summary_of(row, one) for one in table.metrics() if row is not None and row.ok}
-            cells = (Cell(one, ours.get(one), paper.get((method.name, split, one))) for one in table.metrics())
-            compared.append(ComparedRow(method, split, row, tuple(cells)))
-    return compared
+def off(cells: pd.DataFrame) -> list[str]:
+    """Return the labels of our rows with a cell that is off."""
+    return cells.loc[cells["verdict"] == "off", "detector"].unique().tolist()
 
 
-def to_csv(compared: Sequence[ComparedRow]) -> str:
-    """Return one line per cell, full precision, empty if there is no value."""
-    text, unknown = io.StringIO(), Summary(None, None)
-    writer = csv.writer(text, lineterminator="\n")
-    columns = ["method", "detector", "split", "metric", "ours_mean", "ours_std", "seeds", "paper_mean", "paper_std"]
-    writer.writerow([*columns, "difference", "verdict"])
-    for row in compared:
-        n_seeds = len(row.ours.seeds) if row.ours is not None else 0
-        for cell in row.cells:
-            ours, paper = cell.ours or unknown, cell.paper or unknown
-            values = [ours.mean, ours.std, n_seeds, paper.mean, paper.std, cell.difference, cell.verdict]
-            writer.writerow([row.method.name, row.method.label, row.split, cell.metric, *values])
-    return text.getvalue()
-
-
-def to_markdown(table: Table, compared: Sequence[ComparedRow]) -> str:
+def to_markdown(cells: pd.DataFrame) -> str:
     """Return the table as Markdown: ours, the paper's in brackets, and a mark for the verdict."""
-    header = ["split", "method", "ours", *(_TITLES.get(metric, metric) for metric in table.metrics())]
+    header = ["split", "method", "ours", *(_TITLES[metric] for metric in cells["metric"].unique())]
     rows = (
-        [row.split, row.method.name or "-", f"`{row.method.label}`", *(_cell(cell) for cell in row.cells)]
-        for row in compared
+        [split, method or "-", f"`{label}`", *map(_cell, row.itertuples())]
+        for (split, method, label), row in cells.groupby(["split", "method", "detector"], sort=False)
     )
     return "\n".join(table_lines(header, rows)) + "\n"
 
 
-def _cell(cell: Cell) -> str:
-    if cell.ours is None:
+def _cell(cell: tuple) -> str:
+    if not cell.seeds:
         return "not run"
-    if cell.paper is None or cell.difference is None:
-        return cell.ours.text()
-    mark = MARKS[cell.verdict or "off"]
-    return f"{cell.ours.text()} [{cell.paper.text()}] {mark}"
+    ours = mean_std(cell.ours_mean, cell.ours_std)
+    if pd.isna(cell.verdict):
+        return ours
+    return f"{ours} [{mean_std(cell.paper_mean, cell.paper_std)}] {MARKS[cell.verdict]}"

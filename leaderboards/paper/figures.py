@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
-from comparison import ComparedRow
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from paper import Table
@@ -19,16 +18,15 @@ _SERIES = (
 )
 
 
-def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
+def draw(table: Table, cells: pd.DataFrame, file: Path) -> None:
     """Draw AUROC, AUPRC and Prac-F1 of every row of a table, ours and the paper's, as SVG."""
-    splits = table.splits()
+    splits = cells["split"].unique()
     with mpl.rc_context({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": table.key}):
         figure = Figure(figsize=(10, 1.2 + 0.32 * len(table.methods) * len(splits)), layout="constrained")
         grid = figure.subplots(len(splits), len(_SHOWN), squeeze=False, sharey=True)
         for axes_of_split, split in zip(grid, splits, strict=True):
-            rows = [row for row in compared if row.split == split]
             for axes, (metric, title) in zip(axes_of_split, _SHOWN.items(), strict=True):
-                _draw_metric(axes, rows, metric)
+                _draw_metric(axes, cells[(cells["split"] == split) & (cells["metric"] == metric)])
                 axes.set_title(f"{split}: {title}", fontsize=9)
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
@@ -36,17 +34,16 @@ def draw(table: Table, compared: Sequence[ComparedRow], file: Path) -> None:
         figure.savefig(file, metadata={"Date": None})
 
 
-def _draw_metric(axes: Axes, rows: Sequence[ComparedRow], metric: str) -> None:
-    for height, row in enumerate(rows):
-        cell = next(cell for cell in row.cells if cell.metric == metric)
+def _draw_metric(axes: Axes, cells: pd.DataFrame) -> None:
+    for height, cell in enumerate(cells.to_dict("records")):
         for whose, shift, colour, marker, name in _SERIES:
-            summary = getattr(cell, whose)
-            if summary is not None and summary.mean is not None:
+            mean, std = cell[f"{whose}_mean"], cell[f"{whose}_std"]
+            if pd.notna(mean):
                 axes.errorbar(
-                    summary.mean, height + shift, xerr=summary.std or 0.0, fmt=marker, color=colour, markersize=4,
+                    mean, height + shift, xerr=0.0 if pd.isna(std) else std, fmt=marker, color=colour, markersize=4,
                     capsize=2, label=name if height == 0 else "",
                 )  # fmt: skip
-    axes.set_yticks(range(len(rows)), [row.method.label for row in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(cells)), cells["detector"].tolist())
+    axes.set_ylim(len(cells) - 0.4, -0.6)
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

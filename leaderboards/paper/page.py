@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pandas as pd
 import reading
-from comparison import MARKS, ComparedRow, to_markdown
-from paper import HERE, PROTOCOL, SEEDS, Table, contradictions, labels, summary_of
+from comparison import MARKS, off, to_markdown
+from paper import HERE, PROTOCOL, SEEDS, Table, labels, mean_std
 
 from tsadbench.api import number, table_lines
 
-Compared: TypeAlias = Mapping[Table, Sequence[ComparedRow]]
+Compared: TypeAlias = Mapping[Table, pd.DataFrame]  # the cells of each table next to the paper's
 
 # Why rows are off: written by hand, each with the script that showed it.
 _EXPLANATIONS = {
@@ -24,71 +24,58 @@ _EXPLANATIONS = {
     for label in one["labels"]
 }
 _GRAPHS = {
-    "the prior": "dprgm",
-    "no graph": "dprgm[graph=none]",
-    "random": "dprgm[graph=random]",
-    "complete": "dprgm[graph=complete]",
+    "dprgm": "the prior",
+    "dprgm[graph=none]": "no graph",
+    "dprgm[graph=random]": "random",
+    "dprgm[graph=complete]": "complete",
 }
 
 
-def page(compared: Compared, published: reading.Rows, strict: reading.Rows) -> str:
-    """Return the page as Markdown.
-
-    Parameters
-    ----------
-    compared
-        The rows of each table next to the paper's.
-    published, strict
-        Our rows under the paper's protocol and under `strict`, by label and split, including floors.
-    """
+def page(compared: Compared, published: pd.DataFrame, strict: pd.DataFrame) -> str:
+    """Return the page as Markdown; our rows under the paper's protocol and under `strict` are a `Leaderboard.frame`."""
     shown = [label for label in labels() if not label.startswith("dprgm[")]
-    row = published["dprgm", "overall"]
+    dprgm = reading.of_split(published, "overall", ["dprgm"]).iloc[0]
     best = reading.best_floors(published, "overall")
     template = (HERE / "page.md").read_text(encoding="utf-8")
     return template.format(
         protocol=PROTOCOL,
-        n_rows=f"{row.n_rows:,.0f} rows",
+        n_rows=f"{dprgm['n_rows']:,.0f} rows",
         last_seed=SEEDS - 1,
         verdicts=_verdicts(compared),
-        tables="\n".join(_table(table, rows) for table, rows in compared.items()),
+        tables="\n".join(_table(table, cells) for table, cells in compared.items()),
         flagging="\n\n".join(_flagging(published, split, shown) for split in ("valve1", "valve2")),
         best_floors=", ".join(f"{metric} {number(value, 4)} (`{label}`)" for metric, (label, value) in best.items()),
         above_floors=reading.above_floors(published, "overall", shown),
         **_graphs(published),
         ranks=number(reading.rank_agreement(published, strict, "overall", shown), 3),
-        contradictions=_contradictions(),
-        made=_made(row.records[0].manifest),
+        contradictions=_contradictions(compared),
+        made=_made(dprgm["records"][0].manifest),
     )
 
 
 def unexplained(compared: Compared) -> list[str]:
     """Return the labels of rows that are off without an explanation."""
-    off = {row.method.label for rows in compared.values() for row in rows if row.off}
-    return sorted(label for label in off if label not in _EXPLANATIONS)
+    return sorted({label for cells in compared.values() for label in off(cells)} - {*_EXPLANATIONS})
 
 
 def _verdicts(compared: Compared) -> str:
     lines = []
-    for table, rows in compared.items():
-        cells = [cell for row in rows for cell in row.cells if cell.paper is not None]
-        counts = Counter(cell.verdict for cell in cells)
-        lines.append([_name(table), str(len(cells)), *(str(counts[verdict]) for verdict in (*MARKS, None))])
+    for table, cells in compared.items():
+        printed = cells.dropna(subset="paper_mean")
+        counts = Counter(printed["verdict"].fillna("not run"))
+        lines.append([table.name, str(len(printed)), *(str(counts[verdict]) for verdict in (*MARKS, "not run"))])
     return "\n".join(table_lines(["table", "cells", *MARKS.values(), "not run"], lines))
 
 
-def _name(table: Table) -> str:
-    return table.title if table.number is None else f"Table {table.number}: {table.title}"
-
-
-def _table(table: Table, rows: Sequence[ComparedRow]) -> str:
-    lines = [f"## {_name(table)}", ""]
+def _table(table: Table, cells: pd.DataFrame) -> str:
+    lines = [f"## {table.name}", ""]
     if table.number is None:
         lines += [
             "Commented out in the paper's source, over 20 runs; ours are five. `random` and `complete` are ours.",
             "",
         ]
-    lines += [f"![{_name(table)}](reproduction/{table.file}.svg)", "", to_markdown(table, rows)]
-    for label in dict.fromkeys(row.method.label for row in rows if row.off):
+    lines += [f"![{table.name}](reproduction/{table.file}.svg)", "", to_markdown(cells)]
+    for label in off(cells):
         why = _EXPLANATIONS.get(label)
         if why is None:
             lines += [f"**`{label}`**: not explained yet.", ""]
@@ -99,30 +86,32 @@ def _table(table: Table, rows: Sequence[ComparedRow]) -> str:
     return "\n".join(lines)
 
 
-def _flagging(published: reading.Rows, split: str, shown: Sequence[str]) -> str:
+def _flagging(published: pd.DataFrame, split: str, shown: Sequence[str]) -> str:
     flagging = reading.flags_everything(published, split, shown)
     n_detectors = len(reading.of_split(published, split, shown))
     names = ", ".join(f"`{label}`" for label in flagging) or "none"
     return f"On {split}, {len(flagging)} of {n_detectors} detectors flag more than 99.9 % of the rows: {names}."
 
 
-def _graphs(published: reading.Rows) -> dict[str, str]:
+def _graphs(published: pd.DataFrame) -> dict[str, str]:
     """Return DPR-GM's AUPRC by the source of its graph, and the largest distance of another source from the prior."""
-    rows = {name: published.get((label, "overall")) for name, label in _GRAPHS.items()}
-    auprc = {name: summary_of(row, "auprc") for name, row in rows.items() if row is not None and row.ok}
-    means = {name: one.mean for name, one in auprc.items() if one.mean is not None}
-    prior = means.get("the prior", math.nan)
+    rows = reading.of_split(published, "overall", list(_GRAPHS))
+    named = zip(map(_GRAPHS.__getitem__, rows.index), rows["auprc_mean"], rows["auprc_std"], strict=True)
     return {
-        "graphs": ", ".join(f"{name} {one.text()}" for name, one in auprc.items()),
-        "prior_gap": number(max((abs(mean - prior) for mean in means.values()), default=math.nan), 3),
+        "graphs": ", ".join(f"{name} {mean_std(mean, std)}" for name, mean, std in named),
+        "prior_gap": number((rows["auprc_mean"] - rows["auprc_mean"]["dprgm"]).abs().max(), 3),
     }
 
 
-def _contradictions() -> str:
+def _contradictions(compared: Compared) -> str:
+    """Return the metrics of DPR-GM's overall row that differ from table to table in the paper."""
+    cells = pd.concat({_short(table): cells for table, cells in compared.items()}, names=["table"]).reset_index("table")
+    printed = cells[(cells["detector"] == "dprgm") & (cells["split"] == "overall")].dropna(subset="paper_mean")
     lines = []
-    for metric, means in contradictions():
-        values = ", ".join(f"{number(mean, 4)} in {_short(table)}" for table, mean in means)
-        lines.append(f"- {metric}: {values}")
+    for metric, means in printed.groupby("metric", sort=False):
+        if means["paper_mean"].nunique() > 1:
+            values = zip(means["paper_mean"], means["table"], strict=True)
+            lines.append(f"- {metric}: " + ", ".join(f"{number(mean, 4)} in {table}" for mean, table in values))
     return "\n".join(lines)
 
 

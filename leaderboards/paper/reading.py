@@ -2,58 +2,47 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+import pandas as pd
 from scipy.stats import kendalltau
 
 from tsadbench.api import table_lines
-
-Rows = Mapping[tuple[str, str], Any]  # rows of `Leaderboard.frame` by label and split
 
 FLOOR_METRICS = ("auroc", "auprc", "mcc")
 # A threshold that flags a larger share of a split's rows flags practically everything.
 _EVERYTHING = 0.999
 
 
-def of_split(rows: Rows, split: str, labels: Sequence[str]) -> list[Any]:
-    """Return the rows of these labels on a split, if they are ok."""
-    return [row for label in labels if (row := rows.get((label, split))) is not None and row.ok]
+def of_split(frame: pd.DataFrame, split: str, labels: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a `Leaderboard.frame` with these labels on a split that are ok, by label."""
+    rows = frame[frame["ok"] & (frame["split"] == split)].set_index("detector", drop=False)
+    return rows.loc[[label for label in labels if label in rows.index]]
 
 
-def flags_everything(rows: Rows, split: str, labels: Sequence[str]) -> list[str]:
+def flags_everything(frame: pd.DataFrame, split: str, labels: Sequence[str]) -> list[str]:
     """Return the labels whose thresholds flag practically all rows of a split, on average over seeds."""
-    return [row.detector for row in of_split(rows, split, labels) if _value(row, "flagged") > _EVERYTHING]
+    rows = of_split(frame, split, labels)
+    return rows.index[rows["flagged_mean"] > _EVERYTHING].tolist()
 
 
-def above_floors(rows: Rows, split: str, labels: Sequence[str]) -> str:
+def above_floors(frame: pd.DataFrame, split: str, labels: Sequence[str]) -> str:
     """Return, as Markdown, the detectors that beat the best floor in any of the floor metrics."""
     verdicts = {
-        row.detector: ["no" if one in (row.below_floor or ()) else "**yes**" for one in FLOOR_METRICS]
-        for row in of_split(rows, split, labels)
+        label: ["no" if one in (below or ()) else "**yes**" for one in FLOOR_METRICS]
+        for label, below in of_split(frame, split, labels)["below_floor"].items()
     }
     lines = ([f"`{label}`", *cells] for label, cells in verdicts.items() if "**yes**" in cells)
     return "\n".join(table_lines(["detector", "AUROC", "AUPRC", "MCC"], lines))
 
 
-def best_floors(rows: Rows, split: str) -> dict[str, tuple[str, float]]:
+def best_floors(frame: pd.DataFrame, split: str) -> dict[str, tuple[str, float]]:
     """Return for each floor metric the best floor and its value."""
-    floors = [row for (_, row_split), row in rows.items() if row_split == split and row.floor and row.ok]
-    return {
-        metric: (best.detector, _value(best, metric))
-        for metric in FLOOR_METRICS
-        if (best := max(floors, key=lambda row: _value(row, metric), default=None)) is not None
-    }
+    floors = of_split(frame, split, frame.loc[frame["floor"], "detector"].unique())
+    return {one: (floors[f"{one}_mean"].idxmax(), floors[f"{one}_mean"].max()) for one in FLOOR_METRICS}
 
 
-def rank_agreement(published: Rows, strict: Rows, split: str, labels: Sequence[str]) -> float:
+def rank_agreement(published: pd.DataFrame, strict: pd.DataFrame, split: str, labels: Sequence[str]) -> float:
     """Return Kendall's tau between the orders by AUPRC under both protocols."""
-    both = [label for label in labels if all(of_split(rows, split, [label]) for rows in (published, strict))]
-    orders = ([_value(rows[label, split], "auprc") for label in both] for rows in (published, strict))
-    return float(kendalltau(*orders)[0])
-
-
-def _value(row: Any, metric: str) -> float:
-    value = float(getattr(row, f"{metric}_mean", math.nan))
-    return -math.inf if math.isnan(value) else value
+    orders = [of_split(frame, split, labels)["auprc_mean"] for frame in (published, strict)]
+    return float(kendalltau(*pd.concat(orders, axis=1, join="inner").to_numpy().T)[0])

@@ -10,11 +10,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from comparison import beside_paper, to_csv, to_markdown
+from comparison import beside_paper, to_markdown
 from figures import draw
 from page import page, unexplained
 from paper import HERE, PROTOCOL, SEEDS, TABLES, labels
-from reading import Rows
 from repository import repository_page
 
 import tsadbench
@@ -35,25 +34,20 @@ def committed(folder: Path) -> tuple[tsadbench.Record, ...]:
     return tuple(tsadbench.Record.from_json(line, str(file)) for line in file.read_text("utf-8").splitlines())
 
 
-def rows_of(records: tuple[tsadbench.Record, ...]) -> Rows:
-    """Return ranked rows by label and split."""
-    frame = tsadbench.Leaderboard.from_records(records).frame
-    return {(row.detector, row.split): row for row in frame.itertuples()}
-
-
 def write(records: tuple[tsadbench.Record, ...]) -> list[str]:
     """Write pages, tables and figures; return the labels of rows that are off without an explanation."""
     skab = HERE.parent / "skab"
-    rows, strict, as_skab = map(rows_of, (records, committed(skab / "strict"), committed(skab / "skab")))
+    tables = (records, committed(skab / "strict"), committed(skab / "skab"))
+    rows, strict, as_skab = (tsadbench.Leaderboard.from_records(one).frame for one in tables)
     compared = {table: beside_paper(table, rows) for table in TABLES}
     texts = {
         DOCS / "reproduction.md": page(compared, rows, strict),
         DOCS / "skab-leaderboard.md": repository_page(as_skab),
     }
-    for table, beside in compared.items():
-        texts[HERE / f"{table.file}.csv"] = to_csv(beside)
-        texts[HERE / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(table, beside)}"
-        draw(table, beside, DOCS / "reproduction" / f"{table.file}.svg")
+    for table, cells in compared.items():
+        texts[HERE / f"{table.file}.csv"] = cells.to_csv(index=False)
+        texts[HERE / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(cells)}"
+        draw(table, cells, DOCS / "reproduction" / f"{table.file}.svg")
     for file, text in texts.items():
         file.write_text(text, encoding="utf-8")
     return unexplained(compared)
