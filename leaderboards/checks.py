@@ -28,7 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--only", help="check labels that begin like this, and leave all other reports alone")
     options = parser.parse_args()
-    shown, reports = committed(), [*read_reports(HERE)]
+    shown = committed()
+    checked = {one.identity for one in read_reports(HERE)}
     code, older = 0, set[str]()  # labels whose rows, and so reports, are of older code
     for label in sorted({label for label, _ in shown if label.startswith(options.only or "")}):
         try:
@@ -36,7 +37,7 @@ def main() -> int:
             if (label, here.code_hash) not in shown:
                 older.add(label)
                 continue
-            if here.identity in [one.identity for one in reports]:
+            if here.identity in checked:
                 continue
             start = time.monotonic()
             report = report_of(label, check_detector(label, on_fail=None))
@@ -44,13 +45,12 @@ def main() -> int:
             print(f"{label}: {error}", flush=True)
             code = 1
             continue
-        reports.append(report)
-        write_reports(reports, HERE)
+        write_reports([*read_reports(HERE), report], HERE)
         print(f"{label}: {', '.join(report.failed) or 'passed'} ({time.monotonic() - start:.0f} s)", flush=True)
     if not options.only:
-        reports = [one for one in reports if (one.label, one.code_hash) in shown or one.label in older]
-        write_reports(reports, HERE)
-    return code or int(any(one.failed for one in reports))
+        reports = read_reports(HERE)
+        write_reports([one for one in reports if (one.label, one.code_hash) in shown or one.label in older], HERE)
+    return code or int(any(one.failed for one in read_reports(HERE)))
 
 
 def committed() -> set[tuple[str, str]]:

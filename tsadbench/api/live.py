@@ -41,14 +41,14 @@ def bars(*, shown: bool = True) -> Progress:
         console=console,
         transient=True,
         # Redirect stdout only on a terminal; otherwise `print` output would not reach the pipe.
-        redirect_stdout=sys.stdout.isatty(),
+        redirect_stdout=shown and sys.stdout.isatty(),
         disable=not (shown and console.is_terminal),
     )
 
 
 @contextmanager
 def progress_bar(title: str, *, shown: bool = True) -> Iterator[None]:
-    """Show on a terminal what the block reports by `tsadbench.progress`."""
+    """Show on a terminal, if ``shown``, what the block reports by `tsadbench.progress`."""
     with bars(shown=shown) as bar:
         task = bar.add_task(title, total=None, note="")
         with listening(lambda done, total, note: bar.update(task, completed=done, total=total, note=note)):

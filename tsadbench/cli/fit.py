@@ -24,7 +24,7 @@ def fit(
         str | None, typer.Option(metavar="NAME", help="The entity to model, if the data set has several.")
     ] = None,
     settings: options.Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of a stochastic detector.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of a stochastic detector.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads of a detector's numerical libraries.")] = 1,
     timeout: options.Timeout = None,
     memory: options.Memory = None,

@@ -126,7 +126,7 @@ def _status(found: Threshold, calibration: str) -> str:
 
 
 def return_levels(found: Threshold, scores: FloatArray, ax: Axes) -> Axes:
-    """Draw the largest of the scores [n] that set a threshold, and its tail, against the return period in rows."""
+    """Draw the largest of the n scores that set a threshold, and the fitted tail, by their return period in rows."""
     ax.set_title("return levels")
     n = len(scores)
     if found.t is None or found.q is None or not n:
