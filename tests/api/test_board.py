@@ -113,7 +113,7 @@ def test_a_board_keeps_its_scores_as_long_as_it_lives():
 
 def test_the_checks_of_a_detector_can_be_run_from_python(tmp_path):
     results = package.check("distance", out=tmp_path / "runs")
-    assert {one.status for one in results} <= {"pass", "skip", "not-applicable", "warn"}
+    assert {one.status for one in results} == {"pass", "skip"}
     assert "distance" in next((tmp_path / "runs").glob("checks/*.json")).read_text()
     with pytest.raises(UsageError, match="^out: "):
         package.check("distance", only=["repeat"], out=tmp_path)
