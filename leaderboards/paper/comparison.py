@@ -53,7 +53,7 @@ def beside_paper(table: Table, ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(difference: float, ours_std: float, paper_std: float) -> str | None:
-    """Return how far ours is from the paper's, None if one is missing; a single run has a deviation of 0."""
+    """Return a cell's verdict, a key of `MARKS`, or None without a difference; an unknown deviation counts as 0."""
     if math.isnan(difference):
         return None
     ours_std, paper_std = (0.0 if math.isnan(std) else std for std in (ours_std, paper_std))

@@ -32,7 +32,7 @@ _GRAPHS = {
 
 
 def page(compared: Compared, published: pd.DataFrame, strict: pd.DataFrame) -> str:
-    """Return the page as Markdown; our rows under the paper's protocol and under `strict` are a `Leaderboard.frame`."""
+    """Return the page as Markdown; our rows under both protocols are each a `Leaderboard.frame`."""
     shown = [label for label in labels() if not label.startswith("dprgm[")]
     dprgm = reading.of_split(published, "overall", ["dprgm"]).iloc[0]
     best = reading.best_floors(published, "overall")
