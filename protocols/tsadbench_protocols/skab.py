@@ -69,7 +69,7 @@ class Skab(PotProtocol):
             for name, count in contaminated.items()
             if count
         )
-        return replace(judgement, notes=tuple(notes))
+        return replace(judgement, notes=(*judgement.notes, *notes))
 
     def places(self, episode: Episode, n_rows: Mapping[str, int]) -> Iterator[Place]:  # noqa: ARG002 - by itself
         """Yield the one recording that an episode scores; its rows after the first ``train_rows`` count."""

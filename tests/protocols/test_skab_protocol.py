@@ -77,6 +77,12 @@ def test_anomalous_training_rows_are_reported() -> None:
     assert re.match(r"a .*\b3 \D*\b10$", note)
 
 
+def test_dspot_adds_its_note_to_that_on_anomalous_training_rows() -> None:
+    data = plant(NORMAL, (recording("a", 200),), {"a": slice(90, 120)})
+    found = trial(Skab(train_rows=100, threshold="dspot"), data, pressure)
+    assert [re.findall(r"\d+", note) for note in found.notes] == [["60"], ["10", "100"]]
+
+
 @pytest.mark.parametrize(("n_rows", "first"), [(0, 0), (3, 0), (7, 1), (399, 99), (400, 100), (10_000, 100)])
 def test_the_threshold_leaves_out_100_rows_or_a_quarter(n_rows: int, first: int) -> None:
     assert Skab().calibration_rows(n_rows) == slice(first, n_rows)
