@@ -128,8 +128,8 @@ def facts() -> dict[str, str]:
         "network": f"`{networks.iloc[0]}`, number {1 + complete.index.get_loc(networks.index[0])} of {len(complete)}",
         "names": ", ".join(f"`{one.detector}` on {one.dataset}" for one in above.itertuples()) or "none",
         "floor": f"`{ranking().query('floor')['detector'].iloc[0]}`",
-        "missing": f"{missing} more are missing (networks without a rank: {unranked})." if missing else "",
-        "bounded": f"{bounded} were trained for few steps (`max_steps`)." if bounded else "",
+        "missing": f"Pairs without a row: {missing} (networks without a rank: {unranked})." if missing else "",
+        "bounded": f"Pairs whose training was cut short (`max_steps`): {bounded}." if bounded else "",
         "spread": number(found["std"].median(), 3),
         "tau": number(float(np.median(taus)), 2),
         "alarms": percent(flagged["alarms"].median()),
@@ -144,11 +144,11 @@ def finding() -> list[str]:
     """Return the main finding as a wrapped paragraph."""
     found = facts()
     said = (
-        f"Over {found['sets']} data sets, {found['best']} has the best mean rank by AUPRC. In {found['ahead']} of "
-        f"{found['pairs']} pairs of a network and a data set, the network is above the best of {found['one-liners']} "
-        f"one-liners, and in {found['ahead fixed']} above the one with the best mean rank, {found['floor']}. A "
-        f"one-liner is a rule such as a range check or the distance to the nearest normal row. Thresholds are meant to "
-        f"flag {percent(RISK)} of the normal rows; in the median they flag {found['alarms']}."
+        f"Over {found['sets']} data sets, {found['best']} has the best mean rank by AUPRC. A one-liner is a rule such "
+        f"as a range check or the distance to the nearest normal row. In {found['ahead']} of {found['pairs']} pairs of "
+        f"a network and a data set, the network is above the best of {found['one-liners']} one-liners; in "
+        f"{found['ahead fixed']} it is above {found['floor']}, the best one-liner over all data sets. Thresholds are "
+        f"meant to flag {percent(RISK)} of the normal rows; in the median they flag {found['alarms']}."
     )
     return textwrap.wrap(said, 120, break_on_hyphens=False)
 

@@ -54,8 +54,8 @@ class THOC(NetworkDetector):
     weight_decay
         Weight of the sum of the squared parameters.
     warm_up
-        First epochs, at most a third of ``max_steps``, that train the forecasts alone; then the centres are placed. Must be
-        fewer than ``patience``, or training ends with the warm-up.
+        First epochs, at most a third of ``max_steps``, that train the forecasts alone; then the centres are placed.
+        Must be fewer than ``patience``, or training ends with the warm-up.
 
     Notes
     -----
