@@ -25,7 +25,8 @@ def build(
     with api.progress_bar("Writing the bank"):
         left_out = api.build_bank([api.Store.open(store) for store in stores], out)
     output.say(f"left out: {trial}: {why}" for trial, why in left_out.items())
-    typer.echo(f"{out}: {len(api.BankFolder(out).trials())} files, {len(left_out)} trials left out")
+    files = api.counted(len(api.BankFolder(out).trials()), "file")
+    typer.echo(f"{out}: {files}, {api.counted(len(left_out), 'trial')} left out")
     if left_out:
         raise typer.Exit(1)
 
@@ -38,4 +39,4 @@ def fetch(
     """Fetch a bank and check every file by its SHA-256. `tsadbench judge` takes the folder like a run store."""
     with api.progress_bar("Fetching"):
         n_new = api.fetch_bank(source, out)
-    typer.echo(f"{out}: {len(api.BankFolder(out).trials())} files, {n_new} of them new")
+    typer.echo(f"{out}: {api.counted(len(api.BankFolder(out).trials()), 'file')}, {n_new} of them new")

@@ -167,7 +167,7 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
     """Yield lines that describe a data set."""
     data, labels = loaded.dataset, loaded.labels
     n_rows = sum(recording.n_rows for recording in data.test)
-    test = f"{len(data.test)} recordings, {n_rows:,} rows"
+    test = f"{api.counted(len(data.test), 'recording')}, {n_rows:,} rows"
     if loaded.missing:
         test = f"{test}, no {loaded.missing}: detectors can be fitted and can score files, but not be compared"
     else:
@@ -177,10 +177,10 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
     role = "under test" if data.test else "to train on"
     entities = list(dict.fromkeys(data.entities.values()))
     yield f"sensors   {len(data.sensors)}: {api.first_of(data.sensors, 8)}"
-    yield f"training  {len(data.train)} recordings, {sum(part.n_rows for part in data.train):,} rows"
+    yield f"training  {api.counted(len(data.train), 'recording')}, {sum(part.n_rows for part in data.train):,} rows"
     yield f"test      {test}"
     for split, members in data.splits.items():
-        yield f"split     {split}: {len(members)} recordings"
+        yield f"split     {split}: {api.counted(len(members), 'recording')}"
     yield f"sessions  {len(sessions)} {role}: {api.first_of(sessions, 8)}"
     if len(entities) > 1:
         yield f"entities  {len(entities)}, a model for each: {api.first_of(entities, 8)}"

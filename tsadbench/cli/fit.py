@@ -52,7 +52,8 @@ def fit(
     card, threshold, traits = model.card, model.card.threshold, model.detector.declared_traits()
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"
     source = card.dataset if entity is None else f"{card.dataset}, {entity}"
-    typer.echo(f"{out}: {card.label}, fitted on {card.n_rows:,} rows of {source}, {len(card.sensors)} sensors")
+    sensors = api.counted(len(card.sensors), "sensor")
+    typer.echo(f"{out}: {card.label}, fitted on {card.n_rows:,} rows of {source}, {sensors}")
     typer.echo(f"  threshold {threshold.value:.6g} ({threshold.method}, {threshold.status}), protocol {card.protocol}")
     typer.echo(f"  a row's score uses {traits.look_ahead} later rows, and {memory_rows} before it")
     # Streams cannot be resampled.

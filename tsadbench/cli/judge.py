@@ -49,7 +49,7 @@ def judge(
         counts = Counter(one.verdict for one in judged)
         within = "" if isinstance(source, api.Store) else f" up to {api.SINGLE_PRECISION:g}"
         typer.echo(
-            f"{len(judged)} trials: {counts['same']} as recorded{within}, {counts['changed']} changed, "
+            f"{api.counted(len(judged), 'trial')}: {counts['same']} as recorded{within}, {counts['changed']} changed, "
             f"{counts['cannot be judged']} cannot be judged"
         )
     else:

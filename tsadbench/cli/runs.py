@@ -97,7 +97,7 @@ def remove(
     records = _chosen(store, trials or (), detector, status) if trials or detector or status else []
     names = [record.trial for record in records] + ([*store.read()[1]] if broken else [])
     store.remove(names)
-    output.say([f"{len(names)} trials removed from {runs}"])
+    output.say([f"{api.counted(len(names), 'trial')} removed from {runs}"])
 
 
 def _chosen(

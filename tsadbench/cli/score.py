@@ -137,7 +137,7 @@ def _answers(
         found = f", {api.counted(len(alarms), 'alarm')}" if whole else ""
         unscored = f", {n_unscored:,} without a score ({api.one_line(reason)})" if n_unscored else ""
         if n_rows:
-            output.say([f"{name}: {n_rows:,} rows, {n_flagged:,} flagged{found}{unscored}"])
+            output.say([f"{name}: {api.counted(n_rows, 'row')}, {n_flagged:,} flagged{found}{unscored}"])
         output.say(f"  {line}" for line in output.first(alarms))
 
 

@@ -79,7 +79,7 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     with api.progress_bar("Verifying"):
         found = output.show_findings(findings)
     for remark, count in Counter(remark for one in found for remark in one.remarks).items():
-        typer.echo(f"note: {api.one_line(remark)} ({count} trials)")
+        typer.echo(f"note: {api.one_line(remark)} ({api.counted(count, 'trial')})")
     trials, planned = set(store.trials()), store.about().planned
     absent = [words for words, trial in planned.items() if trial not in trials]
     for words in output.first(absent):
@@ -87,8 +87,8 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are here")
     counts = Counter(one.verdict for one in found)
     typer.echo(
-        f"{len(found) - counts['edited']} trials: {counts['same']} as recorded, {counts['differs']} differ, "
-        f"{counts['cannot be checked']} cannot be checked"
+        f"{api.counted(len(found) - counts['edited'], 'trial')}: {counts['same']} as recorded, "
+        f"{counts['differs']} differ, {counts['cannot be checked']} cannot be checked"
     )
     typer.echo(
         "recomputed: identities, hashes, thresholds, metrics; "

@@ -1,7 +1,8 @@
 """Data sets that ship as a card in ``cards``; their authors publish the files, or send them on request.
 
-Each card says where its files come from, which rows train and why, and what was left out. The search order is
-``--data DIR``, the folder TSADBENCH_DATA, and the cache, into which missing files with a checksum are downloaded.
+Each card says where its files come from, which rows train and why, and what was left out. Files are looked up in
+``--data DIR``, without it in TSADBENCH_DATA, and without both in the cache, into which missing ones with a checksum are
+downloaded.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from tsadbench.leaderboard.render import Table, number
 from tsadbench.leaderboard.table import LEAST_FOR_TESTS
 from tsadbench.results.trial_result import protocol_named
 from tsadbench.utils.parameters import nearest
+from tsadbench.utils.text import counted
 
 # Values within rounding are ties.
 _DECIMALS = 12
@@ -151,7 +152,7 @@ def compare(
         one_fit=len(episodes) == 1 and len(n_rows) > 1,
     )
     counts = kept["session"].value_counts()
-    n = f"{counts.sum()} recordings, {len(counts)} session{'s' if len(counts) > 1 else ''}"
+    n = f"{counted(counts.sum(), 'recording')}, {counted(len(counts), 'session')}"
     return Comparison(
         subject=subject,
         metric=tested,
