@@ -7,8 +7,9 @@ from tsadbench.utils.parameters import parameters_of
 def test_list_names_all_that_is_registered(tsadbench):
     done = tsadbench("list")
     assert done.code == 0
-    for name in ("dprgm", "t2-q", "nearest-neighbour", "strict", "published", "skab"):
-        assert f"  {name} " in done.out
+    names = [entry.name for kind in ("detectors", "floors", "protocols", "datasets") for entry in entries(kind)]
+    assert {"dprgm", "t2-q", "nearest-neighbour", "strict", "published", "skab"} <= {*names}
+    assert [name for name in names if f"  {name} " not in done.out] == []
 
 
 def test_info_shows_parameters_traits_paper_equations_and_defaults(tsadbench):

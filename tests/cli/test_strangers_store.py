@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from tests.helpers.broken_store import RECORDING, copy, sound_store
+from tests.helpers.servers import lean_server
 from tests.helpers.trials import DISTANCE
 from tsadbench.execution.store import Store
 
@@ -18,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from tsadbench import Detector
 
-with contextlib.suppress(OSError):  # a sealed box lets nobody write
+with contextlib.suppress(OSError):  # a sealed box would let nobody write
     Path({witness!r}).write_text("it ran")
 
 class Mine(Detector):
@@ -41,6 +42,15 @@ def store(sound, tmp_path) -> Store:
     return Store.open(tmp_path / "runs")
 
 
+@pytest.fixture
+def unsealed(monkeypatch):
+    """Boxes in which a detector can write files."""
+    with lean_server(seal=False) as server:
+        for module in ("box", "description"):
+            monkeypatch.setattr(f"tsadbench.sandbox.{module}.default_server", lambda: server)
+        yield
+
+
 READERS = [
     ["verify", "{runs}"],
     ["judge", "{runs}"],
@@ -54,6 +64,7 @@ READERS = [
 
 
 @pytest.mark.parametrize(("kind", "floor"), [("file", True), pytest.param("module", False, marks=pytest.mark.long)])
+@pytest.mark.usefixtures("unsealed")
 def test_code_that_a_record_names_runs_only_if_the_user_names_it(store, tmp_path, tsadbench, monkeypatch, kind, floor):
     witness = tmp_path / "witness"
     module = f"strangers_{floor}_module"
@@ -73,6 +84,7 @@ def test_code_that_a_record_names_runs_only_if_the_user_names_it(store, tmp_path
     assert any(name in line and "--detector" in line for line in told.splitlines())
     trusted = tsadbench("verify", store.path, "--detector", name).out
     assert f"the code of {name} here" in trusted, "a box has loaded it"
+    assert witness.exists()
 
 
 @pytest.mark.long
@@ -102,6 +114,7 @@ def test_names_that_are_paths_lead_nowhere(store, tmp_path, tsadbench, name):
     written = tsadbench("leaderboard", store.path, "--write", tmp_path / "tables")
     assert written.code == 1
     tables = sorted(path for path in tmp_path.rglob("*") if path not in before)
+    assert tables
     assert all(path.is_relative_to(tmp_path / "tables" / "pumploop") for path in tables if path.name != "tables")
     assert (victim / "mine.json").read_text() == "mine"
 

@@ -52,7 +52,7 @@ def test_python_and_the_command_line_have_the_requests_defaults():
 
 def test_as_many_trials_run_at_a_time_as_there_are_cores_with_memory_for_each(monkeypatch):
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    for available, expected in ((2**50, cores), (2**31 + 1, 1), (0, 1)):
+    for available, expected in ((2**50, cores), (2**32 + 1, min(2, cores)), (2**31 + 1, 1), (0, 1)):
         monkeypatch.setattr(psutil, "virtual_memory", lambda available=available: SimpleNamespace(available=available))
         assert RunRequest().jobs == expected
     assert RunRequest(jobs=7).jobs == 7

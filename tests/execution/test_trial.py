@@ -220,4 +220,5 @@ def test_sessions_and_entities_reach_no_detector_and_no_identity(small_data):
     assert outcome.record.status == "ok"
     # It found the sensors' names, so it would have found the session's.
     assert "sensors: 1, session: 0" in outcome.log
+    assert "session: 1" not in outcome.log
     assert outcome.record.trial == identity(plain.trials[0], plain).trial

@@ -26,9 +26,9 @@ def without_networks() -> Iterator[None]:
 
 
 @contextmanager
-def lean_server(*, seal: bool = True) -> Iterator[Server]:
+def lean_server(*, seal: bool = True, forks: bool = True) -> Iterator[Server]:
     """Start a server that preloads none of the networks' libraries."""
-    server = Server(seal=seal)
+    server = Server(seal=seal, forks=forks)
     with without_networks():
         server.warm()
     try:

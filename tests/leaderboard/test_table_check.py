@@ -77,9 +77,10 @@ def test_missing_renamed_and_repeated_rows_are_found(board, file):
         assert [fault.split(":")[0] for fault in check_table(file, board)[0]] == [f"row {name}" for name in named]
 
 
-def test_fewer_digits_and_fewer_columns_agree_and_other_columns_do_not(board, file, tmp_path):
+def test_fewer_digits_and_fewer_columns_agree_and_other_columns_do_not(board, tmp_path):
     frame = board.alone()["pumploop", board.frame["rules"][0], "overall"].to_frame()[["detector", "auprc_mean"]]
     short = tmp_path / "pumploop" / "strict" / "overall.csv"
+    short.parent.mkdir(parents=True)
     frame.round(3).to_csv(short, index=False)
     assert check_table(short, board) == ([], len(LABELS))
     frame.assign(luck=1).to_csv(short, index=False)
@@ -91,8 +92,8 @@ def test_a_file_that_is_not_a_table_of_the_store_is_refused(board, file, tmp_pat
         (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=name):
             check_table(tmp_path / name, board)
-    file.write_text(file.read_text().replace("split overall", "split other"))
     if file.suffix == ".md":
+        file.write_text(file.read_text().replace("split overall", "split other"))
         with pytest.raises(UsageError, match=file.name):
             check_table(file, board)
 

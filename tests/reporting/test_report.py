@@ -102,7 +102,9 @@ class TestInABrowser:
         opened.page.emulate_media(media="print")
         assert opened.page.evaluate(colour) == "rgb(255, 255, 255)"
         assert opened.page.locator(".dt-search:visible").count() == 0
-        for figure in opened.page.locator("figure:visible, .plot:visible").all():
+        figures = opened.page.locator("figure:visible, .plot:visible").all()
+        assert figures
+        for figure in figures:
             box = figure.bounding_box()
             assert box["x"] + box["width"] <= 720
         assert len(opened.page.pdf(format="A4")) > 100_000

@@ -92,7 +92,7 @@ def test_measurements_are_claims_until_a_redo_replaces_them(runs, tsadbench):
     found = tsadbench("verify", runs)
     assert re.search("recomputed: .*metrics; its maker's word: .*seconds.*seal", found.out)
     redone = tsadbench("verify", runs, "--redo", "all")
-    assert "max-z (pumploop, strict): 1 of 2 seeds repeated\n" in redone.out  # it is deterministic: seed 1 is refused
+    assert re.search(r"max-z .*\b1 of 2\b", redone.out)  # it is deterministic: seed 1 is refused
     again = one(runs, "max-z")
     assert again.fit_seconds > 1e-6
     assert again.peak_memory_mib > 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -94,8 +93,7 @@ def test_scores_contributions_progress_and_costs_come_out(server):
 def test_a_box_contains_no_secrets_files_or_names(server, monkeypatch):
     for name in ("TSADBENCH_DATA", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "secret")
-    fresh = lean_server() if server._forks else nullcontext(server)
-    with fresh as started, boxed(Tells, started) as box:
+    with lean_server(forks=server._forks) as started, boxed(Tells, started) as box:
         box.fit((ROWS,))
         log = box.log()
     for secret in ("TSADBENCH", "ANTHROPIC", "TOKEN", "SECRET"):
@@ -167,7 +165,7 @@ def test_each_copy_of_a_box_counts_its_own_process_alone():
             assert [watch.pids() for watch in watches] == [{watch._pid} for watch in watches]
 
 
-def test_a_server_outlives_a_fork_that_fails(monkeypatch):
+def test_a_fork_that_keeps_failing_is_given_up(monkeypatch):
     monkeypatch.setattr("os.fork", Mock(side_effect=BlockingIOError))
     monkeypatch.setattr("tsadbench.sandbox.server._PATIENCE_SECONDS", 0.05)
     boxes: set[int] = set()

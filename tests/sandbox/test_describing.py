@@ -101,6 +101,8 @@ class TestAnswersAreRemembered:
         kept = sorted(cache.iterdir())
         assert len(kept) == 1
         assert describe(f"{file}:Mine") == first
+        kept[0].write_text(kept[0].read_text().replace("An exponent.", "A power."))
+        assert describe(f"{file}:Mine").doc.endswith("A power.")
         file.write_text(PLAIN.replace("max(axis=1)", "min(axis=1)"))
         assert describe(f"{file}:Mine").sources.modules["mine.py"] != first.sources.modules["mine.py"]
 

@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 from tests.helpers import cheats, replayed
 from tests.helpers.data import make_data
 from tests.helpers.plans import make_plan, run_trial
-from tsadbench import Recording
+from tsadbench import Labels, Recording
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.scores import difference
 from tsadbench.sandbox.replay import MIN_ROWS
 
@@ -109,10 +110,15 @@ def test_a_copy_that_fails_fails_the_trial(data):
 
 
 def test_a_trial_of_many_episodes_is_replayed_in_three(data):
-    record = record_of("distance", data, protocol="skab", settings=["skab.train_rows=400"])
-    assert record.status == "ok", record.reason
-    assert len(record.thresholds) == 3
-    assert record.replay.rows >= 3 * MIN_ROWS
+    labels, twice = data.labels, tuple(replace(one, id=f"{one.id}{n}") for one in data.dataset.test for n in (1, 2))
+    splits = {"overall": tuple(one.id for one in twice)}
+    rows = {one.id: labels.rows[one.id[:-1]] for one in twice}
+    doubled = LabelledDataset(replace(data.dataset, test=twice, splits=splits), Labels(rows, splits))
+    few, many = (
+        record_of("distance", one, protocol="skab", settings=["skab.train_rows=400"]) for one in (data, doubled)
+    )
+    assert (few.status, len(few.thresholds), many.status, len(many.thresholds)) == ("ok", 3, "ok", 6)
+    assert 3 * MIN_ROWS <= many.replay.rows < 1.5 * few.replay.rows
 
 
 def test_a_declared_leak_is_marked_and_not_replayed(data):

@@ -120,9 +120,16 @@ def test_what_cannot_be_stored_is_named(value):
     ],
 )
 def test_a_tree_that_no_fit_has_written_is_refused(tree):
-    parts = {**to_parts(Learned().fit(ROWS)), "learned.json": json.dumps({"dict": [["learned", tree]]}).encode()}
+    parts = to_parts(Learned().fit(ROWS))
+    written = json.loads(parts["learned.json"])
+    learned = dict(written["dict"])["learned"]["dict"]
+    for value in ("fine", tree):
+        learned[:] = [[name, value if name == "more_" else old] for name, old in learned]
+        forged = {**parts, "learned.json": json.dumps(written).encode()}
+        if value == "fine":
+            assert from_parts(Learned, forged, {}).more_ == "fine"
     with pytest.raises(ModelFileError):
-        from_parts(Learned, parts, {})
+        from_parts(Learned, forged, {})
 
 
 def test_an_estimator_comes_back_unless_skops_does_not_trust_a_type_in_it():
@@ -173,14 +180,20 @@ def test_a_threshold_that_nothing_or_everything_exceeds_is_refused(t2_model, tmp
     assert "threshold" in require_refused(forged(t2_model, tmp_path, card=text))
 
 
-def test_a_compressed_part_is_not_unpacked(t2_model, tmp_path):
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_compressed_part_is_not_unpacked(method):
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", bytes(2**20))
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("model.json"), b"{}")
+        archive.writestr("arrays.safetensors", bytes(2**20), method)
         archive.comment = bytes(64)
     before = buffer.getvalue()[:-64]
-    (tmp_path / "x.model").write_bytes(before + hashlib.sha256(before).hexdigest().encode())
-    require_refused(tmp_path / "x.model")
+    content = before + hashlib.sha256(before).hexdigest().encode()
+    if method == zipfile.ZIP_STORED:
+        assert len(unpack(content)) == 2
+        return
+    with pytest.raises(ModelFileError):
+        unpack(content)
 
 
 def test_a_file_of_a_terabyte_is_not_read(tmp_path):

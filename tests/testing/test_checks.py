@@ -106,7 +106,7 @@ def test_code_that_could_remember_a_test_set_is_marked_in_tables(tmp_path, tsadb
     file = tmp_path / "mine.py"
     file.write_text(f"{place.format(kept)}\nfrom tsadbench_detectors.t2 import T2\nclass Mine(T2):\n    pass\n")
     (result,) = check_detector(f"{file}:Mine", only=["files"], on_fail=None)
-    said = re.fullmatch(r"carries (\d+) KiB of data", result.reason)
+    said = re.search(r"\b(\d+) KiB", result.reason)
     assert 24 <= int(said[1]) <= 36 if place else result.status == "pass"
     if place.startswith("KEPT = '"):
         ran = tsadbench("run", "-d", f"{file}:Mine", "--dataset", "pumploop", "--no-floors", "--out", tmp_path / "runs")

@@ -56,8 +56,8 @@ def test_equal_seeds_plant_equal_faults_and_other_seeds_plant_others(kind):
 
 
 def each(name: str):
-    """Yield a sensor's values before and after, its scale and index, and the segment, for several seeds."""
-    recording = rows()
+    """Return a sensor's values before and after, its scale and index, and the segment, for several seeds."""
+    recording, effects = rows(), []
     plant = Plant.of([recording])
     for seed in range(25):
         found, faulty = planted(KIND[name], recording, seed=seed)
@@ -65,7 +65,9 @@ def each(name: str):
             sensor = faulty_sensor(recording, found, start, stop)
             if sensor is not None and stop - start <= KIND[name].rows[1]:
                 before, after = recording.values[:, sensor], found.values[:, sensor]
-                yield before, after, float(plant.scale[sensor]), sensor, start, stop
+                effects.append((before, after, float(plant.scale[sensor]), sensor, start, stop))
+    assert len(effects) > 20
+    return effects
 
 
 @pytest.mark.parametrize("name", ["spike", "level-shift"])

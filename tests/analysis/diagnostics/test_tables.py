@@ -49,4 +49,5 @@ def test_metrics_and_order_do_not_change_and_failures_have_no_diagnostics(board)
     shared = ["split", "detector", *(name for name in plain.frame if name.endswith(("_mean", "_std")))]
     pd.testing.assert_frame_equal(board.frame[shared], plain.frame[shared])
     of_failed = board.frame.loc[~board.frame["ok"], [name for name in board.frame if name.startswith("diagnostic_")]]
+    assert of_failed.size
     assert of_failed.isna().all(axis=None)

@@ -230,7 +230,10 @@ CASES = {
         note="3",
     ),
     "a file in both parts, a number of training rows": Case(
-        '[train]\nfiles = ["s.csv"]\nrows = 2\n[test]\nfiles = ["s.csv"]\n' + SINGLE_CARD, {"s.csv": SINGLE}, **DIVIDED
+        '[train]\nfiles = ["s.csv"]\nrows = 2\n[test]\nfiles = ["s.csv"]\n' + SINGLE_CARD,
+        {"s.csv": SINGLE},
+        **DIVIDED,
+        sessions=dict.fromkeys(("s/train", "s/test"), "s"),
     ),
     "a file in both parts, with splits by its name and sessions by its parts": Case(
         '[train]\nfiles = ["s.csv"]\nrows = "before first event"\n[test]\nfiles = ["s.csv"]\n'
@@ -290,6 +293,7 @@ CASES = {
         '[labels]\nkind = "intervals"\nfile = "events.csv"\n',
         {"s.csv": SINGLE, "events.csv": "recording,start,end,sensors\ns,3,3,b\n"},
         **DIVIDED,
+        sessions=dict.fromkeys(("s/train", "s/test"), "s"),
         causes={"s/test": (Cause(1, 2, ("b",)),)},
     ),
     "a log book, which names no recording": Case(
@@ -388,7 +392,7 @@ def assert_loaded(case: Case, card: Path) -> None:
     assert {id_: None if time is None else time.tolist() for id_, time in times.items()} == expected_times
     assert {id_: "".join(map(str, rows.astype(int))) for id_, rows in labels.rows.items()} == case.labels
     assert dataset.splits == labels.splits == (({"overall": tuple(case.test)} | case.splits) if case.test else {})
-    assert dataset.sessions == (case.sessions or dataset.sessions)
+    assert dataset.sessions == (case.sessions or {id_: id_ for id_ in (*case.train, *case.test)})
     assert dataset.entities == case.entities
     assert labels.causes == case.causes
     assert data.missing == case.missing

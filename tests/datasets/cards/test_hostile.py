@@ -166,7 +166,7 @@ def test_toml_that_is_deep_or_huge(tmp_path, line):
 
 
 def test_a_pattern_or_an_interval_never_leaves_the_folder(tmp_path):
-    files = {"secret/n.csv": FILES["n.csv"], "events.csv": "", "folder/x": ""}
+    files = {"secret/n.csv": FILES["n.csv"], "events.csv": "recording,start,end\nr,1,1\n", "folder/x": ""}
     write(tmp_path, files)
     for text in (
         CARD.replace("n.csv", "../secret/*.csv"),

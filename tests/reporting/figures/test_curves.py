@@ -70,14 +70,17 @@ def test_several_seeds_are_a_mean_and_a_band(plant, figure, draw, metric):
     assert trapezoid(shown.get_ydata(), shown.get_xdata()) == pytest.approx(np.mean(areas), abs=4e-3)
     (band,) = axes.collections
     edges = band.get_paths()[0].vertices
-    curves = []
+    halfway = []
     for seed in range(3):
         scores, truth, _ = pooled(plant, "random", seed)
-        false_alarms, recall, _ = roc_curve(truth, scores, drop_intermediate=False)
-        curves.append(np.interp(0.5, false_alarms, recall))
-    if draw is roc:
-        at = edges[np.isclose(edges[:, 0], 0.5), 1]
-        assert (at.min(), at.max()) == pytest.approx((min(curves), max(curves)))
+        if draw is roc:
+            false_alarms, recall, _ = roc_curve(truth, scores, drop_intermediate=False)
+            halfway.append(np.interp(0.5, false_alarms, recall))
+        else:
+            hits = truth[np.argsort(-scores)]
+            halfway.append(hits[: 1 + np.flatnonzero(hits.cumsum() >= hits.sum() / 2)[0]].mean())
+    at = edges[np.isclose(edges[:, 0], 0.5), 1]
+    assert (at.min(), at.max()) == pytest.approx((min(halfway), max(halfway)))
     assert len(markers(axes)) == 3
 
 

@@ -31,12 +31,20 @@ class TestDensities:
         (line,) = (one for one in axes.lines if one.get_label() == "threshold")
         assert set(line.get_xdata()) == {limit}
         assert set(heights(axes)) == set(GROUPS)
-        for name, corners in heights(axes).items():
-            # A step outline: the height over each bin, the bins' borders on the x axis.
-            xs, ys = corners[:, 0], corners[:, 1]
-            tops = {(xs[i], xs[i + 1]): ys[i] for i in range(len(xs) - 1) if ys[i] == ys[i + 1] and xs[i] < xs[i + 1]}
-            assert sum(tops.values()) == pytest.approx(1.0), name
         fault = slice(100, 140)
+        tests = [arrays[f"test/all/{name}"] for name in ("f1", "f2")]
+        groups = (
+            [arrays[f"train/all/{name}"][WARM_UP:] for name in ("a", "b")],
+            [arrays["test/all/h1"][WARM_UP:], *(np.delete(one, fault)[WARM_UP:] for one in tests)],
+            [one[fault] for one in tests],
+        )
+        for name, rows in zip(GROUPS, map(np.concatenate, groups), strict=True):
+            # A step outline: the height over each bin, the bins' borders on the x axis.
+            xs, ys = heights(axes)[name].T
+            tops = {(xs[i], xs[i + 1]): ys[i] for i in range(len(xs) - 1) if ys[i] == ys[i + 1] and xs[i] < xs[i + 1]}
+            edges = [xs[0], *(right for _, right in tops)]
+            found, _ = np.histogram(np.clip(rows, edges[0], edges[-1]), edges)
+            np.testing.assert_allclose([*tops.values()], found / len(rows), err_msg=name)
         flagged = np.concatenate([arrays[f"test/all/{name}"][fault] > limit for name in ("f1", "f2")])
         assert f"{flagged.mean():.1%} of anomalous" in axes.get_title("left")
         assert 0 < flagged.mean() < 1

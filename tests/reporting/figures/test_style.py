@@ -28,6 +28,7 @@ def test_the_same_figure_is_the_same_file(plant, tmp_path, ending):
 def test_names_are_shortened_and_kept_out_of_formulas(figure):
     assert plain("a" * 40) == "a" * 22 + "…" + "a" * 11
     assert plain("two\nlines  here") == "two lines here"
+    assert plain("$\\frac$") == "\\$\\frac\\$"
     for name in ("$\\frac$", "_hidden", "", "Durchfluß 流量"):
         figure.text(0.5, 0.5, plain(name))
     axes = figure.add_subplot()
