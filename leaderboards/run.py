@@ -2,8 +2,8 @@
 
 A trial is done if a table's records hold it with status ok, from the current code and a sealed box; each record is
 added when its trial ends. So the tables can be made in several sessions, on an idle machine: two trials at a time,
-one thread each, in sealed boxes, without a bound on training steps. The first pass runs one seed of everything (five on
-SKAB under ``strict`` and ``published``), rows that are missing first. The second adds two seeds where a row's AUPRC is
+one thread each, in sealed boxes, without a bound on training steps. The first pass runs the numbers of seeds in
+`TABLES`, rows that are missing first. The second adds two seeds where a row's AUPRC is
 near that of the best floor or of its neighbours among the ten best. Scores are in runs/NAME.
 
 ``strict``, ``published`` and ``skab`` are protocols on SKAB; the other tables are under `strict`. ``pyod`` and

@@ -165,8 +165,8 @@ def load_detector(target: str) -> type[Detector]:
     """Return the class that a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
 
     This runs the detector's code in this process: use it in a box, or for code that the user trusts. Raises a
-    UsageError if there is no such name, module, file or class, or the class is not a detector; a MissingExtraError or
-    a PluginError if it cannot be imported.
+    UsageError if there is no such name, file or class, or a class is not a detector; a MissingExtraError or a
+    PluginError if its module cannot be imported, or a registered name leads to no detector.
     """
     return locate(target).load()  # type: ignore[no-any-return]
 

@@ -58,9 +58,10 @@ class ARIMA(Detector):
         With w the d-th differences of a sensor's z-scores: ``w_t = phi_1 w_{t-1} + ... + phi_p w_{t-p} + e_t + theta_1
         e_{t-1} + ... + theta_q e_{t-q}``. The residuals e_t are those of the innovations algorithm: exact forecast
         errors, also at a recording's start, divided there by the root of their larger variance relative to later rows'.
-        The score is the largest ``|e_t| / s`` of all sensors, s the root mean square of the sensor's residuals over all
-        training rows. ``AIC = n log(sigma^2) + sum of log(v_t) + 2 (p + q + 1)``, v_t these relative variances, at
-        Hannan and Rissanen's estimates; the chosen model is estimated by maximum likelihood.
+        The score is the largest ``|e_t| / s`` of all sensors, s the root mean square of the sensor's residuals over the
+        training rows, without each recording's first two. ``AIC = n log(sigma^2) + sum of log(v_t) + 2 (p + q + 1)``,
+        v_t these relative variances, at Hannan and Rissanen's estimates; the chosen model is estimated by maximum
+        likelihood.
     Differences
         Box and Jenkins choose a model by eye, from autocorrelations; here a test and AIC choose it. Orders whose
         estimates are not stationary and invertible are left out, and the inverse roots of a moving average have a

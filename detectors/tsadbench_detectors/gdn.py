@@ -49,10 +49,10 @@ class GDN(Forecaster):
     Notes
     -----
     Equations
-        ``N(i)`` are the ``top_k`` sensors whose embeddings v have the largest cosine with v_i; ``z_i = ReLU(sum_(j in
-        N(i)) alpha_ij W x_j)``, alpha the softmax over j of ``LeakyReLU(a' [W x_i; v_i; W x_j; v_j])``; the forecast is
-        one linear layer of ``v_i * z_i``. Score: ``max_i a_i`` with ``a_i = (|error_i| - median_i) / (IQR_i + eps)``,
-        averaged over ``smoothing`` rows.
+        ``N(i)`` are the ``top_k`` sensors whose embeddings v have the largest cosine with v_i; ``z_i = ReLU(BN(sum_(j
+        in N(i)) alpha_ij W x_j))``, alpha the softmax over j of ``LeakyReLU(a' [W x_i; v_i; W x_j; v_j])``; the
+        forecast is a linear layer of ``ReLU(BN(v_i * z_i))``, BN batch normalisation. Score: ``max_i a_i`` with ``a_i =
+        (|error_i| - median_i) / (IQR_i + eps)``, averaged over ``smoothing`` rows.
     Differences
         Median and inter-quartile range are those of held-out training rows; the reference takes them from the rows that
         it scores, a leak that ``quirks=on`` repeats. eps is .01 of the sensors' median inter-quartile range, not .01.

@@ -42,8 +42,8 @@ class LSTMVAE(NetworkDetector):
     -----
     Equations
         ``z ~ q(z|x) = N(mu, exp(v))`` from the encoder's last state; ``p(x|z) = N(m(z), exp(w(z)))`` for every value of
-        the window. Loss: ``-log p(x|z) + beta KL(q(z|x) || N(0, I))``, both summed, z drawn once, beta rising from 0 to
-        1. Score: ``-log p(x|z)`` of the last row at ``z = mu``.
+        the window. Loss: ``-log p(x|z) + beta KL(q(z|x) || N(0, I))``, both summed, z drawn once, beta rising to 1 in
+        ``warm_up`` equal steps. Score: ``-log p(x|z)`` of the last row at ``z = mu``.
     Differences
         The paper adds noise to its input and lets its prior move with the task's progress; here the prior is standard
         normal. The SKAB benchmark's network draws z with the logarithm of the variance as its deviation, has more

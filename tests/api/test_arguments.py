@@ -42,7 +42,7 @@ WRONG = [
     ({"suite": "plants"}, "suite", "data sets"),
     ({"settings": "distance.power"}, "settings", "'distance.power'"),
     ({"settings": ["noisy.power=2"]}, "settings", "'noisy'"),
-    ({"seeds": 0}, "seeds", "0"),
+    ({"seeds": 0}, "seeds", "found 0"),
     ({"seeds": [0, -3]}, "seeds", "-3"),
     ({"seeds": [2**32]}, "seeds", "4294967296"),
     ({"seeds": [3, 3]}, "seeds", "[3, 3]"),

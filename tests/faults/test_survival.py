@@ -56,8 +56,11 @@ def test_a_run_killed_twenty_times_at_random_moments_resumes_to_the_same_table(s
         if (small.runs / "store.json").is_file():
             store = Store.open(small.runs)
             assert all(store.scores(record) for record in store.records()), moments  # a broken trial would warn
+    kept = len(trials(small.runs))
+    assert kept
     resumed = small.run(*PLAN, seeds=30)
     assert resumed.returncode == 0, resumed.stderr
+    assert re.search(rf"^120 .* {small.runs}, {kept} ", resumed.stderr, re.M)
     assert not list(small.runs.rglob(".unfinished-*"))
     shutil.rmtree(small.runs)
     assert table(resumed.stdout) == table(small.run(*PLAN, seeds=30).stdout)

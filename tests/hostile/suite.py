@@ -91,6 +91,7 @@ def require_nothing_learned(suite: Suite, attack: Attack) -> None:
         assert (trial.record.fit_seconds or 0.0) >= attack.takes_seconds
         assert (trial.record.peak_memory_mib or 0.0) >= attack.takes_mib
         assert not learned(trial, suite.innocent), trial.log[-2000:]
+        assert not attack.marked or not trial.record.replay.calibrated
         assert "LOOT" not in trial.log, trial.log[-2000:]
         assert suite.plant.canary not in trial.log
         assert suite.plant.canary not in (trial.record.reason or "")

@@ -79,7 +79,7 @@ UNPLANNABLE = {
     "ends its group": "import os, signal\nos.kill(0, signal.SIGKILL)",
     "forges an answer": (
         "import gc, json, os, socket, struct\n"
-        "text = json.dumps({'kind': 'done', 'arrays': [], 'request': '', 'answer': {'label': 'forged'}}).encode()\n"
+        "text = json.dumps({'kind': 'done', 'arrays': [], 'request': '0' * 16, 'answer': '{}'}).encode()\n"
         "for one in [one for one in gc.get_objects() if isinstance(one, socket.socket)]:\n"
         "    one.sendall(struct.pack('>Q', len(text)) + text)\n"
         "os._exit(0)"
@@ -107,7 +107,9 @@ def test_code_that_cannot_be_planned_is_refused_in_one_line(tmp_path, what: str)
     said = str(refused.value)
     assert "Hostile" in said
     assert "Traceback" not in said
-    assert not CONTROL.search(said.replace("\n", ""))
+    assert "\n" not in said
+    assert not CONTROL.search(said)
+    assert what != "forges an answer" or "unrequested" in said
 
 
 def test_a_false_floor_and_a_detector_that_patches_the_harness_are_refused(tmp_path):
@@ -116,13 +118,13 @@ def test_a_false_floor_and_a_detector_that_patches_the_harness_are_refused(tmp_p
     plant.build()
     with servers(plant):
         plant.write_detectors()
-    before = plant.fingerprint()
-    for attack in ATTACKS:
-        if attack.ends == (REFUSED,):
-            done = plant.run("detectors/victim.py:Victim", attack.reference)
-            assert done.returncode == 2
-            assert attack.name in done.stderr.splitlines()[-1]
-            assert "Traceback" not in done.stderr
-            assert not plant.runs.exists()
+    before, refused = plant.fingerprint(), [attack for attack in ATTACKS if REFUSED in attack.ends]
+    assert len(refused) == 2
+    for attack in refused:
+        done = plant.run("detectors/victim.py:Victim", attack.reference)
+        assert done.returncode == 2
+        assert attack.name in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
+        assert not plant.runs.exists()
     assert plant.fingerprint() == before
     assert plant.left() == []

@@ -69,8 +69,8 @@ def run(
     splits, floors
         The splits in the table (default: all); whether to run all registered floors.
     threads, jobs, cluster
-        Threads of a trial's libraries; parallel trials (default: the number of cores); or the address of a Dask cluster
-        that runs them: ``tcp://host:port``, ``tls://host:port`` or ``local:N``.
+        Threads of a trial's libraries; parallel trials (default: one per core that has 2 GiB of memory); or the
+        address of a Dask cluster that runs them: ``tcp://host:port``, ``tls://host:port`` or ``local:N``.
     settings, data, require_seal
         Parameters of detectors and protocols, ``NAME.key=value``; the folder with the data sets' folders; whether to
         refuse machines and detectors whose boxes the kernel cannot seal.

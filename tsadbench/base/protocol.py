@@ -70,11 +70,11 @@ class Threshold:
     """A threshold with diagnostics; `Protocol.limits` says which rows it flags.
 
     ``method`` is "pot" (Peaks-over-Threshold), "dspot" (of scores minus their recent mean) or "fixed" (a floor's own).
-    ``status`` is "ok"; "clamped": the shape is at a bound; "quantile": too few distinct excesses, so the empirical
-    quantile was used; "degenerate": no excess, so the largest score was used; "fixed". ``t``, ``level`` and ``q`` are
-    the initial threshold, its quantile level and the risk; ``n`` counts the scores, ``excesses`` those above t. If a
-    generalised Pareto distribution was fitted, ``gamma`` and ``sigma`` are its shape and scale, ``log_likelihood`` is
-    that of the excesses, and ``endpoint`` the largest score that it allows; None if it is unbounded.
+    ``status`` is "ok"; "clamped": the shape is at a bound; "quantile": too few distinct excesses, or too
+    many ties, so the empirical quantile was used; "degenerate": no excess, so the largest score was used; "fixed".
+    ``t``, ``level`` and ``q`` are the initial threshold, its quantile level and the risk; ``n`` counts the scores,
+    ``excesses`` those above t. Of a fitted generalised Pareto distribution, ``gamma`` and ``sigma`` are shape and
+    scale, ``log_likelihood`` is that of the excesses, and ``endpoint`` the largest possible score, None if unbounded.
     """
 
     value: float

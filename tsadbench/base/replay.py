@@ -21,10 +21,10 @@ class Replay:
     copy: Copy
     rows: int  # test rows that were scored again and compared
     # The smallest rank correlation of the scores of equal rows after different beginnings, from 500 rows on; None if
-    # memory is bounded or recordings are too short.
+    # memory is bounded and ranks are equal, or recordings are too short.
     correlation: float | None = None
     # Ratios of the medians and the 99 % quantiles of training scores to fresh scores of the same rows; None unless the
-    # detector has its own rule for training scores.
+    # detector is adaptive or has its own rule for training scores.
     median_ratio: float | None = None
     tail_ratio: float | None = None
     # Memory is unbounded, adaptive, or so long that only the correlation can show independence of the position.

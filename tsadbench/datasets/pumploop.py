@@ -149,7 +149,7 @@ def faulty_courses(key: Sequence[int] = ()) -> list[Course]:
 
 
 def _day(generator: np.random.Generator) -> tuple[float, float]:
-    """Return what a session's recordings share: the air temperature and the start time."""
+    """Return the air temperature around which a session's recordings vary, and the start of the first."""
     return float(generator.uniform(18.0, 26.0)), float(generator.integers(1_700_000_000, 1_800_000_000))
 
 

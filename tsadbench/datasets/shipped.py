@@ -1,8 +1,7 @@
 """Data sets that ship as a card in ``cards``; their authors publish the files, or send them on request.
 
 Each card says where its files come from, which rows train and why, and what was left out. Files are looked up in
-``--data DIR``, without it in TSADBENCH_DATA, and without both in the cache, into which missing ones with a checksum are
-downloaded.
+``--data DIR``, else in TSADBENCH_DATA, else in the cache, into which missing ones with a checksum are downloaded.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.errors import UsageError
 from tsadbench.utils.arrays import FloatArray
 
-# Clocks start at a whole second below half a year, so time steps down to 7.5 nanoseconds survive any shift.
+# Clocks start at a whole second below 2^24 (194 days), so time steps down to 7.5 nanoseconds survive any shift.
 _SHIFTS = 2**24
 _Part = TypeVar("_Part", Edge, Sensor)
 _SECRET = re.compile(r"[0-9a-f]{32}")

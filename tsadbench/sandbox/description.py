@@ -82,7 +82,7 @@ class Description:
     offers_sensor_graph: bool
     sources: Sources
     libraries: tuple[str, ...]  # distributions that the class declares, because its files do not import them
-    note: str  # digest of the class, and whether its source is missing
+    note: str  # the class's remark, and another if its source is unknown
     floor_variants: tuple[dict[str, str], ...]  # parameters as texts, for each variant that runs add
     search_space: dict[str, Space]
     changed: dict[str, str]  # the arguments that differ from their defaults, as texts; no seed

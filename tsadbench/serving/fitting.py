@@ -46,8 +46,8 @@ def fit_model(
     Parameters
     ----------
     detector, dataset, protocol, settings, threads, timeout, memory_mib
-        As in a `RunRequest`. The default detector is the one registered for `fit`. The data set is required; it
-        needs neither labels nor test recordings.
+        As in a `RunRequest`, but no scikit-learn objects. The default detector is the one registered for `fit`. The
+        data set is required; it needs neither labels nor test recordings.
     out
         The file to write; required.
     entity, seed

@@ -37,12 +37,10 @@ class SaysScoresAhead(Hostile):
 
     ends = ("error", "invalid")
 
-    def steal_while_scoring(self):
-        costs = {"seconds": 0.0, "cpu_seconds": 0.0, "peak_memory_mib": 0.0}
-        body = struct.pack("d", 1.0) * 5
-        for _ in range(2):
-            say({"kind": "done", "arrays": [["float64", [5]]], **costs}, body)
-        return ()
+    def _score(self, recording):
+        shape = [recording.n_rows]
+        say({"kind": "done", "request": "0" * 16, "arrays": [["float64", shape]]}, struct.pack("d", 7.0) * shape[0])
+        return super()._score(recording)
 
 
 class SaysOk(Hostile):
@@ -67,13 +65,13 @@ class SaysMuch(Hostile):
 
 
 class SaysProgressWithoutEnd(Hostile):
-    """reports progress 20,000 times, with numbers and notes that are none"""
+    """reports progress 20,000 times, with notes that are escape codes"""
 
     ends = ("ok", "error", "invalid")
 
     def steal(self):
         for number in range(20_000):
-            say({"kind": "progress", "done": number, "total": -1, "note": "\x1b[2J", "arrays": []})
+            say({"kind": "progress", "done": number, "total": 20_000, "note": "\x1b[2J", "arrays": []})
         return ()
 
 

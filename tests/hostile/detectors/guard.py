@@ -6,6 +6,7 @@ import ctypes
 import gc
 import re
 import struct
+from pathlib import Path
 
 from tests.hostile.preamble import Hostile, attempts, of_each_secret, read_bytes
 
@@ -15,14 +16,23 @@ def hooks() -> list[object]:
     return [one for one in gc.get_objects() if callable(one) and getattr(one, "__name__", "") == "hook"]
 
 
-def list_at(memory, address: int) -> tuple[int, ...]:
+def readable() -> list[tuple[int, int, str]]:
+    """Return the first and last address and the file of each part of this process's memory that it may read."""
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    ranges = [(*(int(end, 16) for end in one[0].split("-")), " ".join(one[5:])) for one in lines if "r" in one[1]]
+    return [one for one in ranges if not one[2].startswith("[v")]
+
+
+def list_at(ranges, address: int) -> tuple[int, ...]:
     """Return the addresses that a Python list at this address holds; empty if there is none."""
-    memory.seek(address)
-    _, kind, size, items = struct.unpack("4Q", memory.read(32))
-    if kind != id(list) or not 0 < size < 100:
-        return ()
-    memory.seek(items)
-    return struct.unpack(f"{size}Q", memory.read(8 * size))
+
+    def words(at: int, n: int) -> tuple[int, ...]:
+        if any(first <= at and at + 8 * n <= last for first, last, _ in ranges):
+            return struct.unpack(f"{n}Q", ctypes.string_at(at, 8 * n))
+        return (0,) * n
+
+    _, kind, size, items = words(address, 4)
+    return words(items, size) if kind == id(list) and 0 < size < 100 else ()
 
 
 class RewritesTheHook(Hostile):
@@ -51,15 +61,11 @@ class ClearsTheHooks(Hostile):
         ctypes.pythonapi.PyInterpreterState_Get.restype = ctypes.c_void_p
         state = ctypes.pythonapi.PyInterpreterState_Get()
         wanted = {id(hook) for hook in hooks()}
-        with open("/proc/self/mem", "rb", buffering=0) as memory:
-            memory.seek(state)
-            for (address,) in struct.iter_unpack("Q", memory.read(2**18)):
-                try:
-                    listed = list_at(memory, address)
-                except (OSError, OverflowError, ValueError, struct.error):
-                    continue
-                if wanted & set(listed):
-                    ctypes.cast(address, ctypes.py_object).value.clear()
+        ranges = readable()
+        size = min(2**18, next(last for first, last, _ in ranges if first <= state < last) - state)
+        for (address,) in struct.iter_unpack("Q", ctypes.string_at(state, size // 8 * 8)):
+            if wanted & set(list_at(ranges, address)):
+                ctypes.cast(address, ctypes.py_object).value.clear()
         return of_each_secret(read_bytes)
 
 
@@ -78,13 +84,7 @@ class SearchesItsMemory(Hostile):
     """searches the memory that it has inherited, byte by byte"""
 
     def steal(self):
-        with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
-            for line in maps:
-                first, last = (int(end, 16) for end in line.split()[0].split("-"))
-                if "r" in line.split()[1] and last - first < 2**26 and "/" not in line and "[v" not in line:
-                    yield from attempts(lambda first=first, last=last: found(memory, first, last))
-
-
-def found(memory, first: int, last: int) -> str:
-    memory.seek(first)
-    return "\n".join(one.decode() for one in set(re.findall(rb"canary-[0-9a-f]{16}-[a-z]+", memory.read(last - first))))
+        for first, last, file in readable():
+            if last - first < 2**26 and "/" not in file:
+                found = set(re.findall(rb"canary-[0-9a-f]{16}-[a-z]+", ctypes.string_at(first, last - first)))
+                yield "\n".join(one.decode() for one in found)

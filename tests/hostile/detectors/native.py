@@ -9,6 +9,7 @@ import platform
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 from tests.hostile.preamble import LIBC, Hostile, attempts, of_each_secret, reached, system_call
@@ -105,12 +106,13 @@ class RunsAProgramFromMemory(Hostile):
 
     def steal(self):
         descriptor = os.memfd_create("harmless")
-        os.write(descriptor, Path("/bin/cat").read_bytes())
+        os.write(descriptor, Path(sys.executable).resolve().read_bytes())
 
         def read(path):
             return subprocess.run(
-                [f"/proc/self/fd/{descriptor}", path], check=True, capture_output=True, pass_fds=(descriptor,)
-            ).stdout
+                [f"/proc/self/fd/{descriptor}", "-c", f"print(open({path!r}).read())"],
+                check=True, capture_output=True, pass_fds=(descriptor,), env={"PYTHONHOME": sys.base_prefix},
+            ).stdout  # fmt: skip
 
         return of_each_secret(read)
 

@@ -77,13 +77,12 @@ class ReconnectsAPair(Hostile):
     """connects one of a pair of sockets, which a filter of new sockets may allow, to a server"""
 
     def steal(self):
-        def call(address):
-            for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
-                for sock in socket.socketpair(socket.AF_UNIX, kind):
-                    sock.settimeout(0.5)
-                    yield from attempts(lambda sock=sock: asked(sock, address))
+        def call():
+            for sock in socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM):
+                sock.connect(WHERE["datagrams"])
+            return reached("a server over one of a pair of sockets")
 
-        yield from attempts(lambda: list(call(WHERE["unix"])), lambda: list(call("\0" + WHERE["abstract"])))
+        return attempts(call)
 
 
 class Listens(Courier):

@@ -44,13 +44,17 @@ class SearchesTheHarness(Hostile):
     """searches the memory of the harness for labels and tokens (/proc/PID/mem)"""
 
     def steal(self):
-        for pid in relatives()[:3]:
+        def search(pid):
+            found = []
             with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
                 for line in maps:
                     first, last = (int(end, 16) for end in line.split()[0].split("-"))
                     if "rw" in line.split()[1] and last - first < 2**25:
                         for _ in attempts(lambda first=first: memory.seek(first)):
-                            yield from attempts(lambda size=last - first: _CANARY.findall(memory.read(size)))
+                            found += attempts(lambda size=last - first: _CANARY.findall(memory.read(size)))
+            return found
+
+        return of_each(relatives()[:3], search)
 
 
 class ReadsMemoryAcross(Hostile):
@@ -58,11 +62,13 @@ class ReadsMemoryAcross(Hostile):
 
     def steal(self):
         def read(pid):
-            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-            first = next(line.split("-")[0] for line in lines if "rw" in line.split()[1])
+            address = id(os)  # a box is a fork of its server, which has this module at the same place
+            with contextlib.suppress(OSError):
+                lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+                address = int(next(line.split("-")[0] for line in lines if "rw" in line.split()[1]), 16)
             buffer, one = ctypes.create_string_buffer(4096), ctypes.c_ulong(1)
             local = struct.pack("QQ", ctypes.addressof(buffer), 4096)
-            remote = struct.pack("QQ", int(first, 16), 4096)
+            remote = struct.pack("QQ", address, 16)
             system_call("process_vm_readv", pid, local, one, remote, one, ctypes.c_ulong(0))
             return reached(f"{len(buffer.raw)} bytes of another process's memory")
 
@@ -113,7 +119,7 @@ class ProbesForProcesses(Hostile):
     """asks for every process by its number, whether /proc shows it or not"""
 
     def steal(self):
-        own = {int(name) for name in os.listdir("/proc/self/task")}
+        own = {os.getpid(), *(thread.native_id for thread in threading.enumerate())}
         for pid in set(range(2, 20_000)) - own:
             with contextlib.suppress(OSError):
                 os.kill(pid, 0)  # sends no signal, only tests whether it exists
@@ -126,7 +132,7 @@ class EndsTheHarness(Hostile):
 
     def steal(self):
         ways = (lambda pid: os.kill(pid, signal.SIGTERM), lambda pid: os.kill(pid, signal.SIGKILL))
-        return of_each([pid for pid in parents() if pid > 1], *ways)
+        return of_each([pid for pid in parents() or [os.getppid()] if pid > 1], *ways)
 
 
 class EndsOtherBoxes(Hostile):

@@ -88,7 +88,7 @@ def compare(
     UsageError
         If a name is wrong or missing, fewer than two detectors can be compared, or the metric is defined nowhere.
     DataError, StoreError, MissingExtraError
-        If the data differ from the trials', a trial cannot be read, or more than two detectors need statsmodels.
+        If the data differ from the trials', a trial cannot be read, or tests of several pairs need statsmodels.
     """
     if not 0.0 <= rope < 1.0:
         raise UsageError(f"the region of practical equivalence must be at least 0 and below 1, found {rope!r}")

@@ -40,7 +40,7 @@ def compare_pairs(units: pd.DataFrame, *, better: Better = "higher", rope: float
     """Return a row per pair of detectors: `compare_pair` and ``p_holm``, corrected for all pairs.
 
     ``units`` are [n_units, n_detectors], two or more detectors on one unit or more, without NaN. A MissingExtraError if
-    there are more than two detectors and statsmodels is not installed.
+    more than two detectors are tested and statsmodels is not installed.
     """
     pairs = pd.DataFrame(
         {"first": first, "second": second, **compare_pair(units[first], units[second], better=better, rope=rope)}

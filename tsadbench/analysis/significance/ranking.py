@@ -28,7 +28,7 @@ from tsadbench.utils.arrays import BoolArray, FloatArray
 
 # Quantiles of a 90 % interval.
 _TAILS = (0.05, 0.95)
-# With this many units, bootstrap intervals are less than 1/40 too short: the variance is (n - 1) / n of the true one.
+# With this many units, bootstrap intervals are 1/40 too short: the variance is (n - 1) / n of the true one.
 _FEW = 20
 
 # Simulated data sets, with the simulated part if not everything is simulated.
