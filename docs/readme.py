@@ -67,8 +67,9 @@ def cell(table: str, label: str, column: str) -> str:
 
 
 def means(table: str, metric: str, *, floor: bool) -> dict[str, float]:
-    """Return the means of a table's floors, or of its other rows, by label; undefined ones are left out."""
-    found = {one: getattr(row, f"{metric}_mean") for one, row in rows(table).items() if row.ok and row.floor == floor}
+    """Return the means of a table's ranked floors, or of its other ranked rows; undefined ones are left out."""
+    ranked = {label: row for label, row in rows(table).items() if row.sound and row.floor == floor}
+    found = {label: getattr(row, f"{metric}_mean") for label, row in ranked.items()}
     return {label: value for label, value in found.items() if not math.isnan(value)}
 
 

@@ -106,8 +106,9 @@ def facts() -> dict[str, str]:
     graphs = graphs[graphs["dataset"] == "skab"].set_index("detector")["auprc_mean"]
     of_prior = graphs.filter(regex=r"^dprgm(\[prior=\w+\])?$").item()  # a label may name the data set's own prior
     paper = ROOT / "leaderboards/paper"
-    printed = [*paper.glob("table*.csv"), paper / "graph_source_ablation_20_runs.csv"]
-    printed = pd.concat(map(pd.read_csv, printed)).dropna(subset="paper_mean")
+    # Two of ours may stand beside one printed row: the first has the default parameters.
+    ours = [pd.read_csv(file).drop_duplicates(["method", "split", "metric"]) for file in paper.glob("table*.csv")]
+    printed = pd.concat(ours).dropna(subset="paper_mean")
     firm = [(ranks.sum(axis=1) - ranks[name]).idxmin() == first.name for name in ranks]
     flawed = [summary(shipped_findings(name)) != "no fault found" for name in DATASETS]
     beaten = adjusted().query("not floor")["with"] <= adjusted()["with"]["max-z"]
@@ -134,7 +135,7 @@ def facts() -> dict[str, str]:
         "tau": number(float(np.median(taus)), 2),
         "alarms": percent(flagged["alarms"].median()),
         "span": " to ".join(f"{percent(by_dataset[name])} on {name}" for name in by_dataset.index[[0, -1]]),
-        "prior": number((graphs - of_prior).abs().max(), 3),
+        "prior": number(np.ceil(1000 * (graphs - of_prior).abs().max()) / 1000, 3),
         "unadjusted": number(adjusted()["without"]["random"], 2),
         "adjusted": number(adjusted()["with"]["random"], 2),
     }

@@ -105,9 +105,9 @@ class Stored:
         the ``reason``. ``placed`` rows have a rank on this data set.
         """
         table = self.rows[self.rows["split"] == split].reset_index(drop=True)
-        ok, floor, leaky = table["ok"], table["floor"], table["leaky"] != ""
+        ok, leaky = table["ok"], table["leaky"] != ""
         value = table[f"{metric}_mean"].where(ok) if f"{metric}_mean" in table else pd.Series(np.nan, table.index)
-        unfit, lacking = leaky | (ok & ~table["forgets"] & ~floor), ok & ~table["complete"] & ~floor
+        unfit, lacking = leaky | (ok & ~table["forgets"]), ok & ~table["complete"]
         cases = [leaky, unfit, lacking, ~ok, value.isna()]
         why = ["it is leaky", "it does not forget", "it left evaluated rows without a score"]
         parsed = table["detector"].map(parse_label)
@@ -134,7 +134,7 @@ class Stored:
 
     def scored(self, *, ranked: bool = False) -> list[str]:
         """Return the labels with stored scores that did not fail and are not leaky; if ``ranked``, only ranked ones."""
-        kept = self.rows.query("ok and leaky == ''" + " and (forgets or floor)" * ranked)
+        kept = self.rows.query("ok and leaky == ''" + " and forgets" * ranked)
         return [one for one in kept["detector"].unique() if not isinstance(self.stores[one], Committed)]
 
     def by_row(self, data: LabelledDataset, labels: Sequence[str]) -> Iterator[tuple[str, list[TrialResult]]]:

@@ -38,6 +38,7 @@ _FEW_EVENTS = 5
 _ABOVE_CHANCE, _TRIVIAL = 0.25, 0.5
 # AUROC bounds for a weak and a strong predictor; an uninformative one has .5.
 _WEAK, _STRONG = 0.55, 0.75
+_DRAWS = 1000  # sets of random stretches of normal rows
 # Position and time see no data, so they should not predict labels in either direction. One-liners may.
 _BLIND = {
     "position": "A row's place in its recording, without its values,",
@@ -49,7 +50,7 @@ def event_table(parts: Sequence[Part]) -> pd.DataFrame:
     """Return each entity's events (runs of anomalous rows), and the share that thresholds find.
 
     "found" is the share of the events that any threshold finds, "finds" the share that the "best alone" finds; the same
-    shares of equally long stretches of normal rows are "by chance". NaN without events or normal rows.
+    shares of random, equally long stretches of normal rows are "by chance". NaN without events or normal rows.
     """
     return by_entity(parts, _events_of).astype(dict.fromkeys(("shortest", "longest"), "Int64"))
 
@@ -59,27 +60,22 @@ def _events_of(part: Part) -> Mapping[str, object]:
     begins = zip(part.labels.values(), borders[:-1].tolist(), strict=True)
     events = [(at + first, at + stop) for labels, at in begins for first, stop in mask_runs(labels)]
     lengths = pd.Series([stop - start for start, stop in events], dtype=np.float64)
-    facts: dict[str, object] = {
-        "test rows": len(part.anomalous),
-        "anomalous": int(part.anomalous.sum()),
-        "events": len(events),
-    }
-    facts |= {"shortest": lengths.min(), "median": lengths.median(), "longest": lengths.max()}
+    facts: dict[str, object] = {"test rows": len(part.anomalous), "anomalous": int(part.anomalous.sum())}
+    facts |= {"events": len(events), "shortest": lengths.min(), "median": lengths.median(), "longest": lengths.max()}
     if not events or part.anomalous.all():
         names = ("found", "by chance", "best alone", "finds", "alone by chance")
         return facts | dict.fromkeys(names, np.nan) | {"best alone": None}
     found, places = _found(part, np.array(events), borders)
     best, n_normal = int(found.mean(axis=0).argmax()), int(np.sum(~part.anomalous))
     kind, sensor = divmod(best, len(part.sensors))
-    by_chance = lengths.map(lambda length: _by_chance(places, n_normal, int(length)))
-    alone = lengths.map(lambda length: _by_chance(places[:, [best]], n_normal, int(length)))
+    by_chance, alone = _by_chance(places, n_normal, lengths.to_numpy(int))
     share = float(found[:, best].mean())
     return facts | {
         "found": float(found.any(axis=1).mean()),
-        "by chance": by_chance.mean(),
+        "by chance": by_chance,
         "best alone": f"{part.sensors[sensor]} {('high', 'low', 'jumps')[kind]}" if share else None,
         "finds": share,
-        "alone by chance": alone.mean(),
+        "alone by chance": alone,
     }
 
 
@@ -101,18 +97,19 @@ def _found(part: Part, events: IntArray, borders: IntArray) -> tuple[BoolArray, 
     return found, np.stack([normal.argmax(axis=0), len(normal) - 1 - normal[::-1].argmax(axis=0)])
 
 
-def _by_chance(places: IntArray, n_normal: int, length: int) -> float:
-    """Return the share of stretches of this length that contain all of the highest normal rows of a threshold."""
-    n_stretches = n_normal - length + 1
-    if n_stretches < 1:
-        return 1.0
-    begins = np.maximum(places[1] - length + 1, 0)
-    ends = np.minimum(places[0], n_stretches - 1) + 1
-    some = begins < ends
-    changes = np.zeros(n_stretches + 1, dtype=np.int64)
-    np.add.at(changes, begins[some], 1)
-    np.add.at(changes, ends[some], -1)
-    return float((np.cumsum(changes)[:-1] > 0).mean())
+def _by_chance(places: IntArray, n_normal: int, lengths: IntArray) -> tuple[float, float]:
+    """Return the share of random stretches that any threshold finds, and the share that the best of them finds.
+
+    A threshold finds a stretch of normal rows, as long as an event, if it contains all of its highest normal rows.
+    """
+    generator, n_stretches = np.random.default_rng(0), np.maximum(n_normal - lengths + 1, 1)
+    shares = []
+    for _ in range(_DRAWS):
+        begins = generator.integers(n_stretches)[:, None]
+        found = (begins <= places[0]) & (places[1] < begins + lengths[:, None])
+        shares.append((found.any(axis=1).mean(), found.mean(axis=0).max()))
+    of_any, of_best = np.mean(shares, axis=0)
+    return float(of_any), float(of_best)
 
 
 def anomalies(table: pd.DataFrame) -> Finding:
@@ -121,7 +118,7 @@ def anomalies(table: pd.DataFrame) -> Finding:
     share = table["anomalous"].sum() / n_rows
     if share == 0:
         return Finding("anomalies", "note", "No test row is anomalous: no ranking metric is defined.", "no anomaly")
-    f1 = (2 * shares / (1 + shares)).mean()
+    f1 = (2 * shares / (1 + shares))[shares > 0].mean()
     of_each = f" ({shares.min():.1%} to {shares.max():.1%} of an entity's)" if len(table) > 1 else ""
     sentence = f"{share:.1%} of the {n_rows:,} test rows are anomalous{of_each}, so flagging every row has F1 {f1:.3f}."
     few, many = bool(share < _FEW_ANOMALIES), bool(share > _MANY_ANOMALIES)

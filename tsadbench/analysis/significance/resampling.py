@@ -44,8 +44,8 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
     expected = np.array(whole.metrics[metric], dtype=np.float64)
     scored = [result.recordings[name] for name in names]
     places = range(len(names))
-    entities = grouped(places, lambda i: scored[i].episode).values()
-    for groups in [entities] if len(whole.entities) > 1 else [(places,), [(i,) for i in places]]:
+    entities = grouped(places, lambda i: scored[i].episode)
+    for groups in [entities.values()] if len(whole.entities) > 1 else [(places,), [(i,) for i in places]]:
         each = np.stack([_pooled(metric, [scored[i] for i in some], weights[[*some]]) for some in groups])
         times = np.stack([weights[[*some]].mean(axis=0) for some in groups]) * ~np.isnan(each)
         with np.errstate(invalid="ignore"):
@@ -54,8 +54,13 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
             means[0] = expected
             return means
     judged = result.judge({str(i): [*np.repeat(names, column.astype(int))] for i, column in enumerate(weights.T)})
-    values = {int(i): one.metrics[metric] for i, one in judged.items()}
-    return np.array([values.get(i) for i in range(weights.shape[1])], dtype=np.float64)  # None becomes NaN
+    means = np.full(weights.shape[1], np.nan)
+    for i, one in judged.items():
+        parts = {name: of[metric] for name, of in (one.entities or {"": one.metrics}).items() if of[metric] is not None}
+        drawn_times = [weights[[*entities.get(name, places)], int(i)].mean() for name in parts]
+        if parts:
+            means[int(i)] = np.average([*parts.values()], weights=drawn_times)
+    return means
 
 
 def _pooled(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray) -> FloatArray:
