@@ -60,6 +60,7 @@ pages: $(STAMP)
 	$(BIN)/python docs/audits/write.py
 	$(BIN)/python docs/systems/contents.py
 	$(BIN)/python docs/studies/prior_sensitivity.py
+	$(BIN)/python docs/studies/multiview.py page
 	$(BIN)/python docs/readme.py
 
 # The trials that the committed tables lack, or those in DATA: make leaderboards DATA="tep pumploop". Each is added to the

@@ -69,7 +69,7 @@ def _pdf_text(path: Path) -> str:
         import pypdf
     try:
         return "\n\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages)
-    except pypdf.errors.PyPdfError as error:
+    except Exception as error:  # a damaged or encrypted file can raise anything
         raise UsageError(f"{path}: not a PDF that can be read ({error}); print it to a new file") from error
 
 

@@ -57,7 +57,7 @@ def test_a_curve_is_the_mean_of_the_entities_curves_and_its_area_the_mean_in_the
 
 
 class TestSignificance:
-    @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall"])
+    @pytest.mark.parametrize("metric", ["auprc", "auroc", "bf_f1", "mcc", "recall", "events_at_1", "auprc_mean10"])
     def test_resamples_are_computed_for_each_entity_and_averaged(self, result, metric):
         names = list(result.recordings)
         drawn = draw([[i] for i in range(len(names))], 40, seed=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -124,9 +125,9 @@ def load_board(
         raise UsageError(f"there is no group {name!r}{nearest(name, [*DIAGNOSTICS, 'all'])}", field="diagnostics")
     groups = [*DIAGNOSTICS] if "all" in diagnostics else [*diagnostics]
     with about("runs"):
-        store = Store.open(Path(runs).expanduser())
+        store = Store.open(Path(os.path.expanduser(runs)))
         records = all_records(store)
-    names, load = loader(one_or_several(dataset), None if data is None else Path(data).expanduser())
+    names, load = loader(one_or_several(dataset), None if data is None else Path(os.path.expanduser(data)))
     for argument, chosen in (("dataset", names), ("protocol", one_or_several(protocol))):
         held = tuple(dict.fromkeys(str(getattr(record, argument)) for record in records))
         if unknown := [name for name in chosen if name not in held]:

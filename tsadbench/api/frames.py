@@ -160,9 +160,9 @@ def _read(
 
 def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.TimedeltaIndex:
     """Return a column of dates, ISO 8601 strings, durations or seconds as an index."""
-    if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
-        return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
     try:
+        if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
+            return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
         return pd.DatetimeIndex(pd.to_datetime(cells, format="ISO8601"))
     except ValueError as error:
         expected = "expected dates, ISO 8601 or seconds"
@@ -215,7 +215,7 @@ def _in_intervals(intervals: Sequence[Sequence[Any]], read: _Read) -> BoolArray:
         try:
             inside = np.asarray((at >= _moment(start, at)) & (at <= _moment(end, at)))
             whole = inside.any() and (read.times is not None or (start >= 0 and end < len(at)))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             whole = False
         if not whole:
             what = f"expected {'numbers of rows' if read.times is None else 'times'} between {at[0]} and {at[-1]}"

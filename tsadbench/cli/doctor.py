@@ -125,7 +125,7 @@ def machine() -> Iterator[Finding]:
 def data_sets(directory: Path | None) -> Iterator[Finding]:
     """Check every registered data set and the location of its files, without downloading or reading them."""
     folder = os.environ.get(api.VARIABLE) if directory is None else None
-    if folder and not Path(folder).expanduser().is_dir():
+    if folder and not os.path.isdir(os.path.expanduser(folder)):
         text = f"names {folder}, which is not a folder"
         yield Finding("data sets", api.VARIABLE, "broken", text, f"correct or unset {api.VARIABLE}")
     for one in api.listed(directory):

@@ -25,7 +25,7 @@ def leaderboard(
         Path | None, typer.Option(help="Write records, and tables as CSV and Markdown, below this folder instead.")
     ] = None,
     smoothing: Annotated[
-        int, typer.Option(metavar="ROWS", min=1, help="Smooth scores by a moving average of ROWS rows first.")
+        int, typer.Option(metavar="ROWS", min=1, max=10**6, help="Smooth scores by a moving average of ROWS first.")
     ] = 1,
     diagnostics: Annotated[
         str, typer.Option(metavar="GROUP,...", help="Add operational, vus, affiliation, root-cause, or all.")

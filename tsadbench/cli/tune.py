@@ -30,7 +30,7 @@ def tune(
         Literal["injection", "heldout"],
         typer.Option(help="Find faults injected into held-out training rows, or forecast or reconstruct such rows."),
     ] = "injection",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the detector, the faults and the search.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of detector, faults and search.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Points to evaluate at the same time.")] = 1,
     timeout: options.Timeout = None,
     storage: Annotated[

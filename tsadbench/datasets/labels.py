@@ -53,7 +53,8 @@ def read_events(
     if frame is None:
         return None
     is_log = labels.recording not in frame and labels.unit == "time"
-    needed = dict.fromkeys([labels.start, labels.end, *([] if is_log else [labels.recording])], "column")
+    more = [*([] if is_log else [labels.recording]), *(["sensors"] if "sensors" in frame else [])]
+    needed = dict.fromkeys([labels.start, labels.end, *more], "column")
     if fault := header_fault([*frame.columns], needed):
         issues.append(Issue(labels.file, fault, frame.attrs.get("header")))
         return None

@@ -231,7 +231,7 @@ class CardReader:
         columns, labels, long = self._card.columns, self._card.labels, self._card.long
         headers = [[*frame.columns] for frame in frames]
         if long is not None:  # for a long table, the sensor names
-            named = [frame.get(long.name, pd.Series(dtype=object)) for frame in frames]
+            named = [frame[long.name] for frame in frames if [*frame.columns].count(long.name) == 1]
             headers = [[*names.astype(str).str.strip().unique()] for names in named]
         if not headers:
             return

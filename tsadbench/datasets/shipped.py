@@ -90,7 +90,7 @@ def published() -> list[str]:
 def place(name: str, directory: Path | None) -> Path:
     """Return the folder for a data set's files, whether they are there or not."""
     above = directory or os.environ.get(VARIABLE)
-    return (Path(above).expanduser() if above else cache_folder()) / name
+    return (Path(os.path.expanduser(above)) if above else cache_folder()) / name
 
 
 def find(name: str, directory: Path | None) -> Path:

@@ -21,7 +21,8 @@ def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
         times = pd.to_datetime(cells, utc=True)
     elif form in _UNITS:
-        return pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan) * _UNITS[form]
+        seconds = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan) * _UNITS[form]
+        return np.where(np.abs(seconds) < _COUNTED[1].timestamp(), seconds, np.nan)
     else:
         times = pd.to_datetime(cells.astype("str").str.strip(), format=form, errors="coerce", utc=True)
     times = times.where(times.between(*_COUNTED))

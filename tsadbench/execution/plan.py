@@ -27,7 +27,7 @@ from tsadbench.sandbox import Construction, Description, asking, describe, seal_
 from tsadbench.sandbox.description import with_files_read
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import JsonValue, Label, changed_texts, nearest, parse_arguments, parse_label
-from tsadbench.utils.text import without_folders
+from tsadbench.utils.text import label_fault, name_fault, without_folders
 
 # Manifest entries about the request; no identity covers them.
 ASKED_BY = ("config_hash", "tuning", "suite")
@@ -335,6 +335,9 @@ def _loaded(request: RunRequest, *, judged: bool) -> list[tuple[str, LabelledDat
     loaded += [(data.dataset.name, data) for data in request.datasets if isinstance(data, LabelledDataset)]
     for _, data in loaded:
         check_labels(data)
+        for name, fault_of in ((data.dataset.name, name_fault), *((one, label_fault) for one in data.dataset.splits)):
+            if fault := fault_of(name):
+                raise DataError(f"{name!r} cannot be the name of a data set or split: {fault}")
     with about("dataset"):
         for name, alike in grouped(loaded, lambda one: one[1].dataset.name).items():
             if alike[1:]:

@@ -146,7 +146,7 @@ class Record:
 
 def read_records(file: Path) -> tuple[Record, ...]:
     """Return the records of a file, one per line; a BrokenTrialError if a line is not a record."""
-    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = file.read_bytes().splitlines()
     return tuple(Record.from_json(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1))
 
 

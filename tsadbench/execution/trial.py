@@ -13,7 +13,7 @@ import numpy as np
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
-from tsadbench.errors import ContractError, PluginError
+from tsadbench.errors import ContractError, DataError, PluginError
 from tsadbench.execution.identity import identity, manifest
 from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
@@ -174,7 +174,7 @@ def _outcome(partial: _Partial, plan: Plan, failure: BoxFailure | None, made: di
     if failure is None:
         try:
             judgement = plan.protocol.judge(partial.scored, plan.data.labels)
-        except ContractError as error:
+        except (ContractError, DataError) as error:  # scores that cannot be judged
             failure = BoxFailure("invalid", str(error))
     scores, contributions = ({}, {}) if failure else (named_scores(partial.scored), partial.contributions)
     if failure is None:

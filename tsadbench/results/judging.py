@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -194,10 +195,10 @@ def differences(recorded: Mapping[str, object], found: Mapping[str, object], tol
         old, new = then.get(path), now.get(path)
         fitted = tolerance and path[0] == "thresholds" and path[-1] in _FITTED
         allowed = max(tolerance, _FITTED_TOLERANCE) if fitted else tolerance
+        same = old == new
         if isinstance(old, float | int) and isinstance(new, float | int):
-            same = math.isclose(old, new, rel_tol=allowed, abs_tol=allowed)
-        else:
-            same = old == new
+            with suppress(OverflowError):  # an integer beyond floats
+                same = math.isclose(old, new, rel_tol=allowed, abs_tol=allowed)
         if not same:
             yield f"{'.'.join(path)}: recorded {old!r}, found {new!r}"
 

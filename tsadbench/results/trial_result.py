@@ -81,7 +81,7 @@ class TrialResult:
             values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])
             if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN if all scores are NaN
                 raise BrokenTrialError(f"{trial}: its {role} scores are not finite numbers up to {_LARGEST_SCORE:g}")
-        if {entry.episode for entry in record.thresholds} != {episode.id for episode in episodes}:
+        if sorted(fit.episode for fit in record.thresholds) != sorted(episode.id for episode in episodes):
             raise BrokenTrialError(f"{trial}: its thresholds do not match its episodes")
         self._contributions = store.contributions(record, contribution_shapes(episodes))
 

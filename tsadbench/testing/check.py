@@ -44,8 +44,8 @@ def require_equal(
     """
     row, largest = difference(found, expected, exact=exact)
     if row is not None:
-        row += first
-        raise Failed(reason.replace("{row}", str(row)), first_row=row, **evidence, largest_difference=largest)
+        known = {"first_row": row + first, **evidence} | ({"largest_difference": largest} if largest < 1e308 else {})
+        raise Failed(reason.replace("{row}", str(row + first)), **known)
 
 
 @dataclass(frozen=True, slots=True)

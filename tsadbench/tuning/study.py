@@ -62,7 +62,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
         raise UsageError(f"study {task.study} was begun with another {other}; begin a new one elsewhere", field="out")
     study.set_user_attr("task", now)
     # A resumed study must not repeat its first draws.
-    study.sampler = optuna.samplers.TPESampler(seed=settings.seed + len(study.trials))
+    study.sampler = optuna.samplers.TPESampler(seed=(settings.seed + len(study.trials)) % 2**32)
     done = n_counted(_points(study))
     if all(space.holds(task.defaults[name]) for name, space in task.space.items()):
         study.enqueue_trial(dict(task.defaults), skip_if_exists=done > 0)  # try interrupted defaults again

@@ -40,7 +40,7 @@ def write_file(file: Path, content: str | bytes) -> Path:
         if file.exists() and not file.is_file():
             file.write_bytes(data)
             return file
-        target = file.resolve()
+        target = Path(os.path.realpath(file))
         with replacing(target) as stream:
             if target.exists():
                 shutil.copymode(target, stream.name)

@@ -12,6 +12,8 @@ import pytest
 
 from tsadbench import Recording
 from tsadbench.analysis.audit import audit
+from tsadbench.analysis.audit.findings import parts_of
+from tsadbench.analysis.audit.labels import event_table
 from tsadbench.base import mask_runs
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
 
@@ -211,6 +213,16 @@ def test_events_that_one_threshold_finds(kind):
     assert facts["finds"] == pytest.approx(found.mean(0).max())
     assert found.mean(0).max() >= 4 / 9
     assert facts["best alone"].startswith("flow ")
+
+
+def test_the_best_threshold_is_chosen_for_random_stretches_as_it_is_for_events():
+    """Of the normal rows 1, 3, 2, 4, one is the highest, one the lowest, and two have the largest jump."""
+    test = Recording("test", np.array([[1.0], [3.0], [2.0], [4.0], [9.0]]), ("flow",))
+    data = data_set([replace(test, id="train")], [test], {"test": [slice(4, 5)]})
+    facts = event_table(parts_of(data)).iloc[0]
+    assert tuple(facts[["found", "finds"]]) == (1.0, 1.0)
+    # With one event, any threshold and the best one find the same stretches: those of rows 0 and 3.
+    assert facts["by chance"] == facts["alone by chance"] == pytest.approx(0.5, abs=0.06)
 
 
 # Entities

@@ -92,7 +92,7 @@ def _contradictory(data: LabelledDataset) -> dict[str, BoolArray]:
 
 def fits_of(stored: Stored, data: LabelledDataset) -> Iterator[Fit]:
     """Yield the scores of stored trials' fits on the evaluated rows of their split."""
-    labels, members = stored.scored(), data.labels.splits[stored.split]
+    labels, members = stored.scored(), data.labels.splits.get(stored.split, ())
     for done, (label, results) in enumerate(stored.by_row(data, labels)):
         progress(done, len(labels), label)
         for result in results:
