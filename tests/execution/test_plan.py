@@ -8,9 +8,10 @@ import pytest
 from tests.helpers.packages import write_package
 from tests.helpers.plans import make_plan
 from tests.helpers.tiny import Distance
-from tsadbench import Detector, PluginError
+from tsadbench import Detector, Labels, PluginError
 from tsadbench.base import Edge, Prior
-from tsadbench.errors import UsageError
+from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import DataError, UsageError
 from tsadbench.execution.plan import floor_labels
 
 pytestmark = pytest.mark.usefixtures("tiny_plugin")
@@ -151,3 +152,15 @@ def test_false_claims_of_a_detector_are_refused(small_data, tmp_path, name, mess
     (tmp_path / "claims.py").write_text(CLAIMS)
     with pytest.raises((UsageError, PluginError), match=message):
         make_plan([f"{tmp_path / 'claims.py'}:{name}"], dataset=small_data, floors=False)
+
+
+def test_names_that_no_record_can_have_are_refused(small_data):
+    data = small_data._replace(dataset=replace(small_data.dataset, name="plant/1"))
+    with pytest.raises(DataError, match="plant/1"):
+        make_plan(["t2"], dataset=data, floors=False)
+    splits = {**small_data.dataset.splits, "a\tb": ("f1",)}
+    data = LabelledDataset(
+        replace(small_data.dataset, splits=splits), Labels(small_data.labels.rows, splits, small_data.labels.causes)
+    )
+    with pytest.raises(DataError, match=r"a\\tb"):
+        make_plan(["t2"], dataset=data, floors=False)

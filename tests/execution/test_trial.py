@@ -81,6 +81,7 @@ class Broken(Detector):
             "shape": np.zeros(3),
             "late": np.where(np.arange(recording.n_rows) < 39, np.nan, recording.values[:, 0]),
             "nothing": np.full(recording.n_rows, np.nan),
+            "huge": np.where(np.arange(recording.n_rows) % 2, 1.7e308, -1.7e308),
         }
         return ways.get(self.how, recording.values.sum(axis=1))
 
@@ -178,6 +179,7 @@ def test_the_record_keeps_what_a_detector_states_about_each_of_its_fits(small_da
         (Broken(how="raise"), "error", "no convergence"),
         (Broken(how="shape"), "invalid", "Broken.score"),
         (Broken(how="nothing"), "invalid", "score"),
+        pytest.param(Broken(how="huge"), "invalid", "spread", marks=pytest.mark.filterwarnings("ignore:overflow")),
         (Broken(how="late"), "invalid", "322"),
         (Broken(how="nan"), "invalid", "training_facts"),
         (Lies, "error", "channel"),

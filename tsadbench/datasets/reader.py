@@ -231,8 +231,11 @@ class CardReader:
         columns, labels, long = self._card.columns, self._card.labels, self._card.long
         headers = [[*frame.columns] for frame in frames]
         if long is not None:  # for a long table, the sensor names
-            named = [frame[long.name] for frame in frames if [*frame.columns].count(long.name) == 1]
-            headers = [[*names.astype(str).str.strip().unique()] for names in named]
+            for frame in frames:
+                if fault := formats.header_fault([*frame.columns], {long.name: "column"}):
+                    self._report(fault, frame.attrs["name"], frame.attrs.get("header"))
+                    return
+            headers = [[*frame[long.name].astype(str).str.strip().unique()] for frame in frames]
         if not headers:
             return
         everywhere, first = dict.fromkeys(name for header in headers for name in header), frames[0].attrs["name"]
@@ -267,7 +270,7 @@ class CardReader:
             self._report("it has no rows", run.frames[0].attrs["name"])
         if len(self.issues) > before:
             return
-        frame = pd.concat(run.frames) if run.frames[1:] else run.frames[0]
+        frame = pd.concat([one[[*needed]] for one in run.frames]) if run.frames[1:] else run.frames[0]
         run.frames, run.places = (), frame.index  # frees memory: keep the rows only once
         time = self._times(frame)
         if time is None and columns.time:

@@ -183,6 +183,7 @@ def test_in_a_file_of_intervals(tmp_path, kind):
     ("events", "named"),
     [
         ("recording,start\nr,1\n", ("events.csv, line 1: ", "end")),
+        ("recording,start,end,sensors,sensors\nr,2024-05-01,2024-05-02,a,b\n", ("events.csv, line 1: ", "sensors")),
         ("recording,start,end\nr,noon,noon\n", ("events.csv, line 2: ", "start", "noon")),
         ("recording,start,end\nr,2023-01-01,2023-01-02\n", ("events.csv, line 2: ", "r")),
         ("recording,start,end\nn,2024-05-01,2024-05-02\n", ("n.csv, line 2: ", "n")),
@@ -200,6 +201,13 @@ def test_a_log_book_of_another_year(tmp_path):
 
 
 LONG = HEAD + PARTS + '[long]\nname = "a"\nvalue = "b"\n[resample]\nevery = 1\n' + COLUMNS
+
+
+def test_a_long_table_with_two_columns_of_sensor_names(tmp_path):
+    found = broken(tmp_path, LONG, {**FILES, "n.csv": "t,a,a,b\n2024-05-01 00:00:00,x,x,1\n"})
+    assert found[0].startswith("n.csv, line 1: ")
+    assert names(found[0], "a")
+
 
 IN_CARD = {
     "an unknown key": (CARD.replace("[columns]", "colour = 1\n[columns]"), 10, "colour"),

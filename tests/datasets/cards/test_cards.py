@@ -334,7 +334,11 @@ CASES = {
     ),
     "files that are one recording": Case(
         '[train]\nfiles = ["n.csv"]\n[test]\nfiles = ["r-*.csv"]\njoin = "{id}-*.csv"\n' + COLUMNS,
-        {"n.csv": NORMAL, "r-9.csv": "\n".join(RUN.splitlines()[:3]), "r-10.csv": "t,a,b,y\n" + RUN.splitlines()[3]},
+        {
+            "n.csv": NORMAL,
+            "r-9.csv": "\n".join(f"{line},," for line in RUN.splitlines()[:3]),
+            "r-10.csv": "t,a,b,y\n" + RUN.splitlines()[3],
+        },
     ),
     "training files alone": Case(
         PARTS.partition("[test]")[0] + COLUMNS, {"n.csv": NORMAL}, test={}, labels={}, times={"n": [0, 1]},
