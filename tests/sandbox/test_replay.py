@@ -97,11 +97,11 @@ def test_training_scores_must_equal_fresh_ones_unless_overridden(data):
     assert record_of(replayed.TrainsApart(), data).status == "invalid"
 
 
-@pytest.mark.parametrize("factor", [0.5, 100.0])
+@pytest.mark.parametrize("factor", [0.0, 0.5, 100.0])
 def test_ratios_of_overridden_training_scores_are_recorded(data, factor):
     replay = record_of(replayed.TrainsOpenly(factor=factor), data).replay
     np.testing.assert_allclose([replay.median_ratio, replay.tail_ratio], factor)
-    assert replay.calibrated == (factor < 10)
+    assert replay.calibrated == (factor == 0.5)
 
 
 def test_a_copy_that_fails_fails_the_trial(data):

@@ -293,6 +293,6 @@ def _same_ranks(found: FloatArray, expected: FloatArray, everything: FloatArray)
 
 
 def _ratio(training: FloatArray, fresh: FloatArray, quantile: float) -> float | None:
-    """Return the ratio of a quantile of training scores to that of fresh scores; None unless both are positive."""
+    """Return the ratio of a quantile of training scores to that of fresh scores; None unless these are positive."""
     of_training, of_fresh = (pd.Series(scores).quantile(quantile) for scores in (training, fresh))
-    return float(of_training / of_fresh) if of_training > 0 and of_fresh > 0 else None
+    return float(of_training / of_fresh) if of_training >= 0 and of_fresh > 0 else None

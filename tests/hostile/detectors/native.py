@@ -110,7 +110,7 @@ class RunsAProgramFromMemory(Hostile):
 
         def read(path):
             return subprocess.run(
-                [f"/proc/self/fd/{descriptor}", "-c", f"print(open({path!r}).read())"],
+                [f"/proc/self/fd/{descriptor}", "-c", f"print(open({path[::-1]!r}[::-1]).read())"],
                 check=True, capture_output=True, pass_fds=(descriptor,), env={"PYTHONHOME": sys.base_prefix},
             ).stdout  # fmt: skip
 
