@@ -44,8 +44,8 @@ def require_equal(
     """
     row, largest = difference(found, expected, exact=exact)
     if row is not None:
-        known = {"first_row": row + first, **evidence} | ({"largest_difference": largest} if largest < 1e308 else {})
-        raise Failed(reason.replace("{row}", str(row + first)), **known)
+        evidence |= {"largest_difference": largest} if largest < float("inf") else {}  # JSON has no infinity
+        raise Failed(reason.replace("{row}", str(row + first)), first_row=row + first, **evidence)
 
 
 @dataclass(frozen=True, slots=True)
