@@ -88,7 +88,7 @@ def adjusted() -> pd.DataFrame:
 
 def percent(share: float) -> str:
     """Return a share with two digits, ``2.3 %``."""
-    return f"{100 * share:.2g} %".removeprefix("0")
+    return f"{100 * share:.0f} %" if share >= 0.1 or not share else f"{100 * share:.2g} %".replace("0.", ".", 1)
 
 
 @cache

@@ -137,7 +137,7 @@ def load_board(
         judged, n_left = judge_outdated(records, store, load)
         if n_left:
             why = f"to see why, run: tsadbench judge {store.path}"
-            warnings.warn(f"{n_left} trials are shown under outdated rules; {why}", stacklevel=2)
+            warnings.warn(f"shown under outdated rules: {n_left} of {len(records)} trials; {why}", stacklevel=2)
     else:
         judged, left_out = judge_smoothed(records, store, load, smoothing)
         for row, reason in left_out.items():

@@ -184,9 +184,9 @@ def contents(loaded: api.LabelledDataset) -> Iterator[str]:
     yield f"sessions  {len(sessions)} {role}: {api.first_of(sessions, 8)}"
     if len(entities) > 1:
         yield f"entities  {len(entities)}, a model for each: {api.first_of(entities, 8)}"
-    yield f"prior     {'none' if data.prior is None else f'{len(data.prior.edges)} edges'}"
+    yield f"prior     {'none' if data.prior is None else api.counted(len(data.prior.edges), 'edge')}"
     if labels.causes:
-        yield f"causes    {sum(map(len, labels.causes.values()))} events with known causes (sensors)"
+        yield f"causes    {api.counted(sum(map(len, labels.causes.values())), 'event')} with known causes (sensors)"
     yield f"version   {data.version}"
     for title, texts in (("licence", [data.licence]), ("citation", [data.citation]), ("note", data.notes)):
         yield from (f"{title:<9} {text}" for text in texts if text)

@@ -168,7 +168,7 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
     below = (table[_FLOORED].fillna(-math.inf) <= best).mul(detectors, axis=0)
     of_rows = [tuple(compress(FLOOR_METRICS, row)) if len(floors) else None for row in below.to_numpy()]
     table["below_floor"] = pd.Series(of_rows, table.index, dtype=object)
-    table["above_floor"] = detectors & ~below.any(axis=1) & (len(floors) > 0)
+    table["above_floor"] = detectors & table[_FLOORED].notna().all(axis=1) & ~below.any(axis=1) & (len(floors) > 0)
     table["to_floor"] = table["auprc_mean"] - best["auprc_mean"]
     ranked = table["auprc_mean"].where(table["sound"])
     table["rank"] = ranked.rank(method="min", ascending=False) if ranked.count() > 1 else math.nan

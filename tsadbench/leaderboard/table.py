@@ -79,19 +79,20 @@ def shown(table: pd.DataFrame, *, wide: bool = False, columns: Sequence[str] = (
     titles = {name: header for name, (header, _) in cells.items()}
     main = [*_MAIN, *(name for name in cells if name.startswith(DIAGNOSTIC)), "remarks"]
     chosen = _keys(columns, titles) or [name for name in (cells if wide else main) if name in cells]
+    whole = not table["rank"].max() > table["rank"].count()  # rows that stand alone have no best
     return Table(
         title=title(table),
         frame=pd.DataFrame(dict(cells[name] for name in chosen), dtype=object),
-        lead=sentence(table),
+        lead=sentence(table) if whole else "",
         numeric=[titles[name] for name in chosen if name not in ("detector", "remarks")],
         cell_styles={
             (row, titles[metric.name]): ("", "bold", "underline")[place]
             for metric in metrics
             for row, place in enumerate(places(table, metric.name, metric.better))
-            if place
+            if place and whole
         },
         row_styles=[*table["floor"].map({True: "dim", False: ""}).where(table["ok"], "red")],
-        expendable=[titles[name] for name in _EXPENDABLE if name in chosen],
+        expendable=[] if wide or columns else [titles[name] for name in _EXPENDABLE if name in chosen],
     )
 
 
@@ -155,7 +156,7 @@ def sentence(table: pd.DataFrame) -> str:
     scored = table[table["auprc_mean"].notna()]
     detectors, floors = (scored[scored["sound"] & (scored["floor"] == one)] for one in (False, True))
     if detectors.empty:
-        return "No detector has a rank; the rows are floors." if 0 < len(floors) < len(table) else ""
+        return "No detector has a rank; the ranked rows are floors." if 0 < len(floors) < len(table) else ""
     best, n, decimals = detectors.iloc[0]["detector"], len(detectors), _decimals(table["auprc_std"])
     auprc = scored.set_index("detector")["auprc_mean"].map(lambda value: number(value, decimals))
     found = f"{best} has the best AUPRC of {auprc[best]}, of {counted(n, 'detector')}"
@@ -165,7 +166,8 @@ def sentence(table: pd.DataFrame) -> str:
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({auprc[floors.iloc[0]['detector']]})"
         n_above = int((detectors["to_floor"] > 0).sum())
-        said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else f"{n_above} of {n} beat"
+        some = f"{n_above} of {n} beat{'s' * (n_above == 1)}"
+        said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else some
         found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
     if (sessions := table["sessions"].max()) > 0 and n + len(floors) > 1:
         few = f"{'is' if sessions == 1 else 'are'} too few to test differences (at least {LEAST_FOR_TESTS})"

@@ -41,10 +41,9 @@ class Tables:
 
     @property
     def main(self) -> pd.DataFrame:
-        """The rows of the first split of each data set and protocol, with their ``place`` among ``n_placed``."""
-        firsts = grouped(self.boards, lambda key: key[:2])
-        frames = [self.boards[keys[0]].frame for keys in firsts.values()]
-        return pd.concat([one.assign(place=range(1, len(one) + 1), n_placed=len(one)) for one in frames])
+        """The rows of the first split of each data set and protocol, with the number of ranked ones, ``n_ranked``."""
+        frames = [self.boards[keys[0]].frame for keys in grouped(self.boards, lambda key: key[:2]).values()]
+        return pd.concat([one.assign(n_ranked=one["rank"].count()) for one in frames])
 
 
 def read_tables(folder: Path) -> Tables:
@@ -87,7 +86,7 @@ def headline(ranking: pd.DataFrame) -> str:
     close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
     return (
         f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {wins.sum():.0f} of them, "
-        f"and does not differ clearly from {close} other rows"
+        f"and does not differ clearly from {counted(close, 'other row')}"
     )
 
 
@@ -120,7 +119,7 @@ def first_page(tables: Tables) -> str:
         figures.mean_ranks(ranking, ax, links)
     return f"""## {plain(headline(ranking))}
 
-Of {(~floor).sum()} detectors {often} beat the best one-liner on more than half of the data sets. The best one-liner,
+{often} of {(~floor).sum()} detectors beat the best one-liner on more than half of the data sets. The best one-liner,
 {plain(ranking[floor]["detector"].iloc[0])}, is number {floor.to_list().index(True) + 1} of {len(ranking)}.
 
 <figure class="tsb-figure">
@@ -186,7 +185,7 @@ def _figures(board: Leaderboard, name: str) -> str:
 def _detector_page(name: str, rows: pd.DataFrame) -> str:
     """Return a detector's page: each of its rows with its rank and its distance to the best floor."""
     rows = rows.sort_values("to_floor", ascending=False, kind="stable")
-    places = zip(rows["place"], rows["n_placed"], rows["status"], strict=True)
+    places = zip(rows["rank"], rows["n_ranked"], rows["status"], strict=True)
     frame = pd.DataFrame(
         {
             "data set": rows["dataset"],
@@ -194,12 +193,12 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
             "row": rows["detector"],
             "AUPRC": rows["auprc_mean"],
             "vs floor": [number(one, 2, signed=True) for one in rows["to_floor"]],
-            "place": [f"{place} of {of}" if status == "ok" else status for place, of, status in places],
+            "place": [f"{number(rank, 0)} of {of}" if status == "ok" else status for rank, of, status in places],
         }
     )
     table = Table(f"Rows of {name}", frame, decimals={"AUPRC": 2}, numeric=["vs floor", "place"])
     links = {dataset: f"../{dataset}.html" for dataset in rows["dataset"]}
-    won = rows[rows["to_floor"] > 0]["dataset"].nunique()
+    won = rows[rows["sound"] & (rows["to_floor"] > 0)]["dataset"].nunique()
     said = "A one-liner to compare detectors with." if rows["floor"].all() else (
         f"It beats the best one-liner on {won} of {counted(rows['dataset'].nunique(), 'data set')}, by AUPRC on the "
         "first split."

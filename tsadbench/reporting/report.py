@@ -84,7 +84,7 @@ def write_report(
         boards=boards,
         most_rows=_ROWS,
         broken=list(store.broken.items())[:_TRIALS],
-        ranks=_ranks(store) if len({dataset for dataset, _ in tables}) > 1 else None,
+        ranks=_ranks(store) if not datasets and len({dataset for dataset, _ in tables}) > 1 else None,
         libraries=libraries,
     )
     return write_file(folder / "index.html", text)
@@ -163,7 +163,8 @@ def _compared(
     """Return the comparison of some detectors with its figure."""
     try:
         found = compare(store, labels, dataset=data, protocol=first.protocol, split=split)
-        with panel(f"{key}-differences", 5.2, 1.5 + 0.24 * len(labels)) as (ax, svg):
+        height = 1.5 + 0.24 * len(found.units if len(labels) == 2 else labels)
+        with panel(f"{key}-differences", 5.2, height) as (ax, svg):
             comparison_figure(found, ax)
             if ax.get_legend_handles_labels()[0]:
                 ax.figure.legend(loc="outside lower left", ncols=3)

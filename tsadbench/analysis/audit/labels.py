@@ -26,6 +26,7 @@ from tsadbench.leaderboard.render import Table
 from tsadbench.registry import floors, locate
 from tsadbench.sandbox import Box, BoxFailure, Construction, describe
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray, mask_runs
+from tsadbench.utils.text import counted
 
 # Predictor -> test recording's id -> scores [n_rows].
 OneLiners: TypeAlias = Mapping[str, Mapping[str, FloatArray]]
@@ -134,7 +135,8 @@ def events(table: pd.DataFrame) -> Finding:
     if some.empty:
         return Finding("events", "note", "There is no event.", "no event", behind)
     of_each = f", {counts.min()} to {counts.max()} an entity" if len(table) > 1 else ""
-    sentence = f"{counts.sum()} events of {some['shortest'].min():,} to {some['longest'].max():,} rows{of_each}."
+    number = counted(int(counts.sum()), "event")
+    sentence = f"{number} of {some['shortest'].min():,} to {some['longest'].max():,} rows{of_each}."
     one, few = some[some["longest"] > some["anomalous"] / 2], some[some["events"] < _FEW_EVENTS]
     if len(one):
         sentence += f" One event has more than half of the anomalous rows{within(one)}, and dominates row-wise metrics."

@@ -68,7 +68,7 @@ def _notes(
         ", ".join(f"{of[name]} on {split}" for split, of in values.items() if of[name])
         for name in ("n_events", "n_causes")
     )
-    yield f"events: {events}"
+    yield f"events: {events or 'none'}"
     if "vus" in groups:
         yield f"VUS-PR is over buffers of 0 to {VUS_BUFFER} rows"
     if "root-cause" in groups and not causes:

@@ -269,8 +269,9 @@ def critical_difference(n_rows: int, n_datasets: int) -> float:
 
 
 def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: bool) -> Table:
-    said = np.where(frame["floor"], " (floor)", "") + np.where(frame["coverage"] < 1, " (rows not scored)", "")
-    columns = {"rank": frame["rank"], "detector": frame["detector"] + said, "detectors alone": frame["detector_rank"]}
+    detector = frame["detector"] + np.where(frame["floor"], " (floor)", "")
+    detector += np.where(frame["coverage"] < 1, " (rows not scored)", "")
+    columns: dict[str, Any] = {"rank": frame["rank"], "detector": detector, "detectors alone": frame["detector_rank"]}
     columns |= {"seeds": frame["seeds"], metric.title: frame["value"]}
     if stable:
         columns["90 % of ranks"] = interval(frame["rank_low"], frame["rank_high"], "g")

@@ -74,10 +74,12 @@ def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Ar
     low, high = one.values.min(axis=0), one.values.max(axis=0)
     scaled = np.where(high > low, (one.values - low) / np.where(high > low, high - low, 1.0), 0.5)
     if one.n_sensors > MOST_LINES:
+        every = [html.escape(name) for name in one.sensors]  # short names may be equal
         z = np.stack([envelope(values, n_points) for values in scaled.T])
         shown = np.round(z * 255).astype(np.uint8)
-        heat = graph_objects.Heatmap(z=shown, x=x, y=names, showscale=False, colorscale="Viridis", hoverinfo="x+y")
+        heat = graph_objects.Heatmap(z=shown, x=x, y=every, showscale=False, colorscale="Viridis", hoverinfo="x+y")
         figure.add_trace(heat, row=1, col=1)
+        figure.update_yaxes(tickvals=every, ticktext=names, row=1)
         return
     for place, (name, values) in enumerate(zip(one.sensors, scaled.T, strict=True)):
         drawn = (envelope(values, n_points) * 0.84 + one.n_sensors - 1 - place + 0.08).astype(np.float32)

@@ -59,7 +59,8 @@ def threshold(
         density(result, axes[0], split)
         return_levels(found, result.calibration_scores(episode), axes[1])
         drawn.append(axes)
-    named = {name: one for ax in drawn[-1] for one, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    legends = [ax.get_legend_handles_labels() for axes in drawn for ax in axes]
+    named = {name: one for legend in legends for one, name in zip(*legend, strict=True)}
     parts[-1].legend(named.values(), named.keys(), loc="outside lower center", ncols=4)
     return drawn
 

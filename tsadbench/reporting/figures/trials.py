@@ -26,6 +26,7 @@ _TITLES = {
     "flagged": "flagged rows", "far": "flagged normal rows", "mar": "missed rows", "fit_seconds": "seconds of a fit",
     "rows_per_second": "rows scored per second",
 }  # fmt: skip
+_LOWER = ("far", "mar")  # of these metrics, lower values are better
 # The first columns of a frame of trials; all others are metrics.
 _ABOUT = ("detector", "floor", "seed", "sound", "fit_seconds", "rows_per_second")
 # Figures name every row up to this number.
@@ -107,7 +108,8 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
         ax.plot(rows[metric], [place] * len(rows), "o", color=colour, markersize=4, markeredgewidth=0, alpha=0.65)
         ax.plot([rows[metric].mean()], [place], "|", color=INK, markersize=9, markeredgewidth=1.3, zorder=4)
     if trials["floor"].any():
-        best = trials[trials["floor"]].groupby("detector")[metric].mean().max()
+        means = trials[trials["floor"]].groupby("detector")[metric].mean()
+        best = means.min() if metric in _LOWER else means.max()
         ax.axvline(best, color=VERMILLION, linestyle="--", linewidth=0.9, zorder=1, label="best floor")
     ax.set_yticks(range(len(of_each)), [plain(str(label)) for label, _ in of_each])
     ax.set_ylim(len(of_each) - 0.4, -0.6)
@@ -120,9 +122,9 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
 def front(points: pd.DataFrame, cost: str, metric: str) -> pd.DataFrame:
     """Return the Pareto front of metric and cost, cheapest first; more rows per second cost less."""
     order = points.assign(cost=points[cost] * (-1 if cost == "rows_per_second" else 1))
-    order = order.sort_values(["cost", metric], ascending=[True, False])
-    best_before = order[metric].cummax().shift(fill_value=-np.inf)
-    return order[order[metric] > best_before]
+    quality = order[metric] * (-1 if metric in _LOWER else 1)
+    order = order.assign(quality=quality).sort_values(["cost", "quality"], ascending=[True, False])
+    return order[order["quality"] > order["quality"].cummax().shift(fill_value=-np.inf)]
 
 
 def speed(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc", cost: str = "fit_seconds") -> Axes:
