@@ -92,12 +92,23 @@ def test_other_parameters_of_a_protocol_fit_nothing(planned, store, diary, tmp_p
 def test_other_labels_fit_nothing(planned, store, diary, small_data):
     run_plan(planned(), store)
     rows = {name: np.roll(rows, 7) for name, rows in small_data.labels.rows.items()}
-    other = LabelledDataset(small_data.dataset, Labels(rows, small_data.labels.splits))
+    dataset = replace(small_data.dataset, version=2, notes=("corrected",))
+    other = LabelledDataset(dataset, Labels(rows, small_data.labels.splits))
     after = run_plan(planned(data=other), store)
     assert fits(diary) == 1
+    assert {(one.dataset_version, one.notes) for one in after} == {(2, ("corrected",))}
     assert found(after) == found(run_plan(planned(data=other), None))
     assert after[0].manifest["labels_hash"] == other.labels.content_hash
     assert len(store.records()) == 2
+
+
+def test_a_record_with_the_scores_of_another_run_is_run_again(planned, store, diary):
+    """Two runs write one store: the scores of the second may stand beside the record of the first."""
+    before = run_plan(planned(), store)
+    changed = {name: 2.0 * values for name, values in store.scores(before[0]).items()}
+    np.savez(store.path / "scores" / f"{before[0].scoring}.npz", **changed)
+    assert found(run_plan(planned(), store)) == found(before)
+    assert fits(diary) == 2
 
 
 class TestChangedRules:

@@ -129,7 +129,7 @@ def changed_scores(
     scores = {name: change(name, values.copy()) for name, values in store.scores(record).items()}
     np.savez(stored(runs, record.trial).scores, **scores)
     scored = scored_episodes(store.scores(record), plan.episodes, None)
-    judged = judge_again(record, scored, plan.protocol, plan.data.labels, record.judging)
+    judged = judge_again(record, scored, plan.protocol, plan.data, record.judging)
     if forged:
         judged = replace(judged, manifest={**judged.manifest, "scores_hash": arrays_hash(scores)})
     write(runs, record, judged)

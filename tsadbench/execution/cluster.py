@@ -24,7 +24,7 @@ from tsadbench.errors import ClusterError, UsageError
 from tsadbench.execution.identity import differences, manifest
 from tsadbench.execution.plan import Plan, Trial
 from tsadbench.execution.trial import Outcome, failed_outcome, run_trials
-from tsadbench.sandbox import BoxFailure
+from tsadbench.sandbox import BoxFailure, describe
 from tsadbench.utils.extras import extra
 from tsadbench.utils.parameters import JsonValue
 
@@ -118,7 +118,10 @@ def _work(packed: bytes) -> tuple[Outcome, ...]:
     plan, client = pickle.loads(packed)  # written by the client
     data = _data(*plan.source)
     plan = replace(plan, data=data, episodes=tuple(plan.protocol.episodes(data.dataset)))
-    require_same(client, manifest(plan.trials[0], plan, datetime.now(UTC)))
+    contender = (trial := plan.trials[0]).contender
+    here = replace(contender.description, sources=describe(contender.construction.source).sources)
+    trial = replace(trial, contender=replace(contender, description=here))
+    require_same(client, manifest(trial, plan, datetime.now(UTC)))
     worker, stop = get_worker(), threading.Event()
     key = worker.get_current_task()
 

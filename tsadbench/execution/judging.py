@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tsadbench.base.dataset import Labels
+from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored
 from tsadbench.base.recording import Recording
 from tsadbench.base.scores import trailing_mean
@@ -98,13 +98,18 @@ def scored_episodes(
 
 
 def judge_again(
-    record: Record, scored: Sequence[Scored], protocol: Protocol, labels: Labels, judging: str, smoothing: int = 1
+    record: Record,
+    scored: Sequence[Scored],
+    protocol: Protocol,
+    data: LabelledDataset,
+    judging: str,
+    smoothing: int = 1,
 ) -> Record:
     """Return the record of scores, smoothed already, judged by today's rules, whose identity is ``judging``."""
     judgement, reason = Judgement((), {}), None
     try:
-        judgement = protocol.judge(scored, labels)
-    except ContractError as error:
+        judgement = protocol.judge(scored, data.labels)
+    except (ContractError, DataError) as error:
         reason = str(error)
     return replace(
         record,
@@ -117,9 +122,11 @@ def judge_again(
         judging=judging,
         rows_scored=sum(len(rows) for one in scored for rows in (*one.train, *one.calibration, *one.test)),
         smoothing=smoothing,
+        notes=data.dataset.notes,
+        dataset_version=data.dataset.version,
         manifest={
             **record.manifest,
-            "labels_hash": labels.content_hash,
+            "labels_hash": data.labels.content_hash,
             "rules": dict(source_of(type(protocol)).modules),
             "judged": datetime.now(UTC).isoformat(timespec="seconds"),
         },

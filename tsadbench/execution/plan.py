@@ -91,7 +91,8 @@ def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
 
     def fit(one: Trial) -> tuple[object, ...]:
         of = one.contender
-        return of.construction.source, of.fit_label, str(of.prior_hashes), one.seed, one.threads
+        label = of.label if of.traits.adaptive else of.fit_label  # what adapts is scored once
+        return of.construction.source, label, str(of.prior_hashes), one.seed, one.threads
 
     return list(grouped(trials, fit).values())
 

@@ -15,7 +15,7 @@ from tsadbench.base.status import Status
 from tsadbench.errors import StoreError
 from tsadbench.execution.cluster import Cluster, connected
 from tsadbench.execution.identity import identity
-from tsadbench.execution.judging import contribution_shapes, judge_again, score_shapes, scored_episodes
+from tsadbench.execution.judging import arrays_hash, contribution_shapes, judge_again, score_shapes, scored_episodes
 from tsadbench.execution.plan import ASKED_BY, Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -169,11 +169,13 @@ def kept_records(plan: Plan, store: Store, *, rerun: Collection[str] = ALL_BUT_O
             store.contributions(record, contribution_shapes(plan.episodes))  # raises if they are unreadable
         except StoreError:  # run it again
             return None
+        if arrays_hash(scores) != record.manifest.get("scores_hash"):  # another run's: the two files are not one step
+            return None
         if (record.trial, record.judging) == (names.trial, names.judging):
             return record
         scored = scored_episodes(scores, plan.episodes, trial.contender.traits.fixed_threshold)
         judged = replace(record, trial=names.trial, protocol=plan.protocol_label)
-        judged = judge_again(judged, scored, plan.protocol, plan.data.labels, names.judging)
+        judged = judge_again(judged, scored, plan.protocol, plan.data, names.judging)
         if record.trial != names.trial:
             made = {key: value for key, value in judged.manifest.items() if key not in ASKED_BY}
             judged = replace(judged, manifest={**made, **plan.asked_by})

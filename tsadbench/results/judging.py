@@ -96,7 +96,7 @@ class Judge:
         threshold, episodes = fixed_threshold_of(record), self.episodes(record.dataset, record.protocol)
         judging = self._judging(record.protocol, data.labels.content_hash, threshold)
         scored = scored_episodes(source.scores(record, score_shapes(episodes)), episodes, threshold, smoothing)
-        return judge_again(record, scored, self._protocol(record.protocol), data.labels, judging, smoothing)
+        return judge_again(record, scored, self._protocol(record.protocol), data, judging, smoothing)
 
 
 def judge_all(

@@ -217,6 +217,7 @@ def remove_folder(folder: str) -> None:
 
 def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]:
     passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
+    passed_on.setdefault("PYTHONHASHSEED", "0")  # sets of texts have the same order in every run
     return subprocess.Popen(
         [sys.executable, "-c", _RUN.format("serve"), str(theirs.fileno()), folder, *import_path()],
         stdin=subprocess.DEVNULL,

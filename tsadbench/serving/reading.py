@@ -167,18 +167,18 @@ class RowReader:
 
     def _settle(self, values: FloatArray, seconds: FloatArray | None, faults: dict[int, str]) -> None:
         """Find rows with decreasing times, and fill missing values of other rows in place where allowed."""
-        sound = []
+        sound, filled = [], self._form.fill == "forward-fill"
         for row in range(len(values)):
             if seconds is not None and seconds[row] < self._last_time:
                 faults.setdefault(row, "its time precedes that of an earlier row")
-            if row in faults:
+            if row in faults or (not filled and np.isnan(values[row]).any()):
                 self._n_broken += 1
                 self._last_time = -np.inf if self._n_broken >= BREAK else self._last_time
             else:
                 self._n_broken = 0
                 self._last_time = -np.inf if seconds is None else seconds[row]
                 sound.append(row)
-        if self._form.fill == "forward-fill" and sound:
+        if filled and sound:
             values[sound] = self._filled(pd.DataFrame(values[sound]))
 
     def _filled(self, rows: pd.DataFrame) -> FloatArray:

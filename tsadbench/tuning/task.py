@@ -14,6 +14,7 @@ from tsadbench.base.dataset import hashed_parts
 from tsadbench.base.recording import Recording
 from tsadbench.base.search_space import Choice, Space, Tune, Value
 from tsadbench.errors import UsageError
+from tsadbench.execution.identity import library_versions
 from tsadbench.execution.plan import Contender, Plan
 from tsadbench.sandbox import Construction, asking, describe
 from tsadbench.tuning.objective import GAP_WITHOUT_END, Fold, ObjectiveName, Reach, make_folds
@@ -80,10 +81,12 @@ class Task:
 
     def determinants(self) -> dict[str, str]:
         """Return everything that decides a point's value, except the study's name."""
+        of = self.contender.description
         return {
             "prior": str(self.contender.prior_hashes),
-            "code of the detector": self.contender.description.sources.digest,
+            "code of the detector": of.sources.digest,
             "version of tsadbench": __version__,
+            "versions of libraries": str(library_versions(of.sources.packages, of.libraries)),
             "range": str(dict(self.space)),
             "training data": self.training_hash(),
             "number of folds": str(self.settings.folds),
