@@ -116,6 +116,8 @@ class FillsTheDisk(Hostile):
 class MakesADeepFolder(Hostile):
     """makes a folder so deep that no path reaches its end"""
 
+    ends = ("ok", "error")
+
     def steal(self):
         def dig():
             for _ in range(3000):
