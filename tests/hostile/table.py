@@ -3,7 +3,7 @@
 All hostile detectors run under the seal, as in `test_hostile`; then file by file next to honest ones, guarded by an
 audit hook alone. The second part does real harm: as root, detectors leave keys, queues and files, which are removed
 afterwards. Use a machine of your own. Exit code 1 if one comes through under the seal. ``--only TEXT...`` runs those
-with a text in their names, and writes no table.
+with a text in their names, and keeps the other rows.
 """
 
 from __future__ import annotations
@@ -146,11 +146,15 @@ def main() -> int:
             guarded |= guarded_cells(part)
     for name, cell in sealed.items():
         print(f"{name:45} {cell:25.25} {guarded[name]}")
-    if only == [""]:
-        kinds = {file: text.splitlines()[0] for file, text in channels().items()}
-        rows = [(kinds[one.file], one.name, one.tries, sealed[str(one)], guarded[str(one)]) for one in attacks()]
-        frame = pd.DataFrame(rows, columns=["kind", "hostile detector", "what it tries", "sealed", "guarded"])
-        frame.to_csv(FILE, index=False, lineterminator="\n")
+    kinds = {file: text.splitlines()[0] for file, text in channels().items()}
+    before = pd.read_csv(FILE).set_index("hostile detector")
+    rows = []
+    for one in attacks():
+        kept = one not in chosen
+        cells = before.loc[one.name, ["sealed", "guarded"]] if kept else (sealed[str(one)], guarded[str(one)])
+        rows.append((kinds[one.file], one.name, one.tries, *cells))
+    frame = pd.DataFrame(rows, columns=["kind", "hostile detector", "what it tries", "sealed", "guarded"])
+    frame.to_csv(FILE, index=False, lineterminator="\n")
     return int("comes through" in sealed.values())
 
 
