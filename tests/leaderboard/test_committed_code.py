@@ -16,7 +16,7 @@ from tsadbench.utils.text import without_folders
 
 # Tables with rows from older code. Remove a table after `make leaderboards` has run it again; add one if a change to
 # shared code makes its rows outdated.
-OLDER = {"skab/skab", "smd/strict"}
+OLDER: set[str] = set()
 
 
 def test_all_tables_except_the_older_ones_come_from_the_current_code():
