@@ -118,4 +118,4 @@ class TestJudge:
         assert found.code == 1
         assert "4 cannot be judged" in found.out
         shown = tsadbench("leaderboard", runs)
-        assert (shown.code, "note: 4 trials" in shown.err) == (0, True)
+        assert (shown.code, "4 of 4 trials" in shown.err) == (0, True)
