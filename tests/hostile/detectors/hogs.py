@@ -89,7 +89,7 @@ class EatsMemoryInFiles(Hostile):
                 descriptor = os.memfd_create("hoard")
                 for _ in range(36):
                     os.write(descriptor, block)
-            time.sleep(1.2)
+            time.sleep(5)  # a busy machine measures late
             return reached("more memory than --memory allows")
 
         return attempts(fill)
