@@ -38,7 +38,7 @@ def above_floors(frame: pd.DataFrame, split: str, labels: Sequence[str]) -> str:
 
 def best_floors(frame: pd.DataFrame, split: str) -> dict[str, tuple[str, float]]:
     """Return for each floor metric the best floor and its value."""
-    floors = of_split(frame, split, frame.loc[frame["floor"], "detector"].unique())
+    floors = of_split(frame, split, frame.loc[frame["floor"] & frame["sound"], "detector"].unique())
     return {one: (floors[f"{one}_mean"].idxmax(), floors[f"{one}_mean"].max()) for one in FLOOR_METRICS}
 
 

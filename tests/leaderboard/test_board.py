@@ -176,6 +176,9 @@ def test_rows_and_columns_are_chosen_and_the_best_floor_stays():
     assert list(chosen.frame["detector"]) == ["f", "y[a=1,b=2]"]
     (table,) = chosen.shown(columns=["AUROC,mcc"])
     assert table.header == ["detector", "AUROC", "MCC"]
+    (best,) = board.chosen(["x", "y[a=1,b=2]"]).shown()  # without the last row
+    assert (best.lead, best.cell_styles) == ("", {})
+    assert board.shown()[0].lead
     with pytest.raises(UsageError, match="'z'"):
         board.chosen(["z"])
     with pytest.raises(UsageError, match="'aurocc'"):

@@ -109,7 +109,7 @@ def judge_again(
     judgement, reason = Judgement((), {}), None
     try:
         judgement = protocol.judge(scored, data.labels)
-    except (ContractError, DataError) as error:
+    except ContractError as error:
         reason = str(error)
     return replace(
         record,

@@ -173,7 +173,8 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
     ranked = table["auprc_mean"].where(table["sound"])
     table["rank"] = ranked.rank(method="min", ascending=False) if ranked.count() > 1 else math.nan
     table = table.sort_values(["ok", "auprc_mean", "detector"], ascending=[False, False, True])
-    return table.assign(remarks=pd.Series(_remarks(table), table.index, dtype=object))
+    remarks = pd.Series(_remarks(table), table.index, dtype=object)
+    return table.assign(n_ranked=table["rank"].count(), remarks=remarks)
 
 
 def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:

@@ -79,7 +79,7 @@ def shown(table: pd.DataFrame, *, wide: bool = False, columns: Sequence[str] = (
     titles = {name: header for name, (header, _) in cells.items()}
     main = [*_MAIN, *(name for name in cells if name.startswith(DIAGNOSTIC)), "remarks"]
     chosen = _keys(columns, titles) or [name for name in (cells if wide else main) if name in cells]
-    whole = not table["rank"].max() > table["rank"].count()  # rows that stand alone have no best
+    whole = table["rank"].count() == table["n_ranked"].iloc[0]  # chosen rows say nothing of those left out
     return Table(
         title=title(table),
         frame=pd.DataFrame(dict(cells[name] for name in chosen), dtype=object),
@@ -161,14 +161,13 @@ def sentence(table: pd.DataFrame) -> str:
     auprc = scored.set_index("detector")["auprc_mean"].map(lambda value: number(value, decimals))
     found = f"{best} has the best AUPRC of {auprc[best]}, of {counted(n, 'detector')}"
     if 0 < len(mine := detectors[~detectors["stored"]]) < n:
-        own, n_ranked = mine.iloc[0], table["rank"].count()
+        own, n_ranked = mine.iloc[0], table["n_ranked"].iloc[0]
         found = f"{own['detector']} has rank {own['rank']:.0f} of {n_ranked}, AUPRC {auprc[own['detector']]}. {found}"
     if not floors.empty:
         floor = f"{floors.iloc[0]['detector']} ({auprc[floors.iloc[0]['detector']]})"
         n_above = int((detectors["to_floor"] > 0).sum())
-        some = f"{n_above} of {n} beat{'s' * (n_above == 1)}"
-        said = "It beats" if n_above == n == 1 else "All beat" if n_above == n else some
-        found += f". {said if n_above else 'No detector beats'} the best floor, {floor}, in AUPRC"
+        said = {0: "No detector beats", 1: f"1 of {n} beats", n: "It beats" if n == 1 else "All beat"}
+        found += f". {said.get(n_above, f'{n_above} of {n} beat')} the best floor, {floor}, in AUPRC"
     if (sessions := table["sessions"].max()) > 0 and n + len(floors) > 1:
         few = f"{'is' if sessions == 1 else 'are'} too few to test differences (at least {LEAST_FOR_TESTS})"
         enough = "suffice to test differences (tsadbench compare)"

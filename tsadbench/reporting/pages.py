@@ -41,9 +41,8 @@ class Tables:
 
     @property
     def main(self) -> pd.DataFrame:
-        """The rows of the first split of each data set and protocol, with the number of ranked ones, ``n_ranked``."""
-        frames = [self.boards[keys[0]].frame for keys in grouped(self.boards, lambda key: key[:2]).values()]
-        return pd.concat([one.assign(n_ranked=one["rank"].count()) for one in frames])
+        """The rows of the first split of each data set and protocol."""
+        return pd.concat(self.boards[keys[0]].frame for keys in grouped(self.boards, lambda key: key[:2]).values())
 
 
 def read_tables(folder: Path) -> Tables:

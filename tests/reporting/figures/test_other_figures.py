@@ -101,9 +101,12 @@ class TestThreshold:
 
 
 class TestSeeds:
-    def test_dots_are_the_records(self, plant, figure):
+    @pytest.mark.parametrize(("lower", "best_of"), [([], max), (["auroc"], min)])
+    def test_dots_are_the_records(self, plant, figure, lower, best_of):
         board = Leaderboard.from_records(plant.records, ["overall"])
-        ax = seeds(trial_frame(board), figure.add_subplot(), "auroc")
+        trials = trial_frame(board)
+        trials.attrs["lower"] += lower
+        ax = seeds(trials, figure.add_subplot(), "auroc")
         by_label = {label: [] for label in board.frame["detector"]}
         for record in plant.records:
             by_label[record.label].append(record.splits["overall"].metrics["auroc"])
@@ -112,7 +115,7 @@ class TestSeeds:
             np.testing.assert_allclose(dots[place], values)
         (best,) = (line for line in ax.lines if line.get_label() == "best floor")
         floors = {record.label for record in plant.records if record.floor}
-        assert set(best.get_xdata()) == {max(np.mean(by_label[label]) for label in floors)}
+        assert set(best.get_xdata()) == {best_of(np.mean(by_label[label]) for label in floors)}
         assert [text.get_text() for text in ax.get_yticklabels()] == list(by_label)
 
 

@@ -57,9 +57,9 @@ def resampled(result: TrialResult, metric: str, names: Sequence[str], drawn: Flo
     means = np.full(weights.shape[1], np.nan)
     for i, one in judged.items():
         parts = {name: of[metric] for name, of in (one.entities or {"": one.metrics}).items() if of[metric] is not None}
-        drawn_times = [weights[[*entities.get(name, places)], int(i)].mean() for name in parts]
+        n_drawn = [weights[[*entities.get(name, places)], int(i)].mean() for name in parts]
         if parts:
-            means[int(i)] = np.average([*parts.values()], weights=drawn_times)
+            means[int(i)] = np.average([*parts.values()], weights=n_drawn)
     return means
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.errors import UsageError
+from tsadbench.leaderboard import table
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.frame import FLOOR_METRICS, METRIC
 from tsadbench.reporting.figures.style import BLUE, GREY, GRID, INK, VERMILLION, blank, own_axes, own_figure, plain
@@ -26,7 +27,6 @@ _TITLES = {
     "flagged": "flagged rows", "far": "flagged normal rows", "mar": "missed rows", "fit_seconds": "seconds of a fit",
     "rows_per_second": "rows scored per second",
 }  # fmt: skip
-_LOWER = ("far", "mar")  # of these metrics, lower values are better
 # The first columns of a frame of trials; all others are metrics.
 _ABOUT = ("detector", "floor", "seed", "sound", "fit_seconds", "rows_per_second")
 # Figures name every row up to this number.
@@ -53,7 +53,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
     """Return the trials of one table with status "ok", in the order of its rows.
 
     Columns: detector, floor, seed, sound (whether its row may be ranked), fit_seconds, rows_per_second, and the metrics
-    by name. Raises a UsageError if there are no such trials.
+    by name; ``attrs["lower"]`` names those of which lower values are better. Raises a UsageError if there are none.
     """
     place = {label: i for i, label in enumerate(board.frame["detector"])}
     trials = board.trials[(board.trials["status"] == "ok") & board.trials["detector"].isin(place)]
@@ -62,6 +62,7 @@ def trial_frame(board: Leaderboard) -> pd.DataFrame:
     trials = trials.assign(sound=trials["detector"].map(board.frame.set_index("detector")["sound"]))
     trials = trials.sort_values("detector", key=lambda labels: labels.map(place), kind="stable")
     metrics = [name for name in map(str, trials) if name.startswith(METRIC)]
+    trials.attrs["lower"] = [one.name for one in table.metrics_of(board.frame) if one.better == "lower"]
     return trials[[*_ABOUT, *metrics]].rename(columns=lambda name: str(name).removeprefix(METRIC))
 
 
@@ -109,7 +110,7 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
         ax.plot([rows[metric].mean()], [place], "|", color=INK, markersize=9, markeredgewidth=1.3, zorder=4)
     if trials["floor"].any():
         means = trials[trials["floor"]].groupby("detector")[metric].mean()
-        best = means.min() if metric in _LOWER else means.max()
+        best = means.min() if metric in trials.attrs["lower"] else means.max()
         ax.axvline(best, color=VERMILLION, linestyle="--", linewidth=0.9, zorder=1, label="best floor")
     ax.set_yticks(range(len(of_each)), [plain(str(label)) for label, _ in of_each])
     ax.set_ylim(len(of_each) - 0.4, -0.6)
@@ -119,11 +120,10 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
     return ax
 
 
-def front(points: pd.DataFrame, cost: str, metric: str) -> pd.DataFrame:
-    """Return the Pareto front of metric and cost, cheapest first; more rows per second cost less."""
+def front(points: pd.DataFrame, cost: str) -> pd.DataFrame:
+    """Return the Pareto front of ``quality`` and cost, cheapest first; more rows per second cost less."""
     order = points.assign(cost=points[cost] * (-1 if cost == "rows_per_second" else 1))
-    quality = order[metric] * (-1 if metric in _LOWER else 1)
-    order = order.assign(quality=quality).sort_values(["cost", "quality"], ascending=[True, False])
+    order = order.sort_values(["cost", "quality"], ascending=[True, False])
     return order[order["quality"] > order["quality"].cummax().shift(fill_value=-np.inf)]
 
 
@@ -139,12 +139,13 @@ def speed(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc", c
     groups = trials.groupby("detector", sort=False)
     points = groups[[metric, cost]].mean().join(groups[["floor", "sound"]].all())
     points["std"] = groups[metric].std().fillna(0.0)
+    points["quality"] = points[metric] * (-1 if metric in trials.attrs["lower"] else 1)
     points = points.dropna(subset=[metric, cost]).query(f"{cost} > 0")
     if points.empty:
         blank(ax, "undefined, or not measured")
         return ax
     sound = points[points["sound"]]
-    every, detectors = front(sound, cost, metric), front(sound[~sound["floor"]], cost, metric)
+    every, detectors = front(sound, cost), front(sound[~sound["floor"]], cost)
     where: Literal["post", "pre"] = "post" if cost == "fit_seconds" else "pre"
     for name, corners, colour, dashes in (
         ("front", every, VERMILLION, "-"),
