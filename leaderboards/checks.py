@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 def main() -> int:
     """Run what is missing and return the exit code: 1 if a detector cannot be checked or fails a check."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--only", help="check labels that begin like this, and leave all other reports alone")
+    parser.add_argument("--only", help="prefix of the labels to check; all other reports are left alone")
     options = parser.parse_args()
     shown = committed()
     checked = {one.identity for one in read_reports(HERE)}

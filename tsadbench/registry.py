@@ -250,6 +250,8 @@ def _checked(loaded: object, kind: Kind, what: str, error: type[TsadbenchError])
         found = getattr(loaded, "__qualname__", repr(loaded))
         how = "; to wrap another class, see docs/wrapping-a-library.md" if kind == "detectors" else ""
         raise error(f"{what}: expected a subclass of {contract.__name__} (tsadbench.base), found {found}{how}")
+    if kind == "protocols" and (lacks := [name for name in ("metrics", "summary") if not hasattr(loaded, name)]):
+        raise error(f"{what}: it has no {' and no '.join(lacks)} (tsadbench.base.Protocol)")
     return loaded
 
 

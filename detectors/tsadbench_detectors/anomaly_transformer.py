@@ -71,8 +71,8 @@ class AnomalyTransformer(NetworkDetector):
     Defaults
         ``weight``, ``patience`` and the kernel of the embedding are the paper's or its code's. ``d_model``,
         ``n_heads``, ``n_layers``, ``window``, ``stride`` and ``batch_size`` are smaller for cost on one core.
-        ``learning_rate`` is ten times the code's: after as many steps, the error on SKAB's held-out training rows is
-        0.058 instead of 0.486.
+        ``learning_rate`` is ten times the code's, which is halved after every epoch: after as many steps, the error on
+        SKAB's held-out training rows is 0.058 instead of 0.486.
 
     References
     ----------

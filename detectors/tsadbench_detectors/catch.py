@@ -97,13 +97,14 @@ class CATCH(NetworkDetector):
         log-odds and their negative, which is sharper than the probability used here. The mask generator takes a step
         with each batch; in the reference every ``min(batches // 10, 100)`` batches, at another rate after an epoch.
         Rates are constant. Inside the network the transform is divided by the root of the window. The clustering loss
-        of a single sensor is 0.
+        of a single sensor is 0. A masked sensor is invisible, as in the equation; the reference only lowers its weight.
+        The reference averages the cosine over the heads before the exponential, and has more dropout.
     Defaults
         The loss's weights, the temperature 0.07, dropout, heads, the ratio of the rates and ``normalised`` are the
         published ones; others differ by data set and metric there. For cost on one core: window 64 (published 192),
         patches of 8 every 4 frequencies (16 every 8), one layer, narrow widths, every fourth window in batches of 32, 8
         epochs. The rate is 1e-3 (1e-4) because the steps are few. The published heads (``head_layers=3``) have 2 x 105
-        million weights.
+        million weights, so size "paper" leaves them, the window and the patches as they are here.
 
     References
     ----------

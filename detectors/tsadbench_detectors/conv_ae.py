@@ -39,8 +39,8 @@ class ConvAE(Reconstructor):
         The loss is the mean of ``(x - r)^2``, the score ``sum_i |x_i - r_i|`` of the window's last row.
     Differences
         The SKAB benchmark's network has one output channel for all sensors (``shared_output=on``): its optimum is the
-        mean of the sensors' z-scores, which scores as well without training. There, a row's score comes from windows
-        after it; here it is the row's own error.
+        mean of the sensors' z-scores, which scores as well without training. There, a row is flagged if all windows
+        around it are, which looks ahead; here its score is its own error.
     Defaults
         32 and 16 channels, kernel 7, dropout 0.2, 100 epochs, patience 5 and a tenth of the windows held out are the
         example's. The window of 30 rows (not 60) is this project's; batches of 128 (not 32) for cost.

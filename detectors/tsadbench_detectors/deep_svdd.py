@@ -71,13 +71,13 @@ class DeepSVDD(NetworkDetector):
         leaky ReLUs between them.
     Differences
         The paper's encoders are convolutional networks for images; here they are dense layers on windows of
-        standardised rows, without batch normalisation, whose running means would be biases. The reference code takes R
-        from the last batch of an epoch; here R^2 is the (1 - nu) quantile of the squared distances of all training
-        windows (with ``max_steps``, of some), computed before each epoch. A coordinate of the centre that is exactly 0
-        stays there in the reference; here it becomes 0.1. With a soft boundary, the reference subtracts R^2 from
-        scores, which changes no ranking. The learning rate is constant. The training facts show whether the
-        representation collapses to one point: ``spread`` is its standard deviation over held-out windows, averaged over
-        its coordinates, and ``spread_before`` the same before the second phase.
+        standardised rows, without batch normalisation, whose running means would be biases. After its warm-up
+        the reference code takes R from each batch, and it does not stop early; here R^2 is the (1 - nu) quantile of the
+        squared distances of all training windows (with ``max_steps``, of some), computed before each epoch. A
+        coordinate of the centre that is exactly 0 stays there in the reference; here it becomes 0.1. With a soft
+        boundary, the reference subtracts R^2 from scores, which changes no ranking. The learning rate is constant. The
+        training facts show whether the representation collapses to one point: ``spread`` is its standard deviation over
+        held-out windows, averaged over its coordinates, and ``spread_before`` the same before the second phase.
     Defaults
         Batches of 200, nu 0.1, weight decay 1e-6 and the warm-up's share of the epochs (10 of 150, rounded up) are
         those of the paper's code. A window of 30 rows is this project's; widths follow the number of values. 10 epochs

@@ -70,7 +70,10 @@ class DVGCRN(NetworkDetector):
         row's mean has no tanh and log-variances are clamped to [-6, 6]. The heads of z are linear, and the variances of
         the priors come from a linear layer. The divergence's weight rises over 2 of 5 epochs (there 11 of 60). As
         there, the score is the lowest layer's, which the layers above affect only through training. The reference code
-        may add the density of z to the score; ours leaves it out.
+        may add the density of z to the score; ours leaves it out. At size "paper", too, some parts are smaller than in
+        the reference: u is as wide as the hidden state (there twice), mean and log-variance of z share their first
+        layer, and the forecast has one linear layer. It sees row T-2 (there the rows before that). Rows and z have
+        separate embeddings of the sensors.
     Defaults
         The window is the paper's. Widths follow the number of sensors as the paper's do for 38, with a minimum for few
         sensors. For cost: 5 epochs in batches of 64 (660 steps on SKAB; there 60 epochs in batches of 512), at five

@@ -59,13 +59,13 @@ class GANF(NetworkDetector):
         learn together, in the paper's network as in this one.
         In the authors' code, the flow's masks let a series of one variable see the value whose density it gives, so the
         result is no density. Here m and s depend on d alone, as in a masked autoregressive flow of one variable, which
-        makes several blocks as flexible as one. A's diagonal is 0 throughout (there only penalised, although it shows a
-        value to its own condition). The constraint is raised 10 times during the first 40 % of the steps (there after
-        each of at most 20 epochs, followed by 30); then edges that still close a cycle are removed, the weakest first,
-        and training goes on with an acyclic graph, so that held-out likelihoods can be compared. One learning rate, no
-        weight decay, no clipped gradients; log-scales are limited to -3 to 3. Rows are scaled by the training rows
-        (there by all rows, test rows included), and a window scores its last row (there, its mean scores its first
-        row).
+        makes several blocks as flexible as one. m and s have one hidden layer (there two). A's diagonal is 0 throughout
+        (there only penalised, although it shows a value to its own condition). The constraint is raised 10 times during
+        the first 40 % of the steps (there after each of at most 20 epochs, followed by 30); then edges that still close
+        a cycle are removed, the weakest first, and training goes on with an acyclic graph, so that held-out likelihoods
+        can be compared. One learning rate, no weight decay, no clipped gradients; log-scales are limited to -3 to 3.
+        Rows are scaled by the training rows (there by all rows, test rows included), and a window scores its last row
+        (there, its mean scores its first row).
     Defaults
         Widths, one block and the learning rate are the paper's for SWaT; its windows have 60 rows, ours the project's
         30. For cost, every second window, batches of 32 (not 512) and 5 epochs (not 50): about 620 steps on SKAB.

@@ -67,7 +67,8 @@ class GReLeN(NetworkDetector):
         with row t.
     Differences
         The score belongs to the window's last row (in the reference to the first, a look-ahead of 29 rows), and scoring
-        draws nothing. Batch normalisation scores by its running moments, not by those of the same batch. The
+        draws nothing. The reference's statistics average relations over i, not j, and its diffusion counts a sensor
+        itself twice. Batch normalisation scores by its running moments, not by those of the same batch. The
         diffusion takes all its hops; the reference leaves out the second. Values enter the recurrent layers directly: a
         linear layer before a linear convolution would add nothing.
     Defaults

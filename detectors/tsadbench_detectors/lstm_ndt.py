@@ -68,8 +68,9 @@ class LSTMNDT(Forecaster):
         set thresholds, and ``severity`` uses training errors alone. Pruning is left out because it has to know an
         event's end. The oldest errors, with less than a thousandth of the weight, are left out, so a score depends on a
         known number of rows. The reference code shuffles windows before it holds some of them out, replaces a
-        recording's first errors by an average over later ones, and widens each alarm by 100 rows on both sides; none of
-        this is repeated.
+        recording's first errors by an average over later ones, widens each alarm by 100 rows on both sides, also alarms
+        at unusually small errors, and ignores errors that are small beside the channel's range; none of this is
+        repeated. Of several z with the same maximum it takes the largest, ours the smallest.
     Defaults
         Two layers of 80 units, dropout 0.3, batches of 64, a horizon of one row and a fifth of the windows held out are
         the paper's. A window of 30 rows is this project's (paper: 250, more than half of what SKAB's protocol trains

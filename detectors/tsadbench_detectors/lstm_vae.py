@@ -51,8 +51,8 @@ class LSTMVAE(NetworkDetector):
         faults, and scoring draws nothing.
     Defaults
         hidden_size = 32 is the SKAB benchmark's. latent_size = 4 for 8 sensors (not 100, more than the 40 values of its
-        windows): a bottleneck must be narrower than its input. The window of 30 rows is this project's. Batches of
-        128 (not 1) for cost.
+        windows): a bottleneck must be narrower than its input. The window of 30 rows, Adam (there RMSprop), 30 epochs
+        (there 20) and the weight of the divergence are this project's. Batches of 128 (not 1) for cost.
 
     References
     ----------

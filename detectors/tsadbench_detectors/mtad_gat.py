@@ -64,7 +64,7 @@ class MTADGAT(NetworkDetector):
     Defaults
         window = 100, kernel 7, dropout 0.3 and learning rate 1e-3 are the paper's or that implementation's; gamma = 1
         is the latter's (the paper has 0.8). For cost: width 32 (size "paper": 300), every fourth window in batches of
-        64 (as many steps an epoch as all windows in batches of 256), 20 epochs.
+        64 (as many steps an epoch as all windows in batches of 256), 20 epochs (that implementation 30, the paper 100).
 
     References
     ----------

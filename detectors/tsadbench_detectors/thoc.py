@@ -81,9 +81,9 @@ class THOC(NetworkDetector):
     Defaults
         Every layer looks back within the window of 32 rows, so L = 5 (ports have one more, which sees a single row).
         The published table could not be verified: the width of 128 and the weights of 1 are those of ports. 32 units,
-        every second window and batches of 64 are for cost. At the ports' temperature of 1 none of 10 orthogonal centres
-        can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep SVDD's. 3 warm-up epochs,
-        about 200 steps on SKAB, reduce most of the forecasts' error.
+        every second window, batches of 64 and 10 epochs (a port has 30) are for cost. At the ports' temperature of 1
+        none of 10 orthogonal centres can get more than a quarter of a feature; hence 0.1. The ``weight_decay`` is Deep
+        SVDD's. 3 warm-up epochs, about 200 steps on SKAB, reduce most of the forecasts' error.
 
     References
     ----------

@@ -60,7 +60,7 @@ for most rows (`sensor-range`) have no logarithm. No rule comes near the best th
 
 
 NAMES = {"training": "training", "held-out": "held-out", "second fit": "second", "DSPOT": "dspot"}
-CHOSEN = {"chosen within a factor of 3*": "chosen_near_second_mcc", "chosen*": "chosen_mcc"}
+CHOSEN = {"chosen within a factor of 3": "chosen_near_second_mcc", "chosen": "chosen_mcc"}
 TABLES = {
     "MCC": {title: f"{name}_mcc" for title, name in NAMES.items()} | CHOSEN,
     "Normal rows flagged": {title: f"{name}_false_alarms" for title, name in NAMES.items()},

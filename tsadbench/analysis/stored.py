@@ -244,10 +244,10 @@ def _opened(folder: str | Path | Store) -> Store:
 
 
 def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
-    """Return a protocol's metric; a UsageError if there is none of this name, or it has no better direction."""
+    """Return a protocol's metric; a UsageError if there is none of this name, or neither direction of it is better."""
     found = {metric.name: metric for metric in metrics if metric.better is not None}
     if name not in found:
-        raise UsageError(f"{protocol} has no metric {name!r} with a better direction{nearest(name, found)}")
+        raise UsageError(f"{protocol} has no metric {name!r} to rank or compare by{nearest(name, found)}")
     return found[name]
 
 

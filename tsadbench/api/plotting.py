@@ -46,7 +46,7 @@ def plot(
     # Deriving a graph runs a detector's code, so the user must name it: a store may come from a stranger.
     for what, field, given in (("recording", "recording", recording), ("graph", "detectors", choice.get("detectors"))):
         if kind == what and not given:
-            raise UsageError(f"a figure of kind {kind} shows one: name it", field=field)
+            raise UsageError(f"a figure of kind {kind} needs one; name it", field=field)
     file = require_figure(out)
     chosen = select(runs, everything=kind in ("seeds", "speed", "graph"), **choice)
     for row, reason in chosen.left_out.items():

@@ -138,13 +138,13 @@ def run_request(
         store = Store.create(request.out if keep else Path(mkdtemp(prefix="tsadbench-")))
     if not keep:
         finalize(store, rmtree, store.path, ignore_errors=True)
-    records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     sessions: dict[str, dict[str, int]] = {}
     for name, data in datasets.items():
         of, splits = data.dataset.session_of, data.dataset.splits.items()
         sessions[name] = {split: len({of[one] for one in ids}) for split, ids in splits}
     shown = datasets if request.against else ()
     store.remember(sessions=sessions, against=dict.fromkeys(shown, plans[0].protocol_label))
+    records, n_earlier = run_plans(plans, store, request, rerun=rerun, progress=progress, keep=keep)
     trials = [one for of_plan in records for one in of_plan]
     board = Leaderboard.of_store(store, trials, request.splits)
     labels = {label for plan in plans for label in plan.named}
@@ -197,7 +197,8 @@ def run_plans(
         kept = "nothing is kept"
         if store is not None and keep:
             n_trials = counted(sum(len(plan.trials) for plan in plans), "trial")
-            kept = f"{n_kept(plans, store)} of {n_trials} are kept in {store.path}; the same command continues"
+            kept = f"{n_kept(plans, store)} of {n_trials} are kept in {store.path}"
+            kept += "" if "ok" in rerun else "; the same command continues"
         interrupt.add_note(kept)
         raise
     return records, observer.n_kept

@@ -23,12 +23,12 @@ def compare(
     figure: options.Figure = None,
     data: options.Data = None,
 ) -> None:
-    """Compare stored detectors over sessions, stretches of operation; no detector runs.
+    """Compare stored detectors session by session, without running them.
 
-    Sessions, as the data set declares them, are the unit; without them, each file is one. Seeds are averaged.
+    A session is one stretch of operation, as the data set declares it; without sessions, each file. Seeds are averaged.
     From six sessions on: Wilcoxon's signed-rank test (with Holm's correction for several pairs), Friedman's test,
     effect sizes, bootstrap intervals, wins and losses. Below six it describes each session and tests nothing. In both
-    cases it estimates how many sessions a difference of .05 needs.
+    cases it estimates how many sessions are needed to detect a difference of .05.
     """
     api.require_figure(figure)
     comparison = api.compare(

@@ -22,7 +22,7 @@ _DECIDE = "# Decide: "  # prefix of a card's lines that the user must decide
 def fetch(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME...]", help="Data sets or suites.", autocompletion=options.datasets),
+        typer.Argument(metavar="[NAME...]", help="Names or suites (default: skab).", autocompletion=options.datasets),
     ] = None,
     data: options.Data = None,
 ) -> None:

@@ -47,7 +47,7 @@ def judge(
     output.show_findings(judged if label is None else failed, most=1, err=label is not None)
     if label is None:
         counts = Counter(one.verdict for one in judged)
-        within = "" if isinstance(source, api.Store) else f" up to {api.SINGLE_PRECISION:g}"
+        within = "" if isinstance(source, api.Store) else f" (within {api.SINGLE_PRECISION:g})"
         typer.echo(
             f"{api.counted(len(judged), 'trial')}: {counts['same']} as recorded{within}, {counts['changed']} changed, "
             f"{counts['cannot be judged']} cannot be judged"

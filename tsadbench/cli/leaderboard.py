@@ -35,7 +35,7 @@ def leaderboard(
 ) -> None:
     """Rank the trials of run stores; if several stores have a row, the last one counts.
 
-    --diagnostics also compares their scores with the data.
+    --diagnostics needs the stored scores and the data.
     """
     if write is not None and (detector or columns or smoothing > 1):
         raise UsageError("it writes whole tables: leave out --detector, --columns and --smoothing", field="write")

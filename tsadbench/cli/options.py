@@ -80,7 +80,7 @@ Data: TypeAlias = Annotated[
 Protocol: TypeAlias = Annotated[str | None, typer.Option(help=_PROTOCOL, autocompletion=protocols)]
 Protocols: TypeAlias = Annotated[list[str] | None, typer.Option(help="Protocol; repeatable.", autocompletion=protocols)]
 Split: TypeAlias = Annotated[str | None, typer.Option(help=f"{_SPLIT}.")]
-Splits: TypeAlias = Annotated[list[str] | None, typer.Option("--split", help=f"{_SPLIT}; repeatable (default: all).")]
+Splits: TypeAlias = Annotated[list[str] | None, typer.Option("--split", help=f"{_SPLIT}; repeatable.")]
 
 # What is read from run stores
 Runs: TypeAlias = Annotated[Path, typer.Argument(metavar="RUNS", help="A run store, written by `tsadbench run`.")]

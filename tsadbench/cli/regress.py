@@ -32,9 +32,9 @@ def regress(
 ) -> None:
     """Run detectors of committed leaderboards again; exit code 1 if a cell left its tolerance.
 
-    A deterministic detector's metrics may move by 1e-4 (.005 if a correlation marks it unforgetting), a stochastic
-    one's mean by three standard errors of the difference between the two means, plus .001. A row that lost its seal is
-    a note.
+    A deterministic detector's metrics may move by 1e-4, a stochastic one's mean by three standard errors of the
+    difference between the two means, plus .001; that of a detector that depends on the recording's start by at least
+    .005. A lost seal is reported, but is no failure.
     """
     for file in filter(None, (junit, summary)):
         api.require_writable(file)

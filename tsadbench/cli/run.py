@@ -76,8 +76,8 @@ def run(
 ) -> None:
     """Run detectors on data sets under protocols and show the ranked tables with the floors.
 
-    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines. Defaults without their
-    packages are left out, with a message.
+    Without --detector, the registered defaults run with one seed: DPR-GM and two baselines. Those whose packages are
+    not installed are skipped, with a message.
     The table shows the split overall; --format csv and json have all splits. Exit code 1 if a trial failed.
 
     --rerun takes ok, error, timeout, memory, killed, invalid, or no-contributions: ok trials that lack the sensors'

@@ -93,7 +93,7 @@ def remove(
     """Remove trials by name, detector or status, or broken ones."""
     store = api.Store.open(runs)
     if not (trials or detector or status or broken):
-        raise UsageError("expected what to remove: names of trials, --detector, --status or --broken")
+        raise UsageError("nothing to remove: give names of trials, --detector, --status or --broken")
     records = _chosen(store, trials or (), detector, status) if trials or detector or status else []
     names = [record.trial for record in records] + ([*store.read()[1]] if broken else [])
     store.remove(names)

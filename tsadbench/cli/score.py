@@ -42,7 +42,7 @@ def score(
         bool, typer.Option("--fail-on-alarm", help="Exit code 1 if a row is flagged, as in a scheduled job.")
     ] = False,
     separator: Annotated[
-        str | None, typer.Option(help="The character between two cells, if not the training files'.")
+        str | None, typer.Option(help="The cell separator, if it differs from the training files'.")
     ] = None,
     decimal: Annotated[str | None, typer.Option(help="The decimal mark, if it differs.")] = None,
     time: Annotated[str | None, typer.Option(help="The time column, if it differs; it must exist.")] = None,
@@ -184,7 +184,7 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
         columns: list[str] = []
         for table in tables:
             if columns and columns != [*table]:
-                raise UsageError("some files have a time column, others have none; score them one by one")
+                raise UsageError("some files have a time column, others do not; score them one by one")
             table["flagged"] = table["flagged"].astype(int)
             if "time" in table:
                 table["time"] = table["time"].map(pd.Timestamp.isoformat, na_action="ignore")

@@ -28,7 +28,7 @@ def tune(
     ] = None,
     objective: Annotated[
         Literal["injection", "heldout"],
-        typer.Option(help="Find faults injected into held-out training rows, or forecast or reconstruct such rows."),
+        typer.Option(help="Find faults injected into held-out training rows, or forecast or reconstruct these rows."),
     ] = "injection",
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of detector, faults and search.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Points to evaluate at the same time.")] = 1,
@@ -65,7 +65,7 @@ def tune(
         faults = objective == "injection"
         values = {"all": shown["value"]}
         values |= {part: shown["parts"].str[part] for part in shown["parts"]["best"]} if faults else {}
-        measure = "mean AUPRC on planted faults" if faults else "mean loss on held-out rows"
+        measure = "mean AUPRC on injected faults" if faults else "mean loss on held-out rows"
         rows = [
             {measure: part} | {str(name): value for name, value in of_part.items()} for part, of_part in values.items()
         ]
@@ -84,5 +84,5 @@ def _line(number: int, points: pd.DataFrame, shown: pd.DataFrame) -> str:
     value = f"{point['value']:.4g}" if point["state"] == "complete" else point["state"]
     reason = f" ({' '.join(point['reason'].split())})" if point["reason"] else ""
     parameters = ", ".join(f"{name}={value}" for name, value in point["parameters"].items())
-    leader = f"; best {shown['value']['best']:.4g} (trial {shown['number']['best']})" if len(shown) else ""
-    return f"trial {number}: {value}{reason}: {parameters}{leader}"
+    leader = f"; best {shown['value']['best']:.4g} (point {shown['number']['best']})" if len(shown) else ""
+    return f"point {number}: {value}{reason}: {parameters}{leader}"

@@ -84,7 +84,7 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     absent = [words for words, trial in planned.items() if trial not in trials]
     for words in output.first(absent):
         typer.echo(f"planned, but missing: {words}")
-    typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are here")
+    typer.echo(f"{len(planned) - len(absent)} of {api.counted(len(planned), 'planned trial')} are in the store")
     counts = Counter(one.verdict for one in found)
     typer.echo(
         f"{api.counted(len(found) - counts['edited'], 'trial')}: {counts['same']} as recorded, "

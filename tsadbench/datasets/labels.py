@@ -117,7 +117,7 @@ def unused_events(events: pd.DataFrame, ids: Sequence[str], issues: list[Issue])
         many = f"{len(unused)} of the {len(events)} intervals contain no row of any recording"
         return [many] if len(unused) else []
     names = events.get("recording", pd.Series("", events.index)).iloc[unused[:SHOWN]]
-    text = f"; the recordings are {[*ids[:10]]} (labels.unit, labels.time_format)"
-    texts = [f"the interval does not lie within a recording {name!r}{text}" for name in names]
+    text = f"contains this interval; the recordings are {[*ids[:10]]} (check labels.unit and labels.time_format)"
+    texts = [f"no recording{f' {name!r}' if name else ''} {text}" for name in names]
     issues += row_issues(events.index, unused, texts)
     return []

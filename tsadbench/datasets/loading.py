@@ -84,7 +84,9 @@ def check_labels(data: LabelledDataset) -> None:
     expected = {recording.id: recording.n_rows for recording in dataset.test}
     found = {name: len(rows) for name, rows in labels.rows.items()}
     if found and [*expected.items()] != [*found.items()]:
-        wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), "their order")
+        wrong = next((name for name in (*expected, *found) if expected.get(name) != found.get(name)), None)
+        if wrong is None:
+            raise DataError(f"{where} the labels are not in the order of the test recordings")
         raise DataError(f"{where} {wrong!r} has {expected.get(wrong, 'no')} rows, but {found.get(wrong, 'no')} labels")
     if dict(labels.splits) != dict(dataset.splits):
         raise DataError(f"{where} its splits and those of its labels differ")

@@ -185,7 +185,7 @@ class CardReader:
                 if pattern.count("**") > 1:  # each multiplies the paths to search
                     raise ValueError("expected at most one **")
                 found = [path.relative_to(self._folder).as_posix() for path in self._folder.glob(pattern)]
-                found = [name for name in sorted(found, key=as_counted) if (self._folder / name).is_file()]
+                found = [name for name in sorted(sorted(found), key=as_counted) if (self._folder / name).is_file()]
             except (ValueError, IndexError, NotImplementedError, OSError) as error:
                 self._report(f"files {pattern!r}: {error}")
                 continue
@@ -343,7 +343,8 @@ class CardReader:
                 advice = "set gaps.policy"
                 if gaps.policy == "forward-fill":
                     numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
-                    advice = f"the last value is too far back (gaps.at_most: {gaps.at_most or 'any'})"
+                    within = f" within {gaps.at_most} rows (gaps.at_most)" if gaps.at_most else ""
+                    advice = f"there is no earlier value to carry forward{within}"
                     self._n_filled += int(absent.sum())
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
                 self.issues += row_issues(run.places, np.flatnonzero(np.isnan(numbers)), text)
@@ -420,7 +421,7 @@ class CardReader:
             number = found[1] if (found := rows.match(name)) else ""
         border = int(number) if number.isdecimal() and len(number) < 16 else 0
         if not 0 < border < n_rows:
-            self._report(f"train.rows: {number!r} makes {border} training rows, but the file has {n_rows}", name)
+            self._report(f"train.rows: expected a number from 1 to {n_rows - 1}, found {number!r}", name)
         return min(border, n_rows)
 
     def _groups(self, table: str, runs: Sequence[Run]) -> dict[str, str]:
@@ -429,7 +430,7 @@ class CardReader:
         found: dict[str, str] = {}
         for group, patterns in declared.items():
             lost = [one for one in patterns if not any(run.is_called(one) for run in runs)]
-            faults = [f"no recording is called {one!r}" for one in lost]
+            faults = [f"no recording matches {one!r}" for one in lost]
             members = [run for run in runs if run.is_called(*patterns)]
             faults += [f"recording {run.id!r} also belongs to {found[run.id]!r}" for run in members if run.id in found]
             if table == "entities" and not faults and not any(run.trains for run in members):

@@ -148,5 +148,5 @@ def require_same(client: Mapping[str, JsonValue], worker: Mapping[str, JsonValue
     if found := [*differences(client, worker)]:
         raise ClusterError(
             f"the worker on {platform.node()} differs from the client: {', '.join(found)}; install the same versions "
-            "and files there"
+            "and files there, and restart it"
         )

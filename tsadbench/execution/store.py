@@ -176,17 +176,21 @@ class Store:
         return record
 
     def read(self) -> tuple[tuple[Record, ...], dict[str, str]]:
-        """Return the readable records, oldest first, and the reasons why others are unreadable, by name."""
-        records, broken = [], {}
+        """Return the readable records, and the reasons why others are unreadable, by name.
+
+        Oldest first, but those that the last commands planned come last: code may have been changed back.
+        """
+        records, broken, planned = [], {}, {*self.about().planned.values()}
         for trial in self.trials():
             try:
                 records.append(self.record(trial))
             except BrokenTrialError as error:
                 broken[trial] = str(error)
-        return tuple(sorted(records, key=lambda record: (str(record.manifest.get("started")), record.trial))), broken
+        records.sort(key=lambda one: (one.trial in planned, str(one.manifest.get("started")), one.trial))
+        return tuple(records), broken
 
     def records(self) -> tuple[Record, ...]:
-        """Return the readable records, oldest first; warn about each other trial (`BrokenTrialWarning`)."""
+        """Return the readable records as `read` does; warn about each other trial (`BrokenTrialWarning`)."""
         records, broken = self.read()
         for trial, reason in broken.items():
             self.pass_over(trial, reason)

@@ -135,8 +135,8 @@ def _plans(baseline: Sequence[Record], dataset: str, seeds: int | None, director
         here = f"{first.protocol} {plan.protocol.version}, version {plan.data.dataset.version} of the data"
         if (there := f"{first.rules}, version {first.dataset_version} of the data") != here:
             raise UsageError(
-                f"--baseline: the tables of {first.dataset} are of {there}, and {here} is installed: make them again "
-                "(`tsadbench leaderboard RUNS --write`), or choose others by --dataset and --protocol"
+                f"--baseline: the tables of {first.dataset} were made with {there}, but {here} is installed; make them "
+                "again (`tsadbench leaderboard RUNS --write`), or choose others by --dataset and --protocol"
             )
         yield plan
 
@@ -190,14 +190,14 @@ def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
         raise UsageError(f"--table {file}: the store has no such table; name a CSV after its split, as overall.csv")
     both = pd.concat([found, right], axis=1, keys=["table", "store"])
     rows, columns = (both.isna().groupby(level=level).all() for level in (["table", "detector", "copy"], "column"))
-    faults = [f"row {row[1]}: the {side} has none" for side in rows for row in rows.index[rows[side]]]
-    faults += [f"column {name}: the store has none" for name in columns.index[columns["store"]]]
+    faults = [f"row {row[1]}: missing in the {side}" for side in rows for row in rows.index[rows[side]]]
+    faults += [f"column {name}: missing in the store" for name in columns.index[columns["store"]]]
     for (_, row, _, column), printed, expected in both.dropna().itertuples():
         one, other = (list(map(Decimal, _NUMBER.findall(text))) for text in (printed, expected))
         # Half a unit of the last digit that the file prints.
         close = (abs(a - b) <= Decimal(5).scaleb(int(a.as_tuple().exponent) - 1) for a, b in zip(one, other))  # noqa: B905
         if _NUMBER.sub("#", printed) != _NUMBER.sub("#", expected) or not all(close):
-            faults.append(f"row {row}, {column}: {printed!r} in the table, {expected!r} by the store")
+            faults.append(f"row {row}, {column}: {printed!r} in the table, {expected!r} in the store")
     return faults, len(both.dropna())
 
 

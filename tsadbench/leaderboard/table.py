@@ -250,7 +250,7 @@ def _unfinished_trainings(records: Sequence[Record]) -> Iterator[Note]:
             share = "" if n_falling == len(facts) else f" ({n_falling} of {len(facts)} fits)"
             said.append((*table, STILL_FALLING, label + share))
         if max((one.get(CONDITION_NUMBER) or 0.0 for one in facts), default=0.0) > 1e6:
-            said.append((*table, "sensors are nearly collinear, so that rounding decides scores", label))
+            said.append((*table, "sensors are nearly collinear, so scores are sensitive to rounding", label))
     for (dataset, protocol, text), alike in grouped(said, lambda one: one[:3]).items():
         if text:
             yield Note(dataset, f"{first_of(sorted(label for *_, label in alike), _MOST_NAMES)}: {text}", protocol)
@@ -272,7 +272,7 @@ def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"
     if older := sum("sources" not in record.manifest for record in records):
-        yield f"older code made {'these rows' if older == len(records) else 'some of these rows'}"
+        yield f"{'these rows' if older == len(records) else 'some of these rows'} were made by older code"
     found = [one if isinstance(one := record.manifest.get("versions"), dict) else {} for record in records]
     versions = {(name, str(version)) for one in found for name, version in one.items()}
     same = {

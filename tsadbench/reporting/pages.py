@@ -124,7 +124,7 @@ def first_page(tables: Tables) -> str:
 <figure class="tsb-figure">
 {svg[0]}
 <figcaption>Mean rank by AUPRC over {len(names)} data sets under protocol strict, with its 90 % interval. Squares are
-one-liners; the band spans theirs. Source: the committed tables.</figcaption>
+one-liners; the band spans their mean ranks. Source: the committed tables.</figcaption>
 </figure>
 
 {html_table(table, links)}
@@ -178,7 +178,7 @@ def _figures(board: Leaderboard, name: str) -> str:
         with panel(f"{name}-{draw.__name__}", 4.8, height) as (ax, svg):
             draw(trials, ax)
         drawn.append(f'<figure class="tsb-figure">\n{svg[0]}\n</figure>')
-    return "\n".join(["<details><summary>Seed by seed, and what quality costs</summary>", *drawn, "</details>"])
+    return "\n".join(["<details><summary>Seeds and costs</summary>", *drawn, "</details>"])
 
 
 def _detector_page(name: str, rows: pd.DataFrame) -> str:

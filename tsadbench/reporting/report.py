@@ -122,7 +122,7 @@ def _figures(key: str, board: Leaderboard, chosen: Sequence[str]) -> dict[str, o
     for cost in ("fit_seconds", "rows_per_second"):
         with panel(f"{key}-{cost}", 4.8, 3.4) as (ax, svg):
             figures.speed(trials, ax, metric, cost)
-        drawn.append(("What quality costs: nothing beats the solid line, no detector the dotted one", svg[0]))
+        drawn.append(("Quality and cost: the Pareto front of all rows (solid) and of the detectors (dotted)", svg[0]))
     return {"figures": drawn}
 
 

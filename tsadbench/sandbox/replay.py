@@ -207,9 +207,9 @@ class Audit:
                 raise BoxFailure(
                     "invalid",
                     f"replay: row {first + other} of recording {recording.id!r} has {what} of {expected[other]:.6g} "
-                    f"in the whole recording, and scores {found[other]:.6g} in its rows {start} to {stop - 1} by "
-                    f"themselves, under another id and clock: its score depends on more than itself, "
-                    f"{before} and the {self.traits.look_ahead} after it (traits.memory, traits.look_ahead)",
+                    f"in the whole recording, but {found[other]:.6g} if only rows {start} to {stop - 1} are scored, "
+                    f"under another id and clock. It may depend only on itself, {before} and the "
+                    f"{self.traits.look_ahead} after it (traits.memory, traits.look_ahead)",
                 )
             compared.append((found, expected))
             self._n_rows += length
@@ -219,7 +219,7 @@ class Audit:
         """Return a random row that has a score, one of the highest on request; the first if no row has one."""
         scored = np.flatnonzero(np.isfinite(scores))
         if high:
-            scored = scored[np.argsort(scores[scored])[-math.ceil(_HIGHEST * len(scored)) :]]
+            scored = scored[np.argsort(scores[scored], kind="stable")[-math.ceil(_HIGHEST * len(scored)) :]]
         return int(self._rng.choice(scored)) if len(scored) else 0
 
     def _behind_other_beginnings(self, test: Sequence[_Pair]) -> list[float]:

@@ -46,7 +46,7 @@ _PATIENCE_SECONDS = 2.0
 _PASSED_ON = frozenset({
     "PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV",
     "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUBLAS_WORKSPACE_CONFIG",
-    "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
+    "PYTHONDONTWRITEBYTECODE",
 })  # fmt: skip
 # The import path is not passed by PYTHONPATH, or Python would run a sitecustomize.py of the current folder.
 _RUN = "import sys; _, fd, at, *sys.path = sys.argv; from tsadbench.sandbox.server import {0}; {0}(int(fd), at)"
@@ -217,7 +217,7 @@ def remove_folder(folder: str) -> None:
 
 def _start_python(theirs: socket.socket, folder: str) -> subprocess.Popen[bytes]:
     passed_on = {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith("LC_")}
-    passed_on.setdefault("PYTHONHASHSEED", "0")  # sets of texts have the same order in every run
+    passed_on["PYTHONHASHSEED"] = "0"  # sets of texts have the same order in every run
     return subprocess.Popen(
         [sys.executable, "-c", _RUN.format("serve"), str(theirs.fileno()), folder, *import_path()],
         stdin=subprocess.DEVNULL,

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
 from tsadbench.base.protocol import Episode, Scored
+from tsadbench.base.scores import difference
 from tsadbench.base.serialization import safetensors_package
 from tsadbench.errors import ModelFileError, UsageError
 from tsadbench.execution.identity import manifest
@@ -92,7 +91,7 @@ def fit_model(
         scored = Scored(episode, train, (), trial.contender.traits.fixed_threshold, calibration)
         threshold, parts, expected = plan.protocol.find_threshold(scored), box.learned(), box.score(compared)
     if threshold.method == "dspot":
-        raise UsageError("a model flags rows by a threshold that stays; fit with threshold=pot", field="settings")
+        raise UsageError("a model has one constant threshold, and dspot moves it; use threshold=pot", field="settings")
     made = manifest(trial, plan, started) | ({} if entity is None else {"entity": entity})
     card = ModelCard(
         detector=trial.contender.name,
@@ -111,7 +110,7 @@ def fit_model(
     content = model_bytes(card, parts)
     # The card names a detector's file without its folder, so read it from its real path.
     model = from_bytes(content, detector=trial.contender.construction.source.target)
-    if not np.allclose(model.detector.score(compared), expected, rtol=1e-6, atol=0.0, equal_nan=True):
+    if difference(model.detector.score(compared), expected)[0] is not None:
         rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
         raise ModelFileError(f"{trial.contender.label} scores differently when restored from its file: {rule}")
     write_file(out, content)
@@ -128,5 +127,5 @@ def _episode(plan: Plan, entity: str | None) -> Episode:
         return episodes[entity]
     advice = f"choose one of {', '.join(episodes)}" if by_entity else "leave it out, or choose strict or published"
     n_models = counted(len(episodes), "model")
-    fits = f"{plan.protocol_label} fits {n_models} on {data.name}, none for {entity or 'the whole'}"
+    fits = f"{plan.protocol_label} fits {n_models} on {data.name}, none for {entity or 'the whole data set'}"
     raise UsageError(f"{fits}: {advice}", field="entity" if by_entity or entity else "protocol")

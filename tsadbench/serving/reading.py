@@ -80,7 +80,7 @@ class RowReader:
         for lines in _lines(source, self._form.encoding):
             yield from self._cells(lines)
         if not self._columns:
-            raise DataError(f"{self._name}: expected the columns' names above the rows, found none")
+            raise DataError(f"{self._name}: expected a header above the rows, found none")
 
     def _cells(self, lines: Sequence[str]) -> Iterator[Rows]:
         """Yield the rows of the next lines, skipping empty lines."""
@@ -94,7 +94,7 @@ class RowReader:
                     self._match(names)
                     self._first_line = self._n_lines + 1 + form.units_line
                 elif self._n_lines >= (formats.SEARCHED_LINES if form.header_line == "search" else form.header_line):
-                    raise DataError(f"{self._name}: expected the columns' names by line {self._n_lines}, found none")
+                    raise DataError(f"{self._name}: expected a header by line {self._n_lines}, found none")
             elif self._n_lines >= self._first_line and line.strip():
                 if len(cells) != len(self._columns):
                     faults[len(rows)] = f"{len(cells)} cells, expected {len(self._columns)}"
@@ -124,7 +124,7 @@ class RowReader:
         times = [name for name in form.time if name in names or form.time != self._card.layout.time]
         if fault := formats.header_fault(names, dict.fromkeys(times, "time column") | dict.fromkeys(sensors, "sensor")):
             raise DataError(
-                f"{self._name}: {fault} (options say how it is written: separator, decimal, time, time-format)"
+                f"{self._name}: {fault} (if its format differs: --separator, --decimal, --time, --time-format)"
             )
         self._columns, self._has_time = names, bool(form.time) and len(times) == len(form.time)
         if form.time and not self._has_time:

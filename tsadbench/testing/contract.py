@@ -129,7 +129,7 @@ def every_row(subject: Subject) -> None:
     first, last = subject.warm_up, int(missing[::-1].cumprod().sum())
     if 0 < first < len(missing) or last:
         reason = f"the first {first} and last {last} rows have no score: each counts as a false alarm or a miss; "
-        reason += "tsadbench.base.trailing_windows(rows, length) fills windows up"
+        reason += "tsadbench.base.trailing_windows(rows, length) pads the first windows"
         raise Warned(reason, first_rows=first, last_rows=last)
 
 

@@ -53,7 +53,7 @@ def scaling(subject: Subject) -> None:
         raise Skipped("it declares window_normalised; the checks `prefix` and `position` bind it")
     rescaled = subject.score(subject.test(lambda values: 3.0 * values + 5.0))
     if difference(rescaled, subject.usual)[0] is None:
-        raise Failed("3 x + 5 gets the scores of x: the scored series' own statistics scale it")
+        raise Failed("rescaled test rows (3 x + 5) get the same scores: the test's own statistics scale them")
 
 
 @check("leakage", "scores")
@@ -159,4 +159,4 @@ def bystanders(subject: Subject) -> None:
             for module in modules:
                 del vars(module)["labels"]
             del os.environ["TSADBENCH_LABELS"], alive
-        require_equal(found, expected, "scores follow labels that are within reach")
+        require_equal(found, expected, "scores change with labels in global variables, the environment or a caller")

@@ -68,7 +68,7 @@ def make_folds(recordings: Sequence[Recording], n_folds: int, reach: Reach) -> t
     folds = tuple(_fold(recordings, number, n_folds, reach, long_enough) for number in range(n_folds))
     longest = min(max((recording.n_rows for recording in fold.train), default=0) for fold in folds)
     if longest <= reach.gap:
-        left = f"one of {n_folds} folds leaves at most {longest} rows in a row to train on"
+        left = f"one of {n_folds} folds leaves at most {longest} consecutive rows to train on"
         raise DataError(f"{left}, expected more than {reach.gap}; {_ADVICE}")
     return folds
 

@@ -26,6 +26,7 @@ from tsadbench.tuning.task import Task
 from tsadbench.utils.extras import extra
 from tsadbench.utils.files import write_file
 from tsadbench.utils.parameters import Label, as_json, format_value, parse_label
+from tsadbench.utils.text import one_line
 from tsadbench.utils.toml import toml_value
 
 with extra("tsadbench tune", "tune"):
@@ -59,7 +60,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
     now = task.determinants()
     if (begun := study.user_attrs.get("task", now)) != now:
         other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
-        raise UsageError(f"study {task.study} was begun with another {other}; begin a new one elsewhere", field="out")
+        raise UsageError(f"study {task.study} differs from this search in {other}; choose another folder", field="out")
     study.set_user_attr("task", now)
     # A resumed study must not repeat its first draws.
     study.sampler = optuna.samplers.TPESampler(seed=(settings.seed + len(study.trials)) % 2**32)
@@ -85,9 +86,11 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
         try:
             for n_trials, n_jobs in stages if done < settings.trials else ():
                 worker.submit(search, n_trials=n_trials, n_jobs=n_jobs).result()
-        except BaseException:
+        except optuna.exceptions.StorageInternalError as error:
+            reason = one_line(str(error.__cause__ or error), 200)
+            raise UsageError(f"the database failed: {reason}", field="storage") from error
+        finally:
             stop.set()
-            raise
     return _points(study)
 
 
@@ -96,7 +99,7 @@ def _opened(url: str) -> RDBStorage:
         return RDBStorage(url)
     except (ImportError, SQLAlchemyError, RuntimeError, ValueError) as error:
         reason = str(error.__cause__ or error).splitlines()[0]
-        raise UsageError(f"expected the URL of a database, found one that fails: {reason}", field="storage") from error
+        raise UsageError(f"cannot open this database: {reason}", field="storage") from error
 
 
 def _measure(trial: optuna.Trial, task: Task, objective: Objective, limits: Limits) -> float:
@@ -158,7 +161,8 @@ def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
     """Return the best complete point (the first, if equal) and the first point with the defaults, by name."""
     complete = points[points["state"] == "complete"].reset_index()
     best = complete.sort_values("value", ascending=task.settings.objective == "heldout", kind="stable")
-    of_defaults = complete[[parameters == task.defaults for parameters in complete["parameters"]]]
+    usual = label_at(task, task.defaults)
+    of_defaults = complete[[label_at(task, parameters) == usual for parameters in complete["parameters"]]]
     found = {"defaults": of_defaults.head(1), "best": best.head(1)}
     return pd.concat([one.set_axis([name][: len(one)]) for name, one in found.items()])
 
@@ -177,7 +181,8 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
                 given[key] = str(Path(value.origin).resolve())
         file, colon, cls = name.rpartition(":")
         name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else name
-    given |= {key: format_value(value) for key, value in parameters.items() if value != defaults[key]}
+    texts = {key: format_value(value) for key, value in parameters.items()}
+    given |= {key: text for key, text in texts.items() if text != format_value(defaults[key])}
     return str(Label(name, dict(sorted(given.items()))))
 
 

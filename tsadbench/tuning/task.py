@@ -91,6 +91,7 @@ class Task:
             "training data": self.training_hash(),
             "number of folds": str(self.settings.folds),
             "seed": str(self.settings.seed),
+            "timeout": str(self.settings.timeout),
         }
 
 
@@ -123,16 +124,17 @@ def searched(contender: Contender, objective: ObjectiveName, ranges: Mapping[str
     name, about, heldout = contender.name, contender.description, objective == "heldout"
     declared, accepted = {**about.search_space, **ranges}, about.defaults.keys() - NEVER_SEARCHED
     if unknown := declared.keys() - accepted:
-        raise UsageError(f"{name}: search_space names {sorted(unknown)}; its parameters: {sorted(accepted)}")
+        raise UsageError(f"{name}: unknown parameters in search_space: {sorted(unknown)}; known: {sorted(accepted)}")
     if heldout and not about.offers_held_out_loss:
-        raise UsageError(f"{name} has no held-out loss, as it forecasts nothing; use injection", field="objective")
+        problem = "has no held-out loss, as it neither forecasts nor reconstructs rows; use injection"
+        raise UsageError(f"{name} {problem}", field="objective")
     fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
     space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
     if wrong := ranges.keys() - space.keys():
         raise UsageError(f"{name}.{min(wrong)}: held-out losses of its values cannot be compared", field="ranges")
     if not space:
         known = f"its parameters: {', '.join(sorted(accepted)) or 'none'}"
-        problem = f"{contender.label} has nothing to search by {objective}; name a range, {name}.PARAMETER={FORMS}"
+        problem = f"{contender.label} has nothing to search by {objective}; give a range, {name}.PARAMETER={FORMS}"
         raise UsageError(f"{problem}; {known}", field="ranges")
     return space
 

@@ -75,7 +75,9 @@ def require_writable(file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.is_dir():
             raise IsADirectoryError("Is a directory")
-        if not os.access(file if file.exists() else file.parent, os.W_OK):
+        folder = Path(os.path.realpath(file)).parent  # `replacing` writes into it
+        written = [file] * file.exists() + [folder] * (file.is_file() or not file.exists())
+        if not all(os.access(one, os.W_OK) for one in written):
             raise PermissionError("Permission denied")
 
 

@@ -133,7 +133,8 @@ def parse_value(name: str, annotation: object, text: str, owner: str) -> object:
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
     """Return the arguments that differ from their defaults, sorted by name, in command-line form."""
     defaults = parameter_defaults(cls)
-    return {key: format_value(arguments[key]) for key in sorted(arguments) if arguments[key] != defaults[key]}
+    texts = {key: format_value(arguments[key]) for key in sorted(arguments)}  # 1 and 1.0 differ
+    return {key: text for key, text in texts.items() if text != format_value(defaults[key])}
 
 
 def format_value(value: object) -> str:

@@ -48,7 +48,7 @@ def test_a_margin_is_the_normal_rows_after_an_event(labels: list[bool], margin: 
     ]  # by the definition, row by row
     (*_, (name, change)) = label_changes(data, shifts=[1], margins=[margin]).items()
     if any(after):
-        assert name == f"{margin} rows after events out"
+        assert name == f"without {margin} rows after events"
         np.testing.assert_array_equal(change["a"], np.where(after, -1, labels))
     else:  # there is nothing to leave out
         assert name == "1 row later"
@@ -59,14 +59,14 @@ def test_contradictory_rows_are_left_out_wherever_they_are():
     b = Recording("b", np.vstack([a.values[4:8], recording("x", 6).values]), SENSORS, a.time + 4.0)
     c = Recording("c", a.values.copy(), SENSORS, a.time + 100.0)  # equal values, but at another time
     data = plant((recording("free", 50, start=-500.0),), (a, b, c), {"a": slice(5, 7), "c": slice(0, 10)})
-    change = label_changes(data)["contradictory rows out"]
+    change = label_changes(data)["without contradictory rows"]
     assert {name: np.flatnonzero(rows < 0).tolist() for name, rows in change.items()} == {
         "a": [5, 6],
         "b": [1, 2],
         "c": [],
     }
     alike = plant((recording("free", 50, start=-500.0),), (a, b), {"a": slice(5, 7), "b": slice(1, 3)})
-    assert "contradictory rows out" not in label_changes(alike)
+    assert "without contradictory rows" not in label_changes(alike)
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,10 @@ def label_changes(
         changes[side] = {
             name: rows[np.clip(np.arange(len(rows)) - shift, 0, len(rows) - 1)] for name, rows in truth.items()
         }
-    left_out = {"contradictory rows out": _contradictory(data)}
+    left_out = {"without contradictory rows": _contradictory(data)}
     for margin in sorted(set(MARGINS if margins is None else margins)):
         before = {name: pd.Series(rows).rolling(margin, min_periods=1).max().shift() for name, rows in truth.items()}
-        left_out[f"{margin} rows after events out"] = {
+        left_out[f"without {margin} rows after events"] = {
             name: ((before[name] == 1) & (rows == 0)).to_numpy() for name, rows in truth.items()
         }
     for change, out in left_out.items():
@@ -131,14 +131,14 @@ def label_noise(about: str, fits: Iterable[Fit], changes: LabelChanges) -> Findi
         return Finding("label-noise", "note", f"No AUPRC is defined for {about}.", tables=tables)
     largest = moves.iloc[int(moves["value"].abs().argmax())]
     by = f"{largest['value']:+.4f} ({largest.name}, {largest['variable']})"
-    sentence = f"Other labels move the AUPRC of {about} by up to {by}"
+    sentence = f"Changed labels move the AUPRC of {about} by up to {by}"
     moved = [name for name in names if places[name]]
     if not moved:
         return Finding("label-noise", "good", f"{sentence}; no two rows change places.", tables=tables)
     most = max(moved, key=lambda name: len(places[name]))
-    how_often = f"{len(moved)} of {len(places)} changes let rows change places"
-    sentence = f"{sentence}; {how_often}, {most} the most: {first_of(places[most], 6)}."
-    return Finding("label-noise", "note", sentence, "labels shifted by a few rows let rows change places", tables)
+    how_often = f"rows change places under {len(moved)} of {len(places)} changes"
+    sentence = f"{sentence}; {how_often}, most under {most!r}: {first_of(places[most], 6)}."
+    return Finding("label-noise", "note", sentence, "rows change places when labels shift by a few rows", tables)
 
 
 def _auprc(fit: Fit, labels: Mapping[str, Int8Array]) -> float:

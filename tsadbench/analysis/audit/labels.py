@@ -134,7 +134,7 @@ def events(table: pd.DataFrame) -> Finding:
     behind = (Table("Events, and how many of them a threshold on one sensor finds", table, {"median": 1}),)
     if some.empty:
         return Finding("events", "note", "There is no event.", "no event", behind)
-    of_each = f", {counts.min()} to {counts.max()} an entity" if len(table) > 1 else ""
+    of_each = f", {counts.min()} to {counts.max()} per entity" if len(table) > 1 else ""
     number = counted(int(counts.sum()), "event")
     sentence = f"{number} of {some['shortest'].min():,} to {some['longest'].max():,} rows{of_each}."
     one, few = some[some["longest"] > some["anomalous"] / 2], some[some["events"] < _FEW_EVENTS]
@@ -155,8 +155,8 @@ def trivial(table: pd.DataFrame) -> Finding:
     mean = f", mean over {len(known)} entities" if len(table) > 1 else ""
     best = f" ({known['best alone'].iloc[0]})" if len(table) == 1 and alone else ""
     sentence = (
-        f"Thresholds on single sensors, or on their jumps, find {found:.0%} of the events without a false alarm, by "
-        f"chance {by_chance:.0%}; the best alone{best} {alone:.0%}, by chance {alone_by_chance:.0%}{mean}."
+        f"Thresholds on single sensors, or on their jumps, find {found:.0%} of the events without a false alarm "
+        f"({by_chance:.0%} by chance); the best alone{best} finds {alone:.0%} ({alone_by_chance:.0%} by chance){mean}."
     )
     any_above, one_above = found >= by_chance + _ABOVE_CHANCE, alone >= alone_by_chance + _ABOVE_CHANCE
     most = max(found * any_above, alone * one_above)

@@ -33,10 +33,10 @@ def overlap(parts: Sequence[Part]) -> Finding:
     test, anomalous, train, within = table.drop(columns="entity", errors="ignore").mean()
     if np.isnan(test):
         return Finding("overlap", "note", "Too few training rows to compare.")
-    of_anomalous = "" if np.isnan(anomalous) else f" ({anomalous:.1%} of the anomalous ones)"
+    of_anomalous = "" if np.isnan(anomalous) else f" ({anomalous:.1%} of anomalous ones)"
     sentence = (
-        f"By values alone, {test:.1%} of the test rows{of_anomalous} equal a training row, {train:.1%} of the training "
-        f"rows a test row, and {within:.1%} of the second half of training a row of the first."
+        f"By values alone, {test:.1%} of the test rows{of_anomalous} also occur in training, {train:.1%} of the "
+        f"training rows in the test, and within training {within:.1%} of the second half in the first half."
     )
     sentence += f" Means over {len(parts)} entities." if len(parts) > 1 else ""
     behind = (Table("Rows that recur, by values alone", table),)
@@ -102,7 +102,7 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
         (
             _ROLES[0],
             "training rows also occur in test recordings: a detector is tested on what it has learned",
-            "training rows stand in the test too",
+            "training rows also occur in the test",
         ),
         (_ROLES[1], "rows occur in two test recordings and count twice", "test rows count twice"),
     ):
@@ -184,9 +184,10 @@ def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
     longest, two = table.iloc[0], int(table["with two labels"].sum())
     count, occur = ("1 stretch", "occurs") if len(table) == 1 else (f"{len(table):,} stretches", "occur")
     sentence = (
-        f"{count} {occur} twice, regardless of time: {of_train:,} test rows copy training rows, {of_test:,} other test "
-        f"rows, {in_train:,} training rows others; the longest is {longest['copy']} from row {longest['from row']:,} "
-        f"on, {longest['rows']:,} rows as in {longest['source']} from row {longest['from its row']:,} on."
+        f"{count} {occur} twice, regardless of time: {of_train:,} test rows copy training rows, {of_test:,} copy other "
+        f"test rows, and {in_train:,} training rows copy other training rows; the longest is {longest['copy']} from "
+        f"row {longest['from row']:,} on, {longest['rows']:,} rows as in {longest['source']} from row "
+        f"{longest['from its row']:,} on."
     )
     if two:
         sentence += f" {two:,} {'row has' if two == 1 else 'rows have'} another label there."

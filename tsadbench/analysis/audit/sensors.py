@@ -47,7 +47,7 @@ def shift(parts: Sequence[Part]) -> Finding:
         f"furthest is {worst['sensor']} in {worst['where']}: median {worst['test median']:.4g} against "
         f"{worst['training median']:.4g} in training, {distance:.0f} standard deviations off."
     )
-    brief = f"normal test rows lie up to {distance:.0f} standard deviations off the training rows"
+    brief = f"the median of normal test rows is up to {distance:.0f} standard deviations from that in training"
     return Finding("shift", "fault" if distance > _FAR else "note", sentence, brief, (behind,))
 
 

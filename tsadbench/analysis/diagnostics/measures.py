@@ -122,7 +122,7 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -
     n_flagged, n_hits = _n_flagged(ranks), _n_flagged(ranks[anomalous])
     rows, distances, after = _near(events, anomalous, buffer // 2)
     near, first = np.unique(rows, return_index=True)
-    by_rank = np.argsort(ranks[near])
+    by_rank = np.argsort(ranks[near], kind="stable")
     n_near = _n_flagged(ranks[near])
     areas = []
     for size in range(buffer + 1):

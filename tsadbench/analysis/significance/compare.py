@@ -125,7 +125,7 @@ def compare(
     recordings = recordings.join(of_recordings[tested.name][labels], on="recording")
     if units.empty:
         reason = f"{recordings['recording'].iloc[0]}: {recordings['left_out'].iloc[0]}"
-        raise UsageError(f"{tested.name} is undefined on every recording of split {split or 'overall'!r} ({reason})")
+        raise UsageError(f"{tested.name} is undefined in every session of split {split or 'overall'!r} ({reason})")
     pairs = inference.compare_pairs(units, better=better, rope=rope)
     test = inference.friedman(units) if len(units) >= LEAST_FOR_TESTS else None
     found = [*inference.conclusions(pairs, test, better)]
