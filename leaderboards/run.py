@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tsadbench.analysis.stored import common_name
 from tsadbench.base.dataset import DataOptions, LabelledDataset
-from tsadbench.datasets.loading import load_dataset
+from tsadbench.datasets.loading import SUITES, load_dataset
 from tsadbench.execution.identity import code_of, identity
 from tsadbench.execution.plan import Plan, Trial, make_plan
 from tsadbench.execution.record import RECORDS, Record, committed_records
@@ -80,10 +80,7 @@ TABLES = {
     "quick": Table(  # twenty training steps: only checks that scores stay the same
         {2: [*(f"{one}[max_steps=20]" for one in NAMED), *CLASSICS]}, "pumploop", folder=HERE / "quick", floors=False
     ),
-    **{
-        name: Table({1: _EVERYTHING}, name, closer=True)
-        for name in ("tep", "pumploop", "cranfield", "gecco2018", "causrca", "asd", "smd")
-    },
+    **{name: Table({1: _EVERYTHING}, name, closer=True) for name in SUITES["all"].datasets if name != "skab"},
 }
 
 

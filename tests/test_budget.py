@@ -20,7 +20,7 @@ def _files(room: str) -> set[Path]:
 @pytest.mark.parametrize("room", _BUDGET)
 def test_a_room_keeps_its_budget(room):
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in _files(room))
-    assert 0 < lines <= _BUDGET[room], f"{room} has {lines} lines: take something out first"
+    assert 0 < lines <= _BUDGET[room], f"{room} has {lines} lines: take something out, or raise it and say why"
 
 
 def test_every_file_of_the_core_is_in_one_room():

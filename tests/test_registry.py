@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.packages import write_package
 from tsadbench import PluginError, UsageError, registry
-from tsadbench.registry import defaults, entries, floors, load_detector, load_protocol, registered_name
+from tsadbench.registry import defaults, entries, floors, load_protocol, registered_name
 from tsadbench.utils.parameters import format_value, parse_label
 
 DETECTOR = """
@@ -102,6 +103,10 @@ def test_broken_plugins_are_named_and_do_not_affect_others(plugin, tiny_plugin):
     ):
         with pytest.raises((PluginError, UsageError), match=match):
             load_detector(name)
+    code = "from tsadbench.base import Protocol\nclass Mine(Protocol):\n    metrics = ()\n"
+    plugin("silent", "[tsadbench.protocols]\nsilent = silent:Mine\n", code)
+    with pytest.raises(PluginError, match="'silent'.*summary"):
+        load_protocol("silent")
     load_detector("distance")
 
 

@@ -67,7 +67,11 @@ class Source:
         return self.imported or (package in sys.modules and self.text is None and not own)
 
     def load(self, kind: Kind = "detectors") -> Any:
-        """Return the object that the reference names, importing its module; errors as for `load_detector`."""
+        """Return the object that the reference names, importing its module: this runs its code in this process.
+
+        Raises a UsageError if there is no such file or class, or it is of another kind; a MissingExtraError or a
+        PluginError if its module cannot be imported, or a registered name leads to nothing of this kind.
+        """
         what = f"{singular(kind)} {self.target!r}"
         library, colon, name = self.target.partition(":")
         error = UsageError if colon else PluginError
@@ -161,18 +165,8 @@ def locate_entry(kind: Kind, name: str) -> Source:
     return Source(name, f"{point.module}:{point.attr}", owner, modules=modules)
 
 
-def load_detector(target: str) -> type[Detector]:
-    """Return the class that a name, ``LIBRARY:CLASS``, ``package.module:Class`` or ``path/file.py:Class`` names.
-
-    This runs the detector's code in this process: use it in a box, or for code that the user trusts. Raises a
-    UsageError if there is no such name, file or class, or a class is not a detector; a MissingExtraError or a
-    PluginError if its module cannot be imported, or a registered name leads to no detector.
-    """
-    return locate(target).load()  # type: ignore[no-any-return]
-
-
 def load_protocol(name: str) -> type[Protocol]:
-    """Return the protocol class of this name; errors as for `load_detector`."""
+    """Return the protocol class of this name; errors as for `locate` and `Source.load`."""
     own = _OWN_PROTOCOLS.get(name)
     return own or locate_entry("protocols", name).load("protocols")
 

@@ -1,4 +1,4 @@
-"""Audit data sets: ``python docs/audits/write.py [NAME...]``; without names, all of them (``make pages``).
+"""Audit data sets: ``python docs/audits/write.py [NAME...]``; without names, all of them (``make audits``).
 
 Writes NAME.md and NAME.svg next to this file, the findings that ship with the package, and their list in README.md.
 """

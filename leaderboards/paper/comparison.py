@@ -32,6 +32,8 @@ def beside_paper(table: Table, ours: pd.DataFrame) -> pd.DataFrame:
     row), paper_mean, paper_std, difference (ours less the paper's) and verdict (a key of `MARKS`).
     """
     printed = PRINTED[PRINTED["table"] == table.key].drop(columns="table")
+    if lost := {*printed["method"]} - {method for method, _ in table.methods}:
+        raise ValueError(f"paper_tables.toml: table {table.key} lacks {sorted(lost)}")
     printed = printed.rename(columns={"mean": "paper_mean", "std": "paper_std"})
     splits, metrics = printed["split"].unique(), printed["metric"].unique()
     cells = pd.DataFrame(

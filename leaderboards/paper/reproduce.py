@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from comparison import beside_paper, to_markdown
+from comparison import beside_paper
 from figures import draw
 from page import page, unexplained
 from paper import HERE, PROTOCOL, SEEDS, TABLES, labels
@@ -46,7 +46,6 @@ def write(records: tuple[tsadbench.Record, ...]) -> list[str]:
     }
     for table, cells in compared.items():
         texts[HERE / f"{table.file}.csv"] = cells.to_csv(index=False)
-        texts[HERE / f"{table.file}.md"] = f"# {table.title}\n\n{to_markdown(cells)}"
         draw(table, cells, DOCS / "reproduction" / f"{table.file}.svg")
     for file, text in texts.items():
         file.write_text(text, encoding="utf-8")

@@ -24,7 +24,7 @@ PROGRAM = """
 import gc, json, sys, time
 import numpy as np
 from tsadbench import Recording
-from tsadbench.registry import load_detector
+from tests.helpers.detectors import load_detector
 
 def plant(n_rows, seed):
     generator = np.random.default_rng(seed)

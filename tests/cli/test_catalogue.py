@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from tsadbench.registry import entries, load_detector, load_protocol, package_of
+from tests.helpers.detectors import load_detector
+from tsadbench.registry import entries, load_protocol, package_of
 from tsadbench.utils.parameters import parameters_of
 
 

@@ -18,10 +18,11 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.planted import padded, stretches
 from tsadbench.base.recording import Recording
 from tsadbench.errors import PluginError, UsageError
-from tsadbench.registry import load_detector, locate_entry, registered_name
+from tsadbench.registry import locate_entry, registered_name
 from tsadbench.utils.parameters import parameters_of, parse_arguments
 from tsadbench_detectors.adapters import tails
 from tsadbench_detectors.adapters.foreign import ForeignDetector, Known, made_of, on_cpu

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from tests.helpers.detectors import load_detector
 from tsadbench.base.replay import MIN_CORRELATION
-from tsadbench.registry import entries, load_detector, package_of
+from tsadbench.registry import entries, package_of
 from tsadbench.testing import check_detector, normal, with_fault
 from tsadbench_detectors.adapters.pyod_classes import CLASSES as PYOD
 from tsadbench_detectors.adapters.sklearn import CLASSES as SKLEARN

@@ -12,13 +12,14 @@ import pytest
 import torch
 from sklearn.base import clone
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.planted import padded
 from tests.tuning.test_space import drawn
 from tsadbench import DataError, Prior, Recording, UsageError
 from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Tune
 from tsadbench.base.serialization import from_parts, to_parts
-from tsadbench.registry import entries, load_detector, package_of
+from tsadbench.registry import entries, package_of
 from tsadbench.testing import normal
 from tsadbench.testing.synthetic import PRIOR, SENSORS
 from tsadbench.utils.docstrings import method_notes, sections

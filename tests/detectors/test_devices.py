@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.fake_device import FakeCuda, MixedDevicesError, fake_cuda
 from tsadbench import UsageError
 from tsadbench.base import FloatArray
 from tsadbench.base.serialization import from_parts, to_parts
-from tsadbench.registry import entries, load_detector
+from tsadbench.registry import entries
 from tsadbench_detectors.deep.device import find_device
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 

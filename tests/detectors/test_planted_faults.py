@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.planted import Fault, planted, series
-from tsadbench.registry import load_detector
 
 # Detector, parameters, training rows, faults, minimum AUROC.
 CASES: list[tuple[str, dict[str, object], int, tuple[Fault, ...], float]] = [

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.planted import noise
-from tsadbench.registry import load_detector
 from tsadbench_detectors.deep.network_detector import NetworkDetector
 
 # What size "paper" sets for each detector: the published sizes.

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
 
+from tests.helpers.detectors import load_detector
 from tsadbench.base import LabelledDataset
 from tsadbench.base.detector import Detector
 from tsadbench.base.recording import Recording
-from tsadbench.registry import load_detector
 
 pytestmark = pytest.mark.skab
 

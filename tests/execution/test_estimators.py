@@ -23,8 +23,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import tsadbench
 from tests.helpers.data import make_data
+from tests.helpers.detectors import load_detector
 from tsadbench import UsageError
-from tsadbench.registry import load_detector
 
 DATA = make_data()
 

@@ -18,10 +18,12 @@ from tests.helpers.plans import make_plan
 from tests.helpers.stored import stored
 from tsadbench import Labels
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import BrokenTrialError
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.judging import judge_all
+from tsadbench.results.trial_result import TrialResult
 
 RULES = """
     from dataclasses import replace
@@ -107,6 +109,8 @@ def test_a_record_with_the_scores_of_another_run_is_run_again(planned, store, di
     before = run_plan(planned(), store)
     changed = {name: 2.0 * values for name, values in store.scores(before[0]).items()}
     np.savez(store.path / "scores" / f"{before[0].scoring}.npz", **changed)
+    with pytest.raises(BrokenTrialError, match=before[0].trial):
+        TrialResult(before[0], store, planned().data)
     assert found(run_plan(planned(), store)) == found(before)
     assert fits(diary) == 2
 

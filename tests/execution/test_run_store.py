@@ -42,6 +42,17 @@ def test_a_trial_comes_back_as_it_was(tmp_path, outcome):
         assert_array_equal(scores[name], array)
 
 
+def test_the_trials_that_were_planned_last_come_last(tmp_path, outcome):
+    """Code that was changed back: the older trial is the one that counts."""
+    store = Store.create(tmp_path)
+    older = replace(outcome.record, trial="older", manifest={**outcome.record.manifest, "started": "2026-01-01"})
+    for record in (outcome.record, older):
+        store.put(record)
+    assert [record.trial for record in store.records()] == ["older", outcome.record.trial]
+    store.remember(planned={"distance, seed 0": "older"})
+    assert [record.trial for record in store.records()] == [outcome.record.trial, "older"]
+
+
 def test_a_trial_of_the_same_identity_is_replaced_and_nothing_unfinished_is_left(tmp_path, outcome):
     store = Store.create(tmp_path)
     store.add(outcome)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.records import record
 from tsadbench import Leaderboard
 from tsadbench.execution.identity import code_of
@@ -24,7 +25,6 @@ from tsadbench.leaderboard.checks import (
     write_reports,
 )
 from tsadbench.leaderboard.frame import rows, trials
-from tsadbench.registry import load_detector
 from tsadbench.testing import all_checks
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.parameters import parse_label
@@ -175,6 +175,6 @@ class TestCommitted:
 
     def test_reports_are_whole_and_sorted(self, tmp_path):
         ids = [check.id for check in all_checks()]
-        assert all(list(one.results) == ids for one in shipped_reports())
+        assert all(list(one.results) == ids for one in shipped_reports()), "raise CHECKS_VERSION, run checks.py"
         file = write_reports(shipped_reports(), tmp_path)
         assert file.read_bytes() == (LEADERBOARDS / FILE).read_bytes()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.records import strings
 from tsadbench.execution.identity import code_of
 from tsadbench.execution.record import RECORDS, read_records
-from tsadbench.registry import load_detector
 from tsadbench.utils.files import LEADERBOARDS
 from tsadbench.utils.grouping import grouped
 from tsadbench.utils.parameters import parse_label

@@ -85,6 +85,33 @@ def test_a_wrong_download_is_not_kept(built, tmp_path, fault, monkeypatch):
     assert [one.name for one in (tmp_path / "mine").iterdir()] == [REGISTRY]
 
 
+def test_a_registry_that_cannot_be_fetched_leaves_the_old_one(built, tmp_path):
+    out = tmp_path / "mine"
+    with serving(built) as server:
+        fetch_bank(server.url, out)
+        server.faults[REGISTRY] = "404"
+        with pytest.raises(DataError, match=REGISTRY):
+            fetch_bank(server.url, out)
+    assert BankFolder(out).trials() == BankFolder(built).trials()
+
+
+def test_a_bank_whose_making_was_interrupted_is_continued(store, tmp_path, monkeypatch):
+    made, whole = [], bank_module.file_bytes
+
+    def interrupted(*given):
+        made.append(given)
+        if len(made) > 1:
+            raise KeyboardInterrupt
+        return whole(*given)
+
+    monkeypatch.setattr(bank_module, "file_bytes", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build_bank([store], tmp_path / "bank")
+    monkeypatch.undo()
+    build_bank([store], tmp_path / "bank")
+    assert sorted(BankFolder(tmp_path / "bank").trials()) == sorted(store.trials())
+
+
 def test_a_changed_byte_is_refused(built, tmp_path):
     shutil.copytree(built, tmp_path / "edited")
     name = sorted(digests(built))[0]

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.packages import write_package
 from tests.helpers.tiny import Distance
 from tsadbench import Detector, PluginError, UsageError
 from tsadbench.errors import MissingExtraError
-from tsadbench.registry import load_detector, locate
+from tsadbench.registry import locate
 from tsadbench.sandbox import Construction, Description, ask, asking, describe
 from tsadbench.sandbox.construction import source_of
 from tsadbench.sandbox.description import described

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.plans import make_plan, run_trial
 from tests.helpers.sealed import require_seal
 from tsadbench.base.dataset import Dataset, LabelledDataset, Labels
-from tsadbench.registry import entries, load_detector, locate_entry, package_of
+from tsadbench.registry import entries, locate_entry, package_of
 from tsadbench.testing.synthetic import PRIOR, normal
 from tsadbench.utils.numerics import limit_threads
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.detectors import load_detector
 from tests.helpers.plans import make_plan
 from tsadbench import Dataset, Labels, Prior, Recording, UsageError
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.prior import Edge
 from tsadbench.base.search_space import Choice, Tune
 from tsadbench.execution.plan import Contender
-from tsadbench.registry import load_detector
 from tsadbench.tuning.objective import GAP_WITHOUT_END
 from tsadbench.tuning.task import reach_of
 from tsadbench.utils.parameters import parse_arguments

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import optuna
@@ -19,6 +21,8 @@ from tsadbench import UsageError
 from tsadbench.tuning.study import best_and_defaults, n_counted, run_study
 
 pytestmark = pytest.mark.slow
+
+GUESS = "tests.helpers.tunable:Guess.guess=0:1"
 
 
 def parameters(result):
@@ -68,7 +72,7 @@ def test_a_resumed_study_does_not_repeat_its_first_draws(task, storage):
     assert heard == []
 
 
-@pytest.mark.parametrize("other", [{"folds": 3}, {"seed": 1}, {"ranges": ("tests.helpers.tunable:Guess.guess=0:1",)}])
+@pytest.mark.parametrize("other", [{"folds": 3}, {"seed": 1}, {"timeout": 9.0}, {"ranges": (GUESS,)}])
 def test_points_that_cannot_be_compared_do_not_enter_one_study(task, storage, other):
     run_study(task("Guess", trials=1, objective="injection"), storage, print)
     with pytest.raises(UsageError, match=min(other).removesuffix("s")):
@@ -147,3 +151,13 @@ def test_an_unavailable_storage_is_reported_without_its_password(task, url):
         run_study(task("Guess"), url, print)
     assert caught.value.field == "storage"
     assert ("localhost" in str(caught.value), "secret" in str(caught.value)) == ("localhost" in url, False)
+
+
+def test_a_database_that_fails_during_the_search_is_reported(task, storage):
+    def fails(*_):
+        with closing(sqlite3.connect(storage.removeprefix("sqlite:///"))) as database:
+            database.execute("DROP TABLE trials")
+
+    with pytest.raises(UsageError) as caught:
+        run_study(task("Guess", trials=3, objective="heldout"), storage, fails)
+    assert caught.value.field == "storage"

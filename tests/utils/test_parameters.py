@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import pytest
@@ -84,6 +85,15 @@ class Either:
 def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
     found = parse_arguments(Either, {name: text}, "x")[name]
     assert (found, type(found)) == (value, type(value))
+
+
+def test_an_integer_is_not_the_float_default():
+    @dataclass
+    class Share:
+        features: int | float = 1.0
+
+    assert changed_texts(Share, {"features": 1}) == {"features": "1"}
+    assert changed_texts(Share, {"features": 1.0}) == {}
 
 
 def test_labels_sort_keys_and_leave_defaults_out():

@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.detectors import load_detector
 from tsadbench import Recording
-from tsadbench.registry import load_detector, load_protocol
+from tsadbench.registry import load_protocol
 from tsadbench.utils.import_text import import_text
 from tsadbench.utils.source_digest import Sources, source_of
 

@@ -19,7 +19,7 @@ from tsadbench.execution.request import DatasetSpec
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.table import DIAGNOSTICS
-from tsadbench.results.judging import judge_outdated, judge_smoothed
+from tsadbench.results.judging import judge_outdated
 from tsadbench.utils.files import LEADERBOARDS, require_writable
 from tsadbench.utils.parameters import nearest
 
@@ -97,7 +97,6 @@ def load_board(
     protocol: str | Sequence[str] = (),
     splits: str | Sequence[str] = (),
     data: str | Path | None = None,
-    smoothing: int = 1,
     diagnostics: Sequence[str] = (),
 ) -> Board:
     """Read a run store as a leaderboard, like ``tsadbench leaderboard``. Runs no detector.
@@ -111,8 +110,6 @@ def load_board(
     dataset, protocol, splits
         Names to show (default: all), as in tables. Your own data sets, which diagnostics and the board's methods need,
         are given by the paths of their cards, or as objects (`tsadbench.dataset_from_frames`).
-    smoothing
-        Rows of a moving average that smooths all scores before they are judged.
     diagnostics
         Groups of diagnostics to add: ``operational``, ``vus``, ``affiliation``, ``root-cause`` or ``all``.
 
@@ -133,17 +130,10 @@ def load_board(
         if unknown := [name for name in chosen if name not in held]:
             raise UsageError(f"{runs} has no trial of {unknown[0]!r}{nearest(unknown[0], held)}", field=argument)
         records = tuple(record for record in records if not chosen or getattr(record, argument) in chosen)
-    if smoothing <= 1:  # none
-        judged, n_left = judge_outdated(records, store, load)
-        if n_left:
-            why = f"to see why, run: tsadbench judge {store.path}"
-            warnings.warn(f"shown under outdated rules: {n_left} of {len(records)} trials; {why}", stacklevel=2)
-    else:
-        judged, left_out = judge_smoothed(records, store, load, smoothing)
-        for row, reason in left_out.items():
-            warnings.warn(f"{row} is left out, because it cannot be judged again: {reason}", stacklevel=2)
-        if not judged:
-            raise UsageError(f"no trial of {store.path} can be judged again", field="smoothing")
+    judged, n_left = judge_outdated(records, store, load)
+    if n_left:
+        why = f"to see why, run: tsadbench judge {store.path}"
+        warnings.warn(f"shown under outdated rules: {n_left} of {len(records)} trials; {why}", stacklevel=2)
     with about("splits"):
         board = Leaderboard.of_store(store, judged, one_or_several(splits))
     if groups:

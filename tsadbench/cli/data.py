@@ -60,19 +60,14 @@ def list_all(data: options.Data = None, form: options.TableForm = "table") -> No
 @app.command()
 def new(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder with CSV, Parquet or array files.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The card to write (default: FOLDER/card.toml).")
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing card.")] = False,
 ) -> None:
-    """Draft a data set card from a folder of files.
+    """Draft a data set card, FOLDER/card.toml, from a folder of files.
 
     Files are sorted into training, test, labels and leftovers by their names and contents; the card says why. It is a
     guess, tested on the files: read it and the first rows, correct it, then validate it.
     """
-    card = folder / "card.toml" if out is None else out
-    if card.suffix != ".toml" or card.parent.resolve() != folder.resolve():
-        raise UsageError(f"{card}: expected a file in {folder} whose name ends in .toml: a card is next to its files")
+    card = folder / "card.toml"
     if card.exists() and not force:
         raise UsageError(f"{card} exists already: read it, or overwrite it with --force")
     with api.progress_bar(f"Reading {folder}"):
@@ -121,12 +116,6 @@ def audit(
     ] = None,
     protocol: options.Protocol = None,
     split: options.Split = None,
-    label_shift: Annotated[
-        list[int] | None, typer.Option(metavar="ROWS", help="Also score with labels shifted by ±ROWS. Repeatable.")
-    ] = None,
-    label_margin: Annotated[
-        list[int] | None, typer.Option(metavar="ROWS", help="Leave out ROWS normal rows after each event. Repeatable.")
-    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Also print the tables behind the findings.")] = False,
     form: options.PageForm = "table",
     figure: options.Figure = None,
@@ -143,7 +132,7 @@ def audit(
 
     with api.progress_bar(f"Reading {name}"):
         loaded = api.load_dataset(name, data)
-    changes, stored = api.label_changes(loaded, label_shift or None, label_margin or None), None
+    changes, stored = api.label_changes(loaded), None
     if runs is not None:
         with api.progress_bar("Judging"):
             trials = api.stored_trials(runs, dataset=loaded, protocol=protocol).on(split)

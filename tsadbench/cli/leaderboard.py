@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,9 +24,6 @@ def leaderboard(
     write: Annotated[
         Path | None, typer.Option(help="Write records, and tables as CSV and Markdown, below this folder instead.")
     ] = None,
-    smoothing: Annotated[
-        int, typer.Option(metavar="ROWS", min=1, max=10**6, help="Smooth scores by a moving average of ROWS first.")
-    ] = 1,
     diagnostics: Annotated[
         str, typer.Option(metavar="GROUP,...", help="Add operational, vus, affiliation, root-cause, or all.")
     ] = "",
@@ -37,18 +34,14 @@ def leaderboard(
 
     --diagnostics needs the stored scores and the data.
     """
-    if write is not None and (detector or columns or smoothing > 1):
-        raise UsageError("it writes whole tables: leave out --detector, --columns and --smoothing", field="write")
+    if write is not None and (detector or columns):
+        raise UsageError("it writes whole tables: leave out --detector and --columns", field="write")
     if write is not None:
         api.require_outside_stores(write)
     groups = [name.strip() for name in diagnostics.split(",") if name.strip()]
     with api.progress_bar("Reading trials"):
-        boards = [
-            api.load_board(
-                one, dataset=dataset or (), splits=split or (), data=data, smoothing=smoothing, diagnostics=groups
-            )
-            for one in runs
-        ]
+        chosen: dict[str, Any] = {"dataset": dataset or (), "splits": split or (), "data": data, "diagnostics": groups}
+        boards = [api.load_board(one, **chosen) for one in runs]
     board = api.Leaderboard.joined(boards)
     if write is not None:
         output.say(board.write(write))

@@ -26,9 +26,6 @@ def regress(
     jobs: options.Jobs = None,
     data: options.Data = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
-    summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Append a summary in Markdown, for $GITHUB_STEP_SUMMARY.")
-    ] = None,
 ) -> None:
     """Run detectors of committed leaderboards again; exit code 1 if a cell left its tolerance.
 
@@ -36,8 +33,8 @@ def regress(
     difference between the two means, plus .001; that of a detector that depends on the recording's start by at least
     .005. A lost seal is reported, but is no failure.
     """
-    for file in filter(None, (junit, summary)):
-        api.require_writable(file)
+    if junit is not None:
+        api.require_writable(junit)
     request = api.RunRequest() if jobs is None else api.RunRequest(jobs=jobs)
     cells, notes = api.run_again(
         baseline,
@@ -49,12 +46,8 @@ def regress(
         seeds=seeds,
         directory=data,
     )
-    text = api.to_markdown(cells, notes)
-    typer.echo(text, nl=False)
+    typer.echo(api.to_markdown(cells, notes), nl=False)
     if junit is not None:
         api.write_file(junit, api.to_junit(cells))
-    if summary is not None:
-        with api.open_text(summary, "a") as stream:
-            stream.write(text)
     if not cells["holds"].all():
         raise typer.Exit(1)

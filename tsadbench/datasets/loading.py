@@ -23,7 +23,7 @@ CARD_ENDING = ".toml"  # names with this ending are paths of cards
 def load_dataset(name: str) -> Loader:
     """Return the loader of the data set of this name, ``NAME[key=value]``, or of the card at this path.
 
-    Raises a UsageError if there is no such data set, a PluginError or a MissingExtraError as `load_detector` does.
+    Raises a UsageError if there is no such data set, a PluginError or a MissingExtraError as `locate` does.
     """
     if name.endswith(CARD_ENDING):
         return card_loader(Path(name))

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.protocol import Episode, Judgement, Protocol, Scored
 from tsadbench.base.recording import Recording
-from tsadbench.base.scores import trailing_mean
 from tsadbench.errors import BrokenTrialError, ContractError, DataError
 from tsadbench.execution.record import Record
 from tsadbench.utils.arrays import FloatArray
@@ -73,14 +72,10 @@ def contribution_shapes(episodes: Iterable[Episode]) -> Shapes:
 
 
 def scored_episodes(
-    arrays: Mapping[str, FloatArray],
-    episodes: Iterable[Episode],
-    fixed_threshold: float | None,
-    smoothing: int = 1,
+    arrays: Mapping[str, FloatArray], episodes: Iterable[Episode], fixed_threshold: float | None
 ) -> tuple[Scored, ...]:
     """Return named scores as a protocol's judge takes them; a BrokenTrialError if one is missing or of another length.
 
-    ``smoothing`` is the number of rows of a trailing mean over each recording's scores; missing scores stay missing.
     ``fixed_threshold`` is a floor's own.
     """
     scored = []
@@ -90,7 +85,7 @@ def scored_episodes(
             if name not in arrays or arrays[name].shape != (n_rows,):
                 shape = list(arrays[name].shape) if name in arrays else "none"
                 raise BrokenTrialError(f"scores {name}: expected [{n_rows}], found {shape}")
-            scores.append(arrays[name] if smoothing == 1 else trailing_mean(arrays[name], smoothing))
+            scores.append(arrays[name])
         first, last = len(episode.train), len(episode.train) + len(episode.calibration)
         train, calibration, test = tuple(scores[:first]), tuple(scores[first:last]), tuple(scores[last:])
         scored.append(Scored(episode, train, test, fixed_threshold, calibration))
@@ -98,14 +93,9 @@ def scored_episodes(
 
 
 def judge_again(
-    record: Record,
-    scored: Sequence[Scored],
-    protocol: Protocol,
-    data: LabelledDataset,
-    judging: str,
-    smoothing: int = 1,
+    record: Record, scored: Sequence[Scored], protocol: Protocol, data: LabelledDataset, judging: str
 ) -> Record:
-    """Return the record of scores, smoothed already, judged by today's rules, whose identity is ``judging``."""
+    """Return the record of scores, judged by today's rules, whose identity is ``judging``."""
     judgement, reason = Judgement((), {}), None
     try:
         judgement = protocol.judge(scored, data.labels)
@@ -121,7 +111,6 @@ def judge_again(
         protocol_version=protocol.version,
         judging=judging,
         rows_scored=sum(len(rows) for one in scored for rows in (*one.train, *one.calibration, *one.test)),
-        smoothing=smoothing,
         notes=data.dataset.notes,
         dataset_version=data.dataset.version,
         manifest={

@@ -68,9 +68,8 @@ class Record:
     ``reason`` says why it is not. ``notes``, ``note`` and ``protocol_notes`` are remarks on the data set, the detector
     and the protocol for tables; ``leaky`` is a published leak that the detector reproduces, and ``differs`` says how it
     departs from its publication. Costs are None if not measured; rows scored are training, calibration and test rows.
-    ``smoothing`` is the number of rows that scores were averaged over before judging (1 in stored records). ``replay``
-    is the result of the replay audit. ``manifest`` has what is needed to repeat the trial: versions, platform, hashes,
-    command, times.
+    ``replay`` is the result of the replay audit. ``manifest`` has what is needed to repeat the trial: versions,
+    platform, hashes, command, times.
     """
 
     schema: Literal[2]
@@ -104,7 +103,6 @@ class Record:
     scoring: _FileName
     judging: LabelText
     training: tuple[EpisodeTraining, ...] = ()
-    smoothing: Count = 1
     protocol_version: Count = 1
     seal: Seal = "guarded"
     seal_reason: _Text = ""

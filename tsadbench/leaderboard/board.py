@@ -179,10 +179,8 @@ class Leaderboard:
 
         Trials in ``records.jsonl`` are kept unless the leaderboard has their label and seed. Existing tables of other
         splits are written again, ``sessions.json`` gets numbers of sessions, ``checks.jsonl`` new reports of checks. A
-        UsageError if a file cannot be written, scores were smoothed, or trials have two versions of a protocol or data.
+        UsageError if a file cannot be written, or trials have two versions of a protocol or data.
         """
-        if (self.trials["smoothing"] > 1).any():
-            raise UsageError("tables of smoothed scores are not written: they would be mistaken for ordinary tables")
         tables = dict.fromkeys((one.dataset, one.protocol) for one in self.records)
         records = [*(one for table in tables for one in committed_records(folder, *table)), *self.records]
         new = [one for found in self.trials["reports"] for one in found if one not in shipped_reports()]
@@ -230,7 +228,7 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
     pairs = [f"{name}_{what}" for name in metric_names(frame) for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     return [
-        *(*first, *(["smoothing"] if (frame["smoothing"] > 1).any() else []), "below_floor"),
+        *(*first, "below_floor"),
         *(name for name in pairs if not name.startswith(DIAGNOSTIC)),
         *("protocol_version", "seal", "replay", *(name for name in map(str, frame) if name.endswith("_entity_std"))),
         *("checked", "pretrained_on", *COST_COLUMNS, *(name for name in pairs if name.startswith(DIAGNOSTIC))),

@@ -28,7 +28,7 @@ METRIC, DIAGNOSTIC = "metric_", "diagnostic_"
 COST_COLUMNS = ("rows_per_second", "fit_seconds", "score_seconds", "peak_memory_mib")
 # Equal in all trials of a row, so the first one's is taken.
 _COMMON = ("protocol", "protocol_version", "dataset_version", "family", "floor", "look_ahead", "leaky", "differs")
-_OF_RECORD = ("dataset", "label", "detector", "seed", "status", "smoothing", *_COMMON, *COST_COLUMNS)
+_OF_RECORD = ("dataset", "label", "detector", "seed", "status", *_COMMON, *COST_COLUMNS)
 _COUNTS = ("n_entities", "n_rows", "n_anomalous", "sessions")
 _OF_SPLIT = (*_COUNTS, "coverage", "far")
 
@@ -96,7 +96,7 @@ def rows(trials: pd.DataFrame) -> pd.DataFrame:
     ``calibrated``, ``sound`` (it may be ranked) and ``above_floor`` (better than every floor in `FLOOR_METRICS`).
     """
     by = trials.assign(complete=(trials["coverage"] >= 1) | ~(trials["n_rows"] > 0)).groupby(ROW, sort=False)
-    hows: dict[str, Any] = dict.fromkeys(("name", *_COMMON, "smoothing", "stored", *_COUNTS), "first")
+    hows: dict[str, Any] = dict.fromkeys(("name", *_COMMON, "stored", *_COUNTS), "first")
     hows |= {"coverage": "min", "complete": "all", "record": list, "reports": list}
     hows |= {"fit_seconds": "mean", "score_seconds": "mean", "peak_memory_mib": "max"}
     frame = by.agg(hows).rename(columns={"record": "records"})

@@ -182,7 +182,6 @@ def title(table: pd.DataFrame) -> str:
     protocol = _protocol(row["protocol"])
     found = f"{row['dataset']}, split {row['split']}, protocol {row['rules']}"
     found += "" if protocol is None else f" ({protocol.summary.partition(':')[0]})"
-    found += f", smoothed over {row['smoothing']} rows" if row["smoothing"] > 1 else ""
     if row["n_rows"] > 0:
         found += f": {row['n_rows']:,.0f} rows, {row['n_anomalous'] / row['n_rows']:.1%} anomalous"
     if (n := row["n_entities"]) > 0:

@@ -73,7 +73,7 @@ def pages(tables: Tables) -> dict[str, str]:
         boards = {key: tables.boards[key] for key in keys}
         made[f"{FOLDER}/{dataset}.md"] = "\n\n".join(_dataset_page(dataset, boards)) + "\n"
     main = tables.main
-    for name, rows in main.groupby(main["detector"].map(_target)):
+    for name, rows in main.groupby(main["detector"].map(lambda label: parse_label(label).target)):
         made[f"{FOLDER}/{_address(str(name), 'md')}"] = _detector_page(str(name), rows)
     return made
 
@@ -101,7 +101,7 @@ def first_page(tables: Tables) -> str:
     floor, n_won = ranking["floor"], won.sum(axis=1)
     often = int((n_won[~floor] > len(names) / 2).sum())
     families = tables.main.drop_duplicates("detector").set_index("detector")["family"]
-    links = {label: f"{FOLDER}/{_address(_target(label))}" for label in ranking["detector"]}
+    links = {label: f"{FOLDER}/{_address(parse_label(label).target)}" for label in ranking["detector"]}
     about = {"#": range(1, len(ranking) + 1), "detector": ranking["detector"], "mean rank": ranking["rank"]}
     last = {
         "beats floors on": n_won.map(lambda n: f"{n:.0f} of {len(names)}").where(~floor, "-"),
@@ -144,7 +144,7 @@ def _list_page(tables: Tables) -> str:
         board = tables.boards[keys[0]]
         found = plain(board.shown()[0].lead)
         lines.append(f"| [{dataset}]({dataset}.md#{_anchor(rules)}) | {rules} | {len(board.frame)} | {found} |")
-    names = sorted({_target(label) for label in tables.main["detector"]})
+    names = sorted({parse_label(label).target for label in tables.main["detector"]})
     links = ", ".join(f"[{plain(name)}]({_address(name, 'md')})" for name in names)
     return "\n".join([*lines, "", "## Detectors", "", links, ""])
 
@@ -158,7 +158,7 @@ def _dataset_page(dataset: str, boards: Mapping[tuple[str, str, str], Leaderboar
         yield f"## Protocol {rules} {{ #{_anchor(rules)} }}"
         for place, key in enumerate(keys):
             (table,) = boards[key].shown()
-            links = {label: _address(_target(label)) for label in boards[key].frame["detector"]}
+            links = {label: _address(parse_label(label).target) for label in boards[key].frame["detector"]}
             if place == 0:
                 yield f"**{plain(table.lead)}**\n\n{plain(table.title)}."
                 yield str(html_table(table, links))
@@ -203,14 +203,6 @@ def _detector_page(name: str, rows: pd.DataFrame) -> str:
         "first split."
     )  # fmt: skip
     return f"# {plain(name)}\n\n{said} Kind: {plain(str(rows['family'].iloc[0]))}.\n\n{html_table(table, links)}\n"
-
-
-def _target(label: str) -> str:
-    """Return the detector's name in a label, or the label itself if it cannot be parsed."""
-    try:
-        return parse_label(label).target
-    except UsageError:
-        return label
 
 
 def _address(name: str, ending: str = "html") -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.status import Seal
-from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError
+from tsadbench.errors import StoreError, TsadbenchError
 from tsadbench.execution.identity import judging_identity
 from tsadbench.execution.judging import judge_again, score_shapes, scored_episodes
 from tsadbench.execution.plan import episodes_hash
@@ -31,7 +31,7 @@ TOLERANCE = 1e-6
 _FITTED = ("gamma", "sigma", "log_likelihood", "endpoint")
 _FITTED_TOLERANCE = 1e-4
 # The fields that a judge determines.
-JUDGED = ("reason", "splits", "thresholds", "protocol_version", "protocol_notes", "rows_scored", "smoothing")
+JUDGED = ("reason", "splits", "thresholds", "protocol_version", "protocol_notes", "rows_scored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Judge:
         labels_hash = str(record.manifest.get("labels_hash"))
         return record.judging != self._judging(record.protocol, labels_hash, fixed_threshold_of(record))
 
-    def again(self, record: Record, source: Store | BankFolder, smoothing: int = 1) -> Record:
-        """Judge a trial by today's rules after averaging scores over ``smoothing`` rows. Writes nothing.
+    def again(self, record: Record, source: Store | BankFolder) -> Record:
+        """Judge a trial by today's rules. Writes nothing.
 
         Raises a TsadbenchError if the data set, the protocol or the scores are not available, or if the data or the
         protocol's episodes differ from those of the trial.
@@ -95,8 +95,8 @@ class Judge:
             raise StoreError(f"{record.protocol} now fits or scores other recordings than in this trial")
         threshold, episodes = fixed_threshold_of(record), self.episodes(record.dataset, record.protocol)
         judging = self._judging(record.protocol, data.labels.content_hash, threshold)
-        scored = scored_episodes(source.scores(record, score_shapes(episodes)), episodes, threshold, smoothing)
-        return judge_again(record, scored, self._protocol(record.protocol), data, judging, smoothing)
+        scored = scored_episodes(source.scores(record, score_shapes(episodes)), episodes, threshold)
+        return judge_again(record, scored, self._protocol(record.protocol), data, judging)
 
 
 def judge_all(
@@ -118,7 +118,8 @@ def judge_all(
         record = None
         try:
             record = source.record(trial)
-            if not _has_scores(record) or (datasets and record.dataset not in datasets):
+            scored = record.status == "ok" or (record.status == "invalid" and "scores_hash" in record.manifest)
+            if not scored or (datasets and record.dataset not in datasets):
                 continue
             now = judge.again(replace(record, protocol=protocol or record.protocol), source)
             how = (0.0, JUDGED) if isinstance(source, Store) else (SINGLE_PRECISION, ["splits"])
@@ -151,34 +152,6 @@ def judge_outdated(
             n_left += 1
         now.append(record)
     return tuple(now), n_left
-
-
-def judge_smoothed(
-    records: Sequence[Record], store: Store, load: Callable[[str], LabelledDataset], rows: int
-) -> tuple[tuple[Record, ...], dict[str, str]]:
-    """Judge trials by trailing means of their scores over ``rows`` rows. Writes nothing.
-
-    Returns the records, and why some table rows are missing: a row is left out as a whole, because a mean over fewer
-    seeds is another number.
-    """
-    judge = Judge(load)
-    found: list[tuple[str, Record]] = []
-    left_out: dict[str, str] = {}
-    for done, record in enumerate(records):
-        progress(done, len(records))
-        row = f"{record.label} ({record.dataset}, {record.protocol})"
-        try:
-            again = judge.again(record, store, rows) if _has_scores(record) else replace(record, smoothing=rows)
-            found.append((row, again))
-        except TsadbenchError as error:
-            if isinstance(error, BrokenTrialError):
-                store.pass_over(record.trial, error)
-            left_out.setdefault(row, str(error))
-    return tuple(record for row, record in found if row not in left_out), left_out
-
-
-def _has_scores(record: Record) -> bool:
-    return record.status == "ok" or (record.status == "invalid" and "scores_hash" in record.manifest)
 
 
 def judged_faults(

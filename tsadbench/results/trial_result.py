@@ -84,7 +84,7 @@ class TrialResult:
         arrays = store.scores(record, score_shapes(episodes))
         if arrays_hash(arrays) != record.manifest.get("scores_hash"):
             raise BrokenTrialError(f"{trial}: its scores are those of another run; run it again")
-        self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record), record.smoothing)
+        self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record))
         for role in ("train", "test"):  # no judge accepts other scores
             values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])
             if not np.fmax.reduce(np.abs(values), initial=np.nan) <= _LARGEST_SCORE:  # NaN if all scores are NaN

@@ -42,7 +42,7 @@ _MOST_BYTES = 2**32
 class ModelCard:
     """The description in a model file."""
 
-    detector: str  # its name or reference for `load_detector`
+    detector: str  # its name or reference for `locate`
     label: str  # the name with the parameters that differ from the defaults
     class_name: str
     code_hash: str  # of the detector's code when it was fitted

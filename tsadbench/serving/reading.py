@@ -123,9 +123,7 @@ class RowReader:
         form, sensors = self._form, self._card.sensors
         times = [name for name in form.time if name in names or form.time != self._card.layout.time]
         if fault := formats.header_fault(names, dict.fromkeys(times, "time column") | dict.fromkeys(sensors, "sensor")):
-            raise DataError(
-                f"{self._name}: {fault} (if its format differs: --separator, --decimal, --time, --time-format)"
-            )
+            raise DataError(f"{self._name}: {fault} (see --separator, --decimal, --time and --time-format)")
         self._columns, self._has_time = names, bool(form.time) and len(times) == len(form.time)
         if form.time and not self._has_time:
             self._note(f"it has no time column {first_of([*map(repr, form.time)])}; its rows are numbered")

@@ -26,7 +26,6 @@ from tsadbench.tuning.task import Task
 from tsadbench.utils.extras import extra
 from tsadbench.utils.files import write_file
 from tsadbench.utils.parameters import Label, as_json, format_value, parse_label
-from tsadbench.utils.text import one_line
 from tsadbench.utils.toml import toml_value
 
 with extra("tsadbench tune", "tune"):
@@ -87,7 +86,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
             for n_trials, n_jobs in stages if done < settings.trials else ():
                 worker.submit(search, n_trials=n_trials, n_jobs=n_jobs).result()
         except optuna.exceptions.StorageInternalError as error:
-            reason = one_line(str(error.__cause__ or error), 200)
+            reason = str(error.__cause__ or error).splitlines()[0]
             raise UsageError(f"the database failed: {reason}", field="storage") from error
         finally:
             stop.set()
@@ -161,8 +160,7 @@ def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
     """Return the best complete point (the first, if equal) and the first point with the defaults, by name."""
     complete = points[points["state"] == "complete"].reset_index()
     best = complete.sort_values("value", ascending=task.settings.objective == "heldout", kind="stable")
-    usual = label_at(task, task.defaults)
-    of_defaults = complete[[label_at(task, parameters) == usual for parameters in complete["parameters"]]]
+    of_defaults = complete[[label_at(task, one) == label_at(task, task.defaults) for one in complete["parameters"]]]
     found = {"defaults": of_defaults.head(1), "best": best.head(1)}
     return pd.concat([one.set_axis([name][: len(one)]) for name, one in found.items()])
 
@@ -173,7 +171,7 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
     Configurations need ``absolute`` paths, because their relative paths refer to their own folder.
     """
     contender = task.contender
-    defaults, name = contender.description.defaults, contender.name
+    usual, name = contender.description.defaults, contender.name
     given = dict(parse_label(contender.label).arguments)
     if absolute:
         for key, value in contender.construction.arguments.items():
@@ -181,8 +179,9 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
                 given[key] = str(Path(value.origin).resolve())
         file, colon, cls = name.rpartition(":")
         name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else name
-    texts = {key: format_value(value) for key, value in parameters.items()}
-    given |= {key: text for key, text in texts.items() if text != format_value(defaults[key])}
+    given |= {
+        key: text for key, value in parameters.items() if (text := format_value(value)) != format_value(usual[key])
+    }
     return str(Label(name, dict(sorted(given.items()))))
 
 

@@ -126,8 +126,7 @@ def searched(contender: Contender, objective: ObjectiveName, ranges: Mapping[str
     if unknown := declared.keys() - accepted:
         raise UsageError(f"{name}: unknown parameters in search_space: {sorted(unknown)}; known: {sorted(accepted)}")
     if heldout and not about.offers_held_out_loss:
-        problem = "has no held-out loss, as it neither forecasts nor reconstructs rows; use injection"
-        raise UsageError(f"{name} {problem}", field="objective")
+        raise UsageError(f"{name} neither forecasts nor reconstructs rows; use injection", field="objective")
     fixed = {*contender.construction.given, *(contender.traits.scoring_parameters if heldout else ())}
     space = {key: one for key, one in declared.items() if key not in fixed and not (heldout and one.alters_loss)}
     if wrong := ranges.keys() - space.keys():

@@ -62,11 +62,11 @@ def replacing(file: Path) -> Iterator[IO[bytes]]:
         unfinished.unlink(missing_ok=True)
 
 
-def open_text(file: Path, mode: str = "w") -> TextIO:
+def open_text(file: Path) -> TextIO:
     """Open a file to write it line by line, as UTF-8 with unchanged line ends; errors as for `write_file`."""
     with _reported(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        return cast("TextIO", file.open(mode, encoding="utf-8", newline=""))
+        return cast("TextIO", file.open("w", encoding="utf-8", newline=""))
 
 
 def require_writable(file: Path) -> None:
@@ -76,16 +76,13 @@ def require_writable(file: Path) -> None:
         if file.is_dir():
             raise IsADirectoryError("Is a directory")
         folder = Path(os.path.realpath(file)).parent  # `replacing` writes into it
-        written = [file] * file.exists() + [folder] * (file.is_file() or not file.exists())
-        if not all(os.access(one, os.W_OK) for one in written):
+        replaced = os.access(folder, os.W_OK) or not file.is_file()
+        if not (replaced and os.access(file if file.exists() else folder, os.W_OK)):
             raise PermissionError("Permission denied")
 
 
 def require_own_folder(folder: Path, marker: str, kind: str) -> None:
-    """Raise a UsageError unless an output folder is missing, is empty, or contains the file ``marker``.
-
-    ``kind`` is what the message calls folders that contain it.
-    """
+    """Raise a UsageError unless an output folder, of a ``kind``, is missing, empty, or contains the file ``marker``."""
     with _reported(folder):
         # List before looking for the marker: another process may be about to write it.
         own = folder.is_dir() and all(one.name.startswith(UNFINISHED) for one in folder.iterdir())

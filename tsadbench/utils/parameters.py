@@ -131,10 +131,10 @@ def parse_value(name: str, annotation: object, text: str, owner: str) -> object:
 
 
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return the arguments that differ from their defaults, sorted by name, in command-line form."""
-    defaults = parameter_defaults(cls)
-    texts = {key: format_value(arguments[key]) for key in sorted(arguments)}  # 1 and 1.0 differ
-    return {key: text for key, text in texts.items() if text != format_value(defaults[key])}
+    """Return the arguments that differ from their defaults (1 and 1.0 do), sorted by name, in command-line form."""
+    usual = parameter_defaults(cls)
+    texts = {key: format_value(arguments[key]) for key in sorted(arguments)}
+    return {key: text for key, text in texts.items() if text != format_value(usual[key])}
 
 
 def format_value(value: object) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.helpers.plans import make_plan
 from tests.helpers.protocol_plant import SENSORS, plant, recording
 from tests.helpers.trials import DISTANCE, LARGEST_Z, make_plant
-from tsadbench import Recording, UsageError
+from tsadbench import Recording
 from tsadbench.analysis.audit.label_noise import Fit, fits_of, label_changes, label_noise
 from tsadbench.analysis.stored import stored_trials
 from tsadbench.execution.runner import run_plan
@@ -67,14 +67,6 @@ def test_contradictory_rows_are_left_out_wherever_they_are():
     }
     alike = plant((recording("free", 50, start=-500.0),), (a, b), {"a": slice(5, 7), "b": slice(1, 3)})
     assert "without contradictory rows" not in label_changes(alike)
-
-
-@pytest.mark.parametrize(
-    ("options", "name"), [({"shifts": [7]}, "label_shift 7"), ({"margins": [0]}, "label_margin 0")]
-)
-def test_shifts_beyond_a_recording_and_empty_margins_are_refused(options, name):
-    with pytest.raises(UsageError, match=name):
-        label_changes(one_recording([0, 0, 1, 1, 0, 0, 0]), **options)
 
 
 def test_changes_of_rank_and_of_auprc_by_hand():

@@ -21,7 +21,7 @@ from tsadbench.utils.text import first_of
 
 Grade: TypeAlias = Literal["good", "note", "fault"]
 
-# Written by docs/audits/write.py (`make pages`): {"schema", "datasets": {name: {"version", "findings"}}}.
+# Written by docs/audits/write.py (`make audits`): {"schema", "datasets": {name: {"version", "findings"}}}.
 SHIPPED = Path(__file__).with_name("findings.json")
 
 

@@ -15,7 +15,6 @@ from tsadbench.analysis.curves import average_precision
 from tsadbench.analysis.stored import Stored
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.base.shared_rows import shared_rows
-from tsadbench.errors import UsageError
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.grouping import grouped
@@ -40,35 +39,26 @@ class Fit(NamedTuple):
 
 
 def label_changes(
-    data: LabelledDataset, shifts: Sequence[int] | None = None, margins: Sequence[int] | None = None
+    data: LabelledDataset, shifts: Sequence[int] = SHIFTS, margins: Sequence[int] = MARGINS
 ) -> LabelChanges:
     """Return the original and the changed labels: shifted, without contradictory rows, without rows after events.
 
     Shifted labels repeat the first or last label at a recording's border. Contradictory rows occur in several test
-    recordings, anomalous in one and normal in another. The defaults are the `SHIFTS` that fit into every recording,
-    and `MARGINS`. A change that should leave rows out but finds none is omitted.
+    recordings, anomalous in one and normal in another. A shift that does not fit into every recording is omitted, and
+    so is a change that should leave rows out but finds none.
     """
     truth = {name: rows.astype(np.int8) for name, rows in data.labels.rows.items()}
-    if not truth and (shifts or margins):
-        raise UsageError(f"data set {data.dataset.name!r} has no labels: none can be shifted, no rows left out")
     if not truth:
         return {}
     shortest = min(map(len, truth.values()))
-    for shift in shifts or ():
-        if not 0 < shift < shortest:
-            raise UsageError(f"label_shift {shift}: expected 1 to {shortest - 1} rows, fewer than any recording has")
-    for margin in margins or ():
-        if margin < 1:
-            raise UsageError(f"label_margin {margin}: expected at least 1 row")
     changes = {GIVEN: truth}
-    fitting = [shift for shift in SHIFTS if shift < shortest] if shifts is None else shifts
-    for shift in sorted({sign * shift for shift in fitting for sign in (-1, 1)}):
+    for shift in sorted(sign * shift for shift in shifts if shift < shortest for sign in (-1, 1)):
         side = f"{abs(shift)} {'row' if abs(shift) == 1 else 'rows'} {'later' if shift > 0 else 'earlier'}"
         changes[side] = {
             name: rows[np.clip(np.arange(len(rows)) - shift, 0, len(rows) - 1)] for name, rows in truth.items()
         }
     left_out = {"without contradictory rows": _contradictory(data)}
-    for margin in sorted(set(MARGINS if margins is None else margins)):
+    for margin in margins:
         before = {name: pd.Series(rows).rolling(margin, min_periods=1).max().shift() for name, rows in truth.items()}
         left_out[f"without {margin} rows after events"] = {
             name: ((before[name] == 1) & (rows == 0)).to_numpy() for name, rows in truth.items()
