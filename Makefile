@@ -86,13 +86,14 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
 	$(BIN)/python -m tests.benchmarks.main_job
 
-# torch first and alone: a plain `pip install torch` would take several GB of CUDA packages. aeon (the tests
+# torch first and alone, so that one that is there already is kept: PyPI's brings several GB of CUDA packages. aeon (the tests
 # compare VUS-PR with it, docs/wrapping-a-library.md wraps its k-means) asks for an older pandas than it needs: without its
 # dependencies, except `deprecated`, which its detectors need. Only pip's errors are shown: its warnings are about itself, and
 # hide what matters.
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet install
 $(STAMP): pyproject.toml constraints.txt
-	@echo "installing into $(VENV), a few minutes the first time" >&2
+	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 14) or sys.exit("expected Python 3.11 to 3.13: make PYTHON=python3.12 ...")'
+	@echo "installing into $(VENV), a few minutes the first time (for the small torch: docs/getting-started.md)" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) --upgrade pip
 	@$(PIP) --constraint constraints.txt torch

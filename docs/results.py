@@ -114,12 +114,15 @@ def facts() -> dict[str, str]:
     beaten = adjusted().query("not floor")["with"] <= adjusted()["with"]["max-z"]
     far, missing, bounded = flagged["alarms"] > FAR_OFF, len(every) - len(found), found["bounded"].sum()
     taus = values.corr("kendall").to_numpy()[np.triu_indices(len(DATASETS), 1)]
+    skab = {label: row.auprc_mean for label, row in rows("skab/strict/overall").items()}
+    wide = [value - skab[label.partition("[")[0]] for label, value in skab.items() if "[size=paper" in label]
     shares = {"firm": firm, "flawed": flawed, "beaten": beaten, "far": far}
     shares["agree"] = printed["verdict"] == "within 2 sd"
     counts = {
         "sets": len(DATASETS), "pairs": len(found), "ahead": (found["gap"] > 0).sum(), "above": len(above),
         "level": (found["gap"].abs() <= LEVEL).sum(), "below": (found["gap"] < -LEVEL).sum(),
         "ahead fixed": (found["fixed"] > 0).sum(), "above fixed": (found["fixed"] > LEVEL).sum(),
+        "wide": len(wide), "wider": sum(one > LEVEL for one in wide), "narrower": sum(one < -LEVEL for one in wide),
         "single": (found["seeds"] == 1).sum(), "one-liners": ranking()["floor"].sum(),
         "overlapping": (complete["rank_low"] <= first["rank_high"]).sum() - 1,
     }  # fmt: skip

@@ -257,4 +257,5 @@ def _guarded(load: Callable[[], _Loaded], what: str) -> _Loaded:
     except (Exception, SystemExit) as error:  # importing a plugin may raise anything
         place = "" if isinstance(error, SyntaxError) else Path(own_place(error)).name  # the text already has the place
         where = f" ({place})" if place else ""
+        where += "; install it, or put its folder on PYTHONPATH" if isinstance(error, ModuleNotFoundError) else ""
         raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}{where}") from error

@@ -98,7 +98,7 @@ class CATCH(NetworkDetector):
         with each batch; in the reference every ``min(batches // 10, 100)`` batches, at another rate after an epoch.
         Rates are constant. Inside the network the transform is divided by the root of the window. The clustering loss
         of a single sensor is 0. A masked sensor is invisible, as in the equation; the reference only lowers its weight.
-        The reference averages the cosine over the heads before the exponential, and has more dropout.
+        The reference averages the cosine over the heads before the exponential, and drops out in more places.
     Defaults
         The loss's weights, the temperature 0.07, dropout, heads, the ratio of the rates and ``normalised`` are the
         published ones; others differ by data set and metric there. For cost on one core: window 64 (published 192),

@@ -81,7 +81,7 @@ class DeepSVDD(NetworkDetector):
     Defaults
         Batches of 200, nu 0.1, weight decay 1e-6 and the warm-up's share of the epochs (10 of 150, rounded up) are
         those of the paper's code. A window of 30 rows is this project's; widths follow the number of values. 10 epochs
-        a phase (there 150 or more) are 500 to 800 steps on SKAB, hence the rate of 1e-3 (1e-4). No default was chosen
+        a phase (there 150 or more) are 500 to 900 steps on SKAB, hence the rate of 1e-3 (1e-4). No default was chosen
         by the loss on held-out rows, which is smallest if everything collapses.
 
     References

@@ -73,8 +73,8 @@ class DPRGM(Forecaster):
         squared error over the horizon, contributions ``c_i = w_i max(0, (e_i - median) / IQR)`` with median and IQR of
         the training windows, and the score ``(1 - alpha) mean(c) + alpha max(c)``.
     Differences
-        None known. The paper's tables are reproduced (docs/reproduction.md), except rows that depend on settings it
-        does not state.
+        None known; docs/reproduction.md compares the paper's tables cell by cell. Rows that depend on settings that the
+        paper does not state differ.
     Defaults
         window = 30 and horizon = 10 follow from the paper's row counts. The other values (two layers, widths 32 and 8,
         alpha = 0.2, batches of 256, 20 epochs) are those of the prototype that reproduced the paper's tables.

@@ -76,7 +76,7 @@ class DVGCRN(NetworkDetector):
         separate embeddings of the sensors.
     Defaults
         The window is the paper's. Widths follow the number of sensors as the paper's do for 38, with a minimum for few
-        sensors. For cost: 5 epochs in batches of 64 (660 steps on SKAB; there 60 epochs in batches of 512), at five
+        sensors. For cost: 5 epochs in batches of 64 (620 steps on SKAB; there 60 epochs in batches of 512), at five
         times the paper's learning rate.
 
     References

@@ -56,8 +56,8 @@ class GDN(Forecaster):
     Differences
         Median and inter-quartile range are those of held-out training rows; the reference takes them from the rows that
         it scores, a leak that ``quirks=on`` repeats. eps is .01 of the sensors' median inter-quartile range, not .01.
-        The reference's threshold, the one with the best F1 on test labels, is not used here. It holds out a random
-        block of windows, ours the last ones.
+        The reference's threshold, the one with the best F1 on test labels, is not used here. The reference holds
+        out a random block of windows; here they are the last ones.
     Defaults
         Embedding 64, top_k 5, smoothing 4, dropout 0.2, learning rate 1e-3, 30 epochs, patience 15 and a fifth of the
         windows held out are those of the reference's run script. The window of 30 rows (not 5) is this project's;

@@ -40,6 +40,7 @@ HEAD = f"""\
 split overall: means over seeds with 95 % intervals (Student's t). *Against the prior* is the mean difference by seed.
 The page makes {N_COMPARISONS} such comparisons, so each has an interval of {LEVEL:.2%} (Bonferroni). An interval that
 contains 0 does not prove equality. The intervals concern the seeds on one data set, not another plant.
+The trials ran on 22 November 2026; the tables have newer code.
 """
 
 

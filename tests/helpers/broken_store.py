@@ -61,8 +61,7 @@ def broken_store(sound: Store, folder: Path) -> BrokenStore:
 
 def copy(store: Store, source: Record, trial: str, label: str, **changes: object) -> Path:
     """Add a copy of a trial under another name and label, and return its record's file."""
-    kept = {key: value for key, value in source.manifest.items() if key != "scores_hash"}
-    store.put(replace(source, trial=trial, label=label, scoring=trial, manifest=kept, **changes))
+    store.put(replace(source, trial=trial, label=label, scoring=trial, **changes))
     files, sources = stored(store.path, trial), stored(store.path, source.trial)
     shutil.copy(sources.scores, files.scores)
     if sources.contributions.exists():

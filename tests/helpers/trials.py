@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -55,19 +55,6 @@ def make_plant(n_rows: int = 240) -> LabelledDataset:
     )
 
 
-@dataclass(frozen=True)
-class Altered:
-    """A store whose scores and contributions were changed after the fact."""
-
-    changed: dict
-
-    def scores(self, record, shapes):
-        return self.changed
-
-    def contributions(self, record, shapes):
-        return {}
-
-
 class Made:
     """Trials by label, under a protocol."""
 
@@ -87,14 +74,12 @@ class Made:
         (record,) = (one for one in self.records if (one.label, one.seed) == (label, seed))
         return record.thresholds[0].threshold.value
 
-    def altered(self, label: str, change, *, threshold=None) -> TrialResult:
-        """Return a trial's result with other scores, and another threshold where one is given."""
+    def altered(self, label: str, threshold) -> TrialResult:
+        """Return a trial's result with another threshold."""
         record = next(one for one in self.records if one.label == label)
-        scores = {name: change(name, values.copy()) for name, values in self.store.scores(record).items()}
-        if threshold is not None:
-            (one,) = record.thresholds
-            record = replace(record, thresholds=(replace(one, threshold=threshold),))
-        return TrialResult(record, Altered(scores), self.data)
+        (one,) = record.thresholds
+        record = replace(record, thresholds=(replace(one, threshold=threshold),))
+        return TrialResult(record, self.store, self.data)
 
 
 def made(folder, protocol: str, settings=()) -> Made:

@@ -91,9 +91,10 @@ def test_an_integer_is_not_the_float_default():
     @dataclass
     class Share:
         features: int | float = 1.0
+        rate: float = 1.0
 
-    assert changed_texts(Share, {"features": 1}) == {"features": "1"}
-    assert changed_texts(Share, {"features": 1.0}) == {}
+    assert changed_texts(Share, {"features": 1, "rate": 1}) == {"features": "1"}
+    assert changed_texts(Share, {"features": 1.0, "rate": 2}) == {"rate": "2.0"}
 
 
 def test_labels_sort_keys_and_leave_defaults_out():

@@ -172,9 +172,9 @@ def completed(request: RunRequest) -> tuple[RunRequest, list[str]]:
         with progress_bar(f"Reading {_DEFAULT_DATASET}"):
             if "datasets" not in own:
                 find(_DEFAULT_DATASET, request.data)
-    except DataNotFoundError:
+    except DataNotFoundError as error:
         instead["datasets"] = ["pumploop"]
-        said.append("skab is missing and cannot be downloaded: the simulated pumploop is used")
+        said.append(f"{error}; the simulated pumploop, which needs no files, is used instead")
     return request.model_copy(update={name: value for name, value in instead.items() if name not in own}), said
 
 

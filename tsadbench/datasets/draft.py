@@ -171,7 +171,8 @@ class _Drafter:
         for look in looks:
             if not look.those("sensor") or len(look.frame) < 2:
                 texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
-                self._tell("left out", f"no table of numbers{''.join(texts[:1])}", look.name)
+                advice = '; if it is a log book, see kind = "intervals" under [labels]'
+                self._tell("left out", f"no table of numbers{''.join(texts[:1])}{advice}", look.name)
             elif look.frame.shape[1] == 1 and LABEL.search(look.name):
                 self._tell("left out", 'its name suggests labels: see kind = "file" under [labels]', look.name)
             else:

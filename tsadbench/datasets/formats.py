@@ -18,6 +18,7 @@ from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS, read_arrays
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.issues import SHOWN, Issue
+from tsadbench.utils.progress import progress
 from tsadbench.utils.text import first_of, one_line
 
 # pandas' default texts for missing values.
@@ -75,7 +76,8 @@ def read_files(
     is passed to `_read_csv`.
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
-    for name, path in files.items():
+    for done, (name, path) in enumerate(files.items()):
+        progress(done, len(files), name)
         try:
             found = read_arrays(path) if path.suffix.lower() in ARRAYS else {}
             if not found and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:

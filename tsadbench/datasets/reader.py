@@ -343,8 +343,7 @@ class CardReader:
                 advice = "set gaps.policy"
                 if gaps.policy == "forward-fill":
                     numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
-                    within = f" within {gaps.at_most} rows (gaps.at_most)" if gaps.at_most else ""
-                    advice = f"there is no earlier value to carry forward{within}"
+                    advice = f"no earlier value is near enough to carry forward (gaps.at_most: {gaps.at_most or 'any'})"
                     self._n_filled += int(absent.sum())
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
                 self.issues += row_issues(run.places, np.flatnonzero(np.isnan(numbers)), text)
@@ -421,7 +420,7 @@ class CardReader:
             number = found[1] if (found := rows.match(name)) else ""
         border = int(number) if number.isdecimal() and len(number) < 16 else 0
         if not 0 < border < n_rows:
-            self._report(f"train.rows: expected a number from 1 to {n_rows - 1}, found {number!r}", name)
+            self._report(f"train.rows: expected 1 to {n_rows - 1} of the file's {n_rows} rows, found {number!r}", name)
         return min(border, n_rows)
 
     def _groups(self, table: str, runs: Sequence[Run]) -> dict[str, str]:

@@ -90,9 +90,8 @@ def run_plan(
 
 
 def _words(trial: Trial, plan: Plan) -> str:
-    """Describe a trial regardless of its code; of trials with the same description, the newest counts."""
-    threads = f", {trial.threads} threads" if trial.threads > 1 else ""
-    return f"{trial.contender.label}, seed {trial.seed}, {plan.data.dataset.name}, {plan.protocol_label}{threads}"
+    """Describe a trial regardless of its code and threads; of trials with the same description, the newest counts."""
+    return f"{trial.contender.label}, seed {trial.seed}, {plan.data.dataset.name}, {plan.protocol_label}"
 
 
 def n_kept(plans: Iterable[Plan], store: Store) -> int:

@@ -21,7 +21,7 @@ def refusal(record: Record, named: Collection[str] = ()) -> str:
     if record.label in named:
         return ""
     if not (is_registered(record.detector) and is_registered(label.target)):
-        return f"the detector {record.detector} is not registered here; name it with --detector"
+        return f"the detector is not registered here; name it, from its file's folder: --detector {record.label}"
     if "prior" in label.arguments:
         return f"its label names a prior, {label.arguments['prior']}; name the detector with --detector"
     return ""

@@ -56,11 +56,11 @@ class ScoredRecording:
 
 
 class TrialResult:
-    """The stored scores of a trial with status "ok", smoothed as its record says, with its data.
+    """The stored scores of a trial with status "ok", with its data.
 
     ``episodes`` of the record's protocol on these data are computed if not given. Raises a DataError if the data or the
-    labels differ from the trial's; a StoreError if its scores cannot be read or do not fit its recordings, the trial
-    failed, or another version of the protocol judged it.
+    labels differ from the trial's; a StoreError if its scores cannot be read, do not fit its recordings or are
+    those of another run, the trial failed, or another version of the protocol judged it.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
     now = task.determinants()
     if (begun := study.user_attrs.get("task", now)) != now:
         other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
-        raise UsageError(f"study {task.study} differs from this search in {other}; choose another folder", field="out")
+        raise UsageError(f"study {task.study} differs from this search in {other}; begin another", field="out")
     study.set_user_attr("task", now)
     # A resumed study must not repeat its first draws.
     study.sampler = optuna.samplers.TPESampler(seed=(settings.seed + len(study.trials)) % 2**32)
@@ -160,7 +160,7 @@ def best_and_defaults(points: pd.DataFrame, task: Task) -> pd.DataFrame:
     """Return the best complete point (the first, if equal) and the first point with the defaults, by name."""
     complete = points[points["state"] == "complete"].reset_index()
     best = complete.sort_values("value", ascending=task.settings.objective == "heldout", kind="stable")
-    of_defaults = complete[[label_at(task, one) == label_at(task, task.defaults) for one in complete["parameters"]]]
+    of_defaults = complete[[parameters == task.defaults for parameters in complete["parameters"]]]
     found = {"defaults": of_defaults.head(1), "best": best.head(1)}
     return pd.concat([one.set_axis([name][: len(one)]) for name, one in found.items()])
 

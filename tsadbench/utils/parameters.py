@@ -131,10 +131,10 @@ def parse_value(name: str, annotation: object, text: str, owner: str) -> object:
 
 
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return the arguments that differ from their defaults (1 and 1.0 do), sorted by name, in command-line form."""
-    usual = parameter_defaults(cls)
-    texts = {key: format_value(arguments[key]) for key in sorted(arguments)}
-    return {key: text for key, text in texts.items() if text != format_value(usual[key])}
+    """Return the arguments that differ from their defaults, sorted, as texts; 1 and 1.0 differ unless typed float."""
+    hints, usual = get_type_hints(inspect.getattr_static(cls, "__init__")), parameter_defaults(cls)
+    typed = {key: one * 1.0 if hints.get(key) is float and type(one) is int else one for key, one in arguments.items()}
+    return {key: text for key in sorted(typed) if (text := format_value(typed[key])) != format_value(usual[key])}
 
 
 def format_value(value: object) -> str:

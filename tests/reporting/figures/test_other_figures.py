@@ -93,7 +93,7 @@ class TestThreshold:
         ids=["fixed", "degenerate", "quantile"],
     )
     def test_without_a_tail_the_title_says_why(self, plant, figure, found):
-        result = plant.altered(DISTANCE, lambda name, values: values, threshold=found)
+        result = plant.altered(DISTANCE, found)
         ((_, levels),) = threshold([result], figure)
         assert len(levels.texts) == (found.method == "fixed")
         assert found.status in figure.subfigs[0].get_suptitle()
