@@ -281,6 +281,8 @@ def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: boo
 
 
 def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Table:
+    statuses = frame[[f"{name}_status" for name in datasets["dataset"]]]
+    frame = frame[~statuses.eq("missing").any(axis=1)]  # a note names the others
     beaten = frame[[f"{name}_beats_floors" for name in datasets["dataset"]]]
     shares = interval(frame["beats_floors_low"], frame["beats_floors_high"], ".0%")
     counts = zip(beaten.sum(axis=1), beaten.count(axis=1), shares, strict=True)
