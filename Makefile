@@ -86,7 +86,7 @@ bench: $(STAMP)
 	$(BIN)/python -m pytest tests/benchmarks --benchmark-only --benchmark-columns=min,mean,stddev,rounds
 	$(BIN)/python -m tests.benchmarks.main_job
 
-# torch first and alone, so that one that is there already is kept: PyPI's brings several GB of CUDA packages. aeon (the tests
+# PyPI's torch brings several GB of CUDA packages; one that is there already is kept. aeon (the tests
 # compare VUS-PR with it, docs/wrapping-a-library.md wraps its k-means) asks for an older pandas than it needs: without its
 # dependencies, except `deprecated`, which its detectors need. Only pip's errors are shown: its warnings are about itself, and
 # hide what matters.

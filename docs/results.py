@@ -63,8 +63,8 @@ def cells() -> pd.DataFrame:
     trained = frame.groupby("detector")["steps"].transform("any")
     kind = np.select([frame["floor"], trained], ["one-liner", "network"], "no network")
     pair = trained & ~frame["floor"] & ~frame["detector"].str.contains("[", regex=False)
-    # These two ignore the data; rows that ran on a few data sets alone would give these more weight.
-    left_out = frame["detector"].isin(["all-positive", "random"]) | ~frame["complete"]
+    # One ignores the data; rows without a rank would give some data sets more weight.
+    left_out = (frame["detector"] == "all-positive") | ~frame["complete"]
     alarms = frame["alarms"].mask(left_out)
     return frame.assign(kind=kind, pair=pair, alarms=alarms)
 

@@ -91,6 +91,15 @@ def test_other_parameters_of_a_protocol_fit_nothing(planned, store, diary, tmp_p
     assert run_plan(planned(), store) == before
 
 
+def test_the_threads_that_were_asked_for_last_count(planned, store):
+    first = run_plan(planned(), store)
+    other = run_plan(planned(threads=2), store)
+    assert {one.threads for one in store.records()[-len(other) :]} == {2}
+    run_plan(planned(), store)
+    assert {one.trial for one in store.records()[-len(first) :]} == {one.trial for one in first}
+    assert len(store.about().planned) == len(first)
+
+
 def test_other_labels_fit_nothing(planned, store, diary, small_data):
     run_plan(planned(), store)
     rows = {name: np.roll(rows, 7) for name, rows in small_data.labels.rows.items()}

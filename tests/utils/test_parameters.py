@@ -87,14 +87,16 @@ def test_a_number_keeps_the_type_that_it_is_written_in(name, text, value):
     assert (found, type(found)) == (value, type(value))
 
 
-def test_an_integer_is_not_the_float_default():
+def test_an_integer_is_a_float_only_where_the_parameter_is_one():
     @dataclass
     class Share:
         features: int | float = 1.0
         rate: float = 1.0
+        cap: float = 5
+        gamma: float | None = None
 
-    assert changed_texts(Share, {"features": 1, "rate": 1}) == {"features": "1"}
-    assert changed_texts(Share, {"features": 1.0, "rate": 2}) == {"rate": "2.0"}
+    assert changed_texts(Share, {"features": 1, "rate": 1, "cap": 5}) == {"features": "1"}
+    assert changed_texts(Share, {"features": 1.0, "rate": 2, "cap": 5.0, "gamma": 1}) == {"gamma": "1.0", "rate": "2.0"}
 
 
 def test_labels_sort_keys_and_leave_defaults_out():

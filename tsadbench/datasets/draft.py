@@ -126,8 +126,7 @@ class _Drafter:
 
     def _labelled(self, looks: list[Look]) -> list[Look]:
         """Label files from a column or an interval file; return the files without the interval file."""
-        columns = [name for look in looks if look.those("sensor") for name in look.those("label")]
-        if columns:
+        if columns := [name for look in looks if look.those("sensor") for name in look.those("label")]:
             column = min(columns, key=lambda name: [*_USUAL_LABELS, name.lower()].index(name.lower()))
             self._labels = {"kind": "column", "column": column}
             for look in looks:
@@ -171,7 +170,7 @@ class _Drafter:
         for look in looks:
             if not look.those("sensor") or len(look.frame) < 2:
                 texts = [f": column {name!r} holds texts such as {own[0][:40]!r}" for name, own in look.texts.items()]
-                advice = '; if it is a log book, see kind = "intervals" under [labels]'
+                advice = "; a log book needs both ends in every line" * any(map(_START.fullmatch, look.frame.columns))
                 self._tell("left out", f"no table of numbers{''.join(texts[:1])}{advice}", look.name)
             elif look.frame.shape[1] == 1 and LABEL.search(look.name):
                 self._tell("left out", 'its name suggests labels: see kind = "file" under [labels]', look.name)

@@ -77,7 +77,8 @@ def read_files(
     """
     tables = dict[str, dict[str, pd.DataFrame]]()
     for done, (name, path) in enumerate(files.items()):
-        progress(done, len(files), name)
+        if len(files) > 1:  # one of several files that somebody else counts
+            progress(done, len(files), name)
         try:
             found = read_arrays(path) if path.suffix.lower() in ARRAYS else {}
             if not found and (lines := _read_csv(path, name, form(name), issues, **wanted)) is not None:

@@ -31,7 +31,7 @@ _MOST_ODD, _FEW_ODD = 5, 0.2
 # Pairs of texts that almost always mean two states.
 _STATES = dict.fromkeys(("open", "opened", "on", "true", "yes", "running", "active", "auf", "offen", "ein", "an"), 1)
 _STATES |= dict.fromkeys(("closed", "off", "false", "no", "stopped", "inactive", "zu", "geschlossen", "aus"), 0)
-_DATES = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
+_DATES = ("%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m-%d")
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%H:%M:%S,%f", "%I:%M:%S %p", "%I:%M %p")
 _TIME_FORMATS = ("ISO8601", *(f"{date} {clock}" for date in _DATES for clock in _CLOCKS))
 

@@ -343,7 +343,7 @@ class CardReader:
                 advice = "set gaps.policy"
                 if gaps.policy == "forward-fill":
                     numbers = np.asarray(pd.Series(numbers).ffill(limit=gaps.at_most), dtype=np.float64)
-                    advice = f"no earlier value is near enough to carry forward (gaps.at_most: {gaps.at_most or 'any'})"
+                    advice = "no earlier value" + f" within {gaps.at_most} rows (gaps.at_most)" * bool(gaps.at_most)
                     self._n_filled += int(absent.sum())
                 text = f"column {sensor!r}: a value is missing; {advice}, or ignore the column"
                 self.issues += row_issues(run.places, np.flatnonzero(np.isnan(numbers)), text)

@@ -365,7 +365,7 @@ def _trials(contenders: Sequence[Contender], request: RunRequest) -> tuple[Trial
 
 
 def _contender(construction: Construction, dataset: Dataset, *, elsewhere: bool) -> Contender:
-    name = without_folders(construction.source.target)  # records hold a file's name without its folder
+    name = without_folders(construction.source.target)  # records hold no absolute path
     prior = dataset.prior if describe(construction.source).traits.needs_prior else None
     description = describe(construction, prior=prior, sensors=dataset.sensors, elsewhere=elsewhere)
     if prior is not None and construction.arguments.get("prior") is None:

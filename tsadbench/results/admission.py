@@ -21,7 +21,8 @@ def refusal(record: Record, named: Collection[str] = ()) -> str:
     if record.label in named:
         return ""
     if not (is_registered(record.detector) and is_registered(label.target)):
-        return f"the detector is not registered here; name it, from its file's folder: --detector {record.label}"
+        where = "name it with --detector, in the folder that its path begins in"
+        return f"the detector {record.label} is not registered here; {where}"
     if "prior" in label.arguments:
         return f"its label names a prior, {label.arguments['prior']}; name the detector with --detector"
     return ""

@@ -59,7 +59,7 @@ def run_study(task: Task, storage: str, ended: Callable[[int, pd.DataFrame], Non
     now = task.determinants()
     if (begun := study.user_attrs.get("task", now)) != now:
         other = ", ".join(name for name, value in now.items() if begun.get(name) != value)
-        raise UsageError(f"study {task.study} differs from this search in {other}; begin another", field="out")
+        raise UsageError(f"study {task.study} differs from this search in {other}; give another --out or --storage")
     study.set_user_attr("task", now)
     # A resumed study must not repeat its first draws.
     study.sampler = optuna.samplers.TPESampler(seed=(settings.seed + len(study.trials)) % 2**32)

@@ -133,8 +133,11 @@ def parse_value(name: str, annotation: object, text: str, owner: str) -> object:
 def changed_texts(cls: type, arguments: Mapping[str, object]) -> dict[str, str]:
     """Return the arguments that differ from their defaults, sorted, as texts; 1 and 1.0 differ unless typed float."""
     hints, usual = get_type_hints(inspect.getattr_static(cls, "__init__")), parameter_defaults(cls)
-    typed = {key: one * 1.0 if hints.get(key) is float and type(one) is int else one for key, one in arguments.items()}
-    return {key: text for key in sorted(typed) if (text := format_value(typed[key])) != format_value(usual[key])}
+
+    def text(key: str, value: object) -> str:
+        return format_value(float(value) if hints.get(key) in (float, float | None) and type(value) is int else value)
+
+    return {key: one for key in sorted(arguments) if (one := text(key, arguments[key])) != text(key, usual[key])}
 
 
 def format_value(value: object) -> str:
@@ -158,7 +161,6 @@ def as_json(value: object) -> JsonValue:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of a message on an unknown name: the nearest known names, or all of them."""
     known = sorted(known)
-    close = get_close_matches(name, known, n=3, cutoff=0.5)
-    if close:
+    if close := get_close_matches(name, known, n=3, cutoff=0.5):
         return f"; did you mean {' or '.join(map(repr, close))}?"
     return f"; known: {', '.join(known) or 'none'}"

@@ -194,12 +194,14 @@ def test_values_are_those_of_the_files_however_they_are_written(tmp_path, separa
 
 
 @pytest.mark.parametrize(
-    "form", ["%d.%m.%Y %H:%M:%S", "%d.%m.%y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
-)
+    "form",
+    ["%d.%m.%Y %H:%M:%S", "%d.%m.%y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z",
+     "%Y-%m-%d %H:%M:%S,%f"],
+)  # fmt: skip
 def test_times(tmp_path, form):
     """After the 12th, so that the day cannot be the month."""
     when = pd.date_range("2024-05-13 09:00", periods=90, freq="h", tz="UTC")
-    rows(tmp_path, "a.csv", change=lambda table: table.assign(time=when.strftime(form)))
+    rows(tmp_path, "a.csv", sep=";", change=lambda table: table.assign(time=when.strftime(form)))
     (dataset, _), _ = drafted(tmp_path)
     assert np.array_equal(dataset.train[0].time, 1_715_590_800.0 + 3600.0 * np.arange(90))
 

@@ -177,6 +177,7 @@ def rank_parts(
     rates = {"first": np.array(names)[first], "second": np.array(names)[second]}
     rates |= {**estimates("rate", won[first, second], times), "datasets": shared}
     frame = _shown(ordered, only, "detector")
+    listed = frame[frame["datasets"] == len(parts)]  # a note names the others
     win_rates = _shown(pd.DataFrame(rates)[shared > 0], only, "first", "second")
     datasets = pd.DataFrame([part.about for part in parts])
     absent = [name for name in (suite.datasets if suite else ()) if name not in found]
@@ -202,7 +203,7 @@ def rank_parts(
         frame=frame,
         datasets=datasets,
         win_rates=win_rates,
-        tables=[_suite_table(title, frame, datasets)],
+        tables=[_suite_table(title, listed, datasets)] if len(listed) else [],
         frames=[Table(title, frame), Table("win rates", win_rates), Table("data sets", datasets)],
         sentences=said,
     )
@@ -281,8 +282,6 @@ def _split_table(title: str, frame: pd.DataFrame, metric: Metric, *, stable: boo
 
 
 def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Table:
-    statuses = frame[[f"{name}_status" for name in datasets["dataset"]]]
-    frame = frame[~statuses.eq("missing").any(axis=1)]  # a note names the others
     beaten = frame[[f"{name}_beats_floors" for name in datasets["dataset"]]]
     shares = interval(frame["beats_floors_low"], frame["beats_floors_high"], ".0%")
     counts = zip(beaten.sum(axis=1), beaten.count(axis=1), shares, strict=True)
@@ -295,6 +294,5 @@ def _suite_table(title: str, frame: pd.DataFrame, datasets: pd.DataFrame) -> Tab
     }
     for name, split in zip(datasets["dataset"], datasets["split"], strict=True):
         status, places = frame[f"{name}_status"], frame[f"{name}_rank"].map("{:g}".format)
-        shown = places.where(status == "ok", status.replace("missing", "-"))
-        columns[name if split == "overall" else f"{name} ({split})"] = shown
+        columns[name if split == "overall" else f"{name} ({split})"] = places.where(status == "ok", status)
     return Table(title, pd.DataFrame(columns), {"mean rank": 2, "detectors alone": 2})
