@@ -180,4 +180,4 @@ if __name__ == "__main__":
                 tsadbench.run(DETECTORS, dataset=name, seeds=1, out=STORE, settings=settings)
         rows = pd.concat([table(name) for name in DATASETS])
         rows.to_csv(PAGE.with_suffix(".csv"), index=False, float_format="%.4f")
-    PAGE.write_text(page(pd.read_csv(PAGE.with_suffix(".csv"))))
+    PAGE.write_text(page(pd.read_csv(PAGE.with_suffix(".csv"))), encoding="utf-8")
