@@ -64,6 +64,7 @@ pages: $(STAMP)
 	$(BIN)/python docs/systems/contents.py
 	$(BIN)/python docs/studies/prior_sensitivity.py
 	$(BIN)/python docs/studies/multiview.py page
+	$(BIN)/python docs/studies/thresholds.py
 	$(BIN)/python docs/readme.py
 
 # The trials that the committed tables lack, or those in DATA: make leaderboards DATA="tep pumploop". Each is added to the
