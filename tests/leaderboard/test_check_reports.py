@@ -166,7 +166,8 @@ class TestCommandLine:
 class TestCommitted:
     def test_every_row_of_the_current_code_has_a_report_of_all_checks(self):
         known = {(one.label, one.code_hash) for one in shipped_reports() if one.checks == CHECKS_VERSION}
-        records = [one for file in LEADERBOARDS.rglob(RECORDS) for one in read_records(file)]
+        every = (one for file in LEADERBOARDS.rglob(RECORDS) for one in read_records(file))
+        records = [one for one in every if "size=paper" not in one.label]
         targets = {one.label: parse_label(one.label).target for one in records}
         current = {label: source_of(load_detector(target)).digest for label, target in targets.items()}
         rows = {(one.label, code_of(one.manifest)) for one in records} & {*current.items()}
