@@ -110,6 +110,6 @@ def test_common_forms_of_arguments_are_accepted():
         floors=False,
     )
     frame = board.to_frame().set_index("detector")
-    assert dict(frame["seeds"]) == {"distance[power=3]": 1, "noisy[power=3.0]": 2}
+    assert dict(frame["seeds"]) == {"distance[power=3.0]": 1, "noisy[power=3.0]": 2}
     assert set(frame["split"]) == {"f"}
     assert board.frame.set_index("detector")["seeds"]["noisy[power=3.0]"] == (1, 4)
