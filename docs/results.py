@@ -97,8 +97,8 @@ def percent(share: float) -> str:
 def facts() -> dict[str, str]:
     """Return the values in the page's sentences, by name."""
     complete, every, flagged = ranking().query("complete"), cells().query("pair"), cells().dropna(subset="alarms")
-    of_first = cells()[cells()["detector"] == complete.iloc[0]["detector"]]
     found, first = every.dropna(subset="gap"), complete.iloc[0]
+    of_first = cells()[cells()["detector"] == first["detector"]]
     above = found[found["gap"] > LEVEL].sort_values("gap", ascending=False)
     networks = complete[complete["detector"].isin(every["detector"])]["detector"]
     unranked = every["detector"].nunique() - len(networks)
@@ -128,8 +128,7 @@ def facts() -> dict[str, str]:
         "level": (found["gap"].abs() <= LEVEL).sum(), "below": (found["gap"] < -LEVEL).sum(),
         "ahead fixed": (found["fixed"] > 0).sum(), "above fixed": (found["fixed"] > LEVEL).sum(),
         "wide": len(wide), "wider": sum(one > LEVEL for one in wide), "narrower": sum(one < -LEVEL for one in wide),
-        "single": (found["seeds"] == 1).sum(), "several": (found["seeds"] > 1).sum(),
-        "rows": len(complete),
+        "several": (found["seeds"] > 1).sum(), "rows": len(complete),
         "far below fixed": (found["fixed"] < -LEVEL).sum(), "one-liners": ranking()["floor"].sum(),
         "overlapping": (complete["rank_low"] <= first["rank_high"]).sum() - 1,
     }  # fmt: skip
@@ -167,7 +166,7 @@ def finding() -> list[str]:
 
 
 def ranking_list() -> list[str]:
-    """Return the best row of each of the first four families of the ranking: its ranks, and its cost."""
+    """Return the best row of each of the first four detectors of the ranking: its ranks, and its cost."""
     ranked, by_detector = ranking().query("complete and not floor"), cells().groupby("detector")
     slowest, kinds = by_detector["fit"].max(), by_detector["kind"].first()
     names, lines = ranked["detector"].str.partition("[")[0], []

@@ -244,7 +244,7 @@ def _opened(folder: str | Path | Store) -> Store:
 
 
 def metric_named(name: str, protocol: str, metrics: Sequence[Metric]) -> Metric:
-    """Return a protocol's metric; a UsageError if there is none of this name, or neither direction of it is better."""
+    """Return a protocol's metric; a UsageError if it does not exist, or neither high nor low values are better."""
     found = {metric.name: metric for metric in metrics if metric.better is not None}
     if name not in found:
         raise UsageError(f"{protocol} has no metric {name!r} to rank or compare by{nearest(name, found)}")

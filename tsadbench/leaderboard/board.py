@@ -228,7 +228,8 @@ def _csv_columns(frame: pd.DataFrame) -> list[str]:
     pairs = [f"{name}_{what}" for name in metric_names(frame) for what in ("mean", "std")]
     first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     return [
-        *(*first, "below_floor"),
+        *first,
+        "below_floor",
         *(name for name in pairs if not name.startswith(DIAGNOSTIC)),
         *("protocol_version", "seal", "replay", *(name for name in map(str, frame) if name.endswith("_entity_std"))),
         *("checked", "pretrained_on", *COST_COLUMNS, *(name for name in pairs if name.startswith(DIAGNOSTIC))),

@@ -127,7 +127,7 @@ def replays(trials: Trials) -> None:
     except BoxFailure as failure:
         raise Failed(failure.reason) from failure
     if not (replay.forgets or traits.adaptive or traits.floor):
-        reason = f"500 rows after another beginning, scores still rank otherwise (correlation below {MIN_CORRELATION})"
+        reason = f"500 rows after another start, scores still rank differently (correlation below {MIN_CORRELATION})"
         raise Failed(f"{reason}; declare memory if it is limited", correlation=replay.correlation)
     if not (replay.calibrated or traits.floor):
         reason = "its training scores are on another scale than fresh scores of the same rows: thresholds are wrong"
