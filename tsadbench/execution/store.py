@@ -37,7 +37,7 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from tsadbench.errors import BrokenTrialError, BrokenTrialWarning, StoreError, UsageError
-from tsadbench.execution.judging import Shapes
+from tsadbench.execution.judging import Shapes, arrays_hash
 from tsadbench.execution.record import SCHEMA, Record
 from tsadbench.execution.trial import Outcome
 from tsadbench.utils.arrays import Float32Array, FloatArray
@@ -245,8 +245,8 @@ class Store:
     def scores(self, record: Record, shapes: Shapes | None = None) -> dict[str, FloatArray]:
         """Return a trial's scores by ``<role>/<episode>/<recording>``, the role train, calibration or test.
 
-        ``shapes`` are those of the arrays to read; None reads all. Raises a BrokenTrialError if they cannot be read, or
-        are not of these shapes.
+        ``shapes`` are those of the arrays to read; None reads all. Raises a BrokenTrialError if they cannot be read,
+        are not of these shapes, or are not those of the record (the files of a trial are not written in one step).
         """
         return self._arrays(record, _SCORES, shapes)
 
@@ -258,12 +258,16 @@ class Store:
         file = self._arrays_file(record, folder)
         try:
             with open_regular(file, _MOST_ARRAY_BYTES) as stream:
-                return read_arrays(stream, shapes)
+                arrays = read_arrays(stream, shapes)
         except Exception as error:  # corrupt files can raise anything here
             reason = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise BrokenTrialError(
                 f"trial {record.trial}: {file}: cannot be read ({reason}); run that trial again"
             ) from error
+        if arrays_hash(arrays) != record.manifest.get(f"{folder}_hash"):
+            reason = "its arrays are not those of the record: edited, or of another run"
+            raise BrokenTrialError(f"trial {record.trial}: {file}: {reason}; run that trial again")
+        return arrays
 
     def _record_file(self, trial: str) -> Path:
         if fault := name_fault(trial):

@@ -13,13 +13,7 @@ from tsadbench.base.dataset import LabelledDataset, Labels
 from tsadbench.base.protocol import Episode, Protocol, Scored, SplitJudgement
 from tsadbench.base.recording import Recording
 from tsadbench.errors import BrokenTrialError, DataError, StoreError, UsageError
-from tsadbench.execution.judging import (
-    arrays_hash,
-    contribution_name,
-    contribution_shapes,
-    score_shapes,
-    scored_episodes,
-)
+from tsadbench.execution.judging import contribution_name, contribution_shapes, score_shapes, scored_episodes
 from tsadbench.execution.plan import make_protocol
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
@@ -82,8 +76,6 @@ class TrialResult:
         if episodes is None:
             episodes = tuple(self.protocol.episodes(data.dataset))
         arrays = store.scores(record, score_shapes(episodes))
-        if arrays_hash(arrays) != record.manifest.get("scores_hash"):
-            raise BrokenTrialError(f"{trial}: its scores are those of another run; run it again")
         self.scored = scored_episodes(arrays, episodes, fixed_threshold_of(record))
         for role in ("train", "test"):  # no judge accepts other scores
             values = np.concatenate([scores for one in self.scored for scores in getattr(one, role)])

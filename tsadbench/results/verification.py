@@ -17,7 +17,7 @@ import numpy as np
 from tsadbench.base.dataset import LabelledDataset
 from tsadbench.errors import BrokenTrialError, StoreError, TsadbenchError, UsageError
 from tsadbench.execution.identity import changes, code_of, scoring_identity, trial_name
-from tsadbench.execution.judging import arrays_hash, contribution_shapes, score_shapes
+from tsadbench.execution.judging import contribution_shapes, score_shapes
 from tsadbench.execution.plan import Contender, Plan, Trial, contender_from_label, make_plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.request import RunRequest
@@ -104,17 +104,14 @@ def _record_faults(record: Record, contender: Contender | str) -> Iterator[str]:
 
 
 def _judged_faults(record: Record, store: Store, judge: Judge, remarks: list[str]) -> Iterator[str]:
-    """Yield arrays that differ from those of the run, and results that differ from today's judgement."""
+    """Yield data and results that differ from today's; raise a StoreError if arrays are not the record's."""
     faults = data_faults(record, judge.data(record.dataset))
     yield from faults
     if record.status != "ok" or faults:
         return
     now = judge.again(record, store)
     episodes = judge.episodes(record.dataset, record.protocol)
-    hashes = {"scores_hash": arrays_hash(store.scores(record, score_shapes(episodes)))}
-    if contributions := store.contributions(record, contribution_shapes(episodes)):
-        hashes["contributions_hash"] = arrays_hash(contributions)
-    yield from differences({name: record.manifest.get(name) for name in hashes}, hashes)
+    store.contributions(record, contribution_shapes(episodes))  # raises if they are not those of the record
     if now.judging == record.judging:
         yield from judged_faults(record, now)
     else:

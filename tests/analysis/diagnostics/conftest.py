@@ -40,6 +40,7 @@ def add(store) -> Callable[..., Record]:
         values = {".": 0.0, "x": 2.0, "?": np.nan}
         scores = {f"test/all/{name}": np.array([values[one] for one in text]) for name, text in flagged.items()}
         train = {f"train/all/{one.id}": np.zeros(one.n_rows) for one in data.dataset.train}
+        kept = {f"all/{name}": values.astype(np.float32) for name, values in (contributions or {}).items()}
         made = replace(
             record(label, seed, floor=floor, status=status, dataset=data.dataset.name),
             trial=f"{label}-{seed}",
@@ -51,14 +52,13 @@ def add(store) -> Callable[..., Record]:
                 "data_hash": data.dataset.content_hash,
                 "labels_hash": data.labels.content_hash,
                 "scores_hash": arrays_hash({**train, **scores}),
-                **({"contributions_hash": "made by hand"} if contributions else {}),
+                **({"contributions_hash": arrays_hash(kept)} if kept else {}),
             },
         )
         if status == "ok":
             judged = SplitJudgement({"auroc": 0.5, "auprc": 0.5, "prac_f1": 0.5}, 24, 7, 1.0)
             threshold = EpisodeThreshold("all", Threshold(value=1.0, method="pot", status="ok"))
             made = replace(made, splits=dict.fromkeys(data.labels.splits, judged), thresholds=(threshold,))
-        kept = {f"all/{name}": values.astype(np.float32) for name, values in (contributions or {}).items()}
         store.add(Outcome(made, {**train, **scores} if status == "ok" else {}, kept))
         return made
 
