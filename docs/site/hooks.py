@@ -105,7 +105,9 @@ def table_pages(docs: str) -> dict[str, str]:
     for entry in entries("detectors"):
         path = f"{pages.FOLDER}/detectors/{entry.name}.md"
         if path in made:
-            made[path] += f"\n```text\n{runner.invoke(app, ['info', entry.name]).stdout}```\n"
+            described = runner.invoke(app, ["info", entry.name], catch_exceptions=False)
+            assert described.exit_code == 0, described.output
+            made[path] += f"\n```text\n{described.stdout}```\n"
     return made
 
 

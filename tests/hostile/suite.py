@@ -89,6 +89,7 @@ def require_nothing_learned(suite: Suite, attack: Attack) -> None:
     for trial in made:
         assert trial.record.status in attack.ends, trial.record.reason
         assert (trial.record.fit_seconds or 0.0) >= attack.takes_seconds
+        assert (trial.record.fit_cpu_seconds or 0.0) >= attack.takes_seconds / 4  # the machine is shared
         assert (trial.record.peak_memory_mib or 0.0) >= attack.takes_mib
         assert not learned(trial, suite.innocent), trial.log[-2000:]
         assert not attack.marked or not trial.record.replay.calibrated

@@ -83,7 +83,7 @@ def test_splits_are_chosen_and_unknown_ones_refused():
 def test_the_csv_has_the_columns_of_the_design_at_full_precision():
     board = Leaderboard.from_records(
         [
-            record("x", 0, auroc=0.1 + 0.2),
+            record("x", 0, auroc=1 / 3),
             record("x", 1, auroc=0.1),
             record("f", floor=True),
             record("b", status="error"),
@@ -96,7 +96,7 @@ def test_the_csv_has_the_columns_of_the_design_at_full_precision():
         "auprc_mean,auprc_std,protocol_version,seal,replay,checked,pretrained_on,"
         "rows_per_second,fit_seconds,score_seconds,peak_memory_mib"
     )
-    assert float(next(row["auroc_mean"] for row in table if row["detector"] == "x")) == (0.1 + 0.2 + 0.1) / 2
+    assert float(next(row["auroc_mean"] for row in table if row["detector"] == "x")) == (1 / 3 + 0.1) / 2
     by_label = {row["detector"]: row for row in table}
     assert by_label["x"]["below_floor"] == "auroc auprc"
     assert by_label["f"]["auroc_std"] == ""

@@ -124,6 +124,8 @@ def test_false_alarms_are_the_flagged_normal_rows():
     assert frame["far"]["x"] == pytest.approx(6 / 65)
     assert frame["far"]["y"] == 0.3
     assert np.isnan(frame["far"]["z"])
+    normal = SplitJudgement({"flagged": 0.05, "recall": None}, 100, 0, 1.0)
+    assert frame_of(replace(record("n"), splits={"overall": normal}))["far"]["n"] == pytest.approx(0.05)
 
 
 def test_a_spread_that_two_decimals_would_hide_has_three():

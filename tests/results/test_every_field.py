@@ -24,9 +24,25 @@ from tsadbench.results.verification import verify
 NEVER = {
     *("judging", "notes", "note", "training", "peak_memory_mib"),
     *("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds"),
-    *("seal_reason", "manifest.device", "manifest.command", "manifest.started", "manifest.ended", "manifest.platform"),
-    *("manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.fit_shared_with"),
+    *(
+        "seal",
+        "seal_reason",
+        "replay",
+        "manifest.device",
+        "manifest.command",
+        "manifest.started",
+        "manifest.ended",
+        "manifest.platform",
+    ),
+    *("manifest.platform", "manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.fit_shared_with"),
     *("manifest.crossing", "manifest.versions.python", "manifest.versions.tsadbench", "manifest.rules"),
+}
+# Other values of fields that admit only some.
+OTHER = {
+    ("seal",): "guarded",
+    ("status",): "error",
+    ("thresholds", 0, "threshold", "method"): "dspot",
+    ("thresholds", 0, "threshold", "status"): "degenerate",
 }
 
 DATA = make_data(n_rows=400)
@@ -68,7 +84,7 @@ def edited(value: object) -> object:
     if isinstance(value, list):
         return [*value, value[0] if value else "x"]
     if isinstance(value, dict):
-        name = next(iter(value), "x")
+        name = next(reversed(value), "x")
         return {**value, name: edited(value.get(name, ""))}
     return "x"
 
@@ -81,7 +97,7 @@ def undiscovered(made: SimpleNamespace) -> set[str]:
         where = content
         for name in above:
             where = where[name]
-        where[last] = edited(where[last])
+        where[last] = OTHER.get(path) or edited(where[last])
         made.file.write_text(json.dumps(content))
         (found,) = verify(made.store, load)
         if found.verdict == "same":

@@ -40,7 +40,7 @@ def test_hidden_influences_on_scores_with_declared_memory_are_found(data, what):
     assert any(f"recording '{one.id}'" in record.reason for one in (*data.dataset.test, *data.dataset.train))
 
 
-@pytest.mark.parametrize("what", ["id", "row", "rows so far"])
+@pytest.mark.parametrize("what", ["id", *sorted(ONLY_RANKS)])
 def test_hidden_influences_on_scores_with_unbounded_memory_are_found_or_marked(data, what):
     record = record_of(replayed.AddsUnboundedly(what=what), data)
     if what in ONLY_RANKS:

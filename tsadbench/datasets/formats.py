@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.arrays import ARRAYS, read_arrays
+from tsadbench.datasets.times import are_dates
 from tsadbench.utils.arrays import BoolArray, FloatArray, IntArray
 from tsadbench.utils.issues import SHOWN, Issue
 from tsadbench.utils.progress import progress
@@ -167,6 +168,9 @@ def _read_csv(
         skiprows=first - 1,
         nrows=last - first + 1,
     )
+    if len(frame) <= last - first:
+        issues.append(Issue(name, "a cell runs over several lines; close its quotes"))
+        return None
     frame.columns = list(kept.values())
     frame = placed(frame, name, first)
     frame.attrs["header"] = header
@@ -174,10 +178,10 @@ def _read_csv(
 
 
 def _holds_texts(form: FileFormat, column: str) -> bool:
-    """Whether a column must be read as text: times (such as 01052024), sensor names (such as NA), or states."""
+    """Whether a column must be read as text: dates, sensor names (such as NA), or states."""
     if form.long is not None and column in form.long:
         return column == form.long[0] or bool(form.states)
-    is_text = column in form.time and not {"seconds", "milliseconds"}.issuperset(form.time_formats)
+    is_text = column in form.time and are_dates(form.time_formats)
     return is_text or bool(states_of(form, column))
 
 

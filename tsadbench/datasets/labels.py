@@ -12,7 +12,7 @@ from tsadbench.base.dataset import Cause
 from tsadbench.base.file_format import FileFormat
 from tsadbench.datasets.card import Card, LabelFile, LabelIntervals, LabelValues, canonical
 from tsadbench.datasets.formats import header_fault, numbers_of, read_files, row_issues
-from tsadbench.datasets.times import fitting_times, time_fault
+from tsadbench.datasets.times import are_dates, fitting_times, time_fault
 from tsadbench.utils.arrays import BoolArray, FloatArray
 from tsadbench.utils.issues import SHOWN, Issue
 from tsadbench.utils.parameters import nearest
@@ -37,6 +37,8 @@ def read_labels(
     form = card.file_format(labels.model_copy(update=first | labels.model_dump(include={*first}, exclude_none=True)))
     values = [*map(str, (*labels.anomalous, *labels.normal))] if isinstance(labels, LabelFile) else []
     texts = [labels.recording, "sensors"] if isinstance(labels, LabelIntervals) else []
+    if isinstance(labels, LabelIntervals) and labels.unit == "time" and are_dates(form.time_formats):
+        texts += [labels.start, labels.end]
     tables = read_files({name: path}, lambda _: form, issues, values=values, texts=texts)
     return next(iter(tables[name].values())) if tables else None, form
 
@@ -97,9 +99,10 @@ def label_rows(
     if time is None or unit == "rows":
         starts, stops = starts.astype(np.int64), ends.astype(np.int64) + 1
     else:  # relative to the first row, because sums with seconds since 1970 lose digits
+        near = 1e-9 + 2.0 * np.spacing(np.abs(time).max())  # seconds are inexact by up to one ulp
         time = time - time[0] if unit == "seconds" else time
-        starts = np.searchsorted(time + step, starts, side="right" if step else "left")
-        stops = np.searchsorted(time, ends, side="right")
+        starts = np.searchsorted(time + step, starts + (near if step else -near), side="right" if step else "left")
+        stops = np.searchsorted(time, ends + near, side="right")
     inside = (starts < stops) & (stops <= n_rows)
     events["used"] |= np.isin(np.arange(len(events)), places[inside])
     rows, causes = np.zeros(n_rows, dtype=np.bool_), list[Cause]()

@@ -165,13 +165,17 @@ class CardReader:
             sensors=[] if card.long else card.columns.sensors,
             texts=[card.labels.column] if isinstance(card.labels, cards.LabelColumn) else [],
         )
+        used_in: dict[str, tuple[str, ...]] = {}
         for role, part in card.parts.items():
             found: dict[tuple[str, ...], tuple[str, list[pd.DataFrame]]] = {}
             for name in names[role]:
                 for key, id_, frame in self._picked(role, part, name, tables.get(name, {})):
                     found.setdefault(key, (id_, []))[1].append(frame)
             for place, (id_, own) in enumerate(found.values()):
-                run = runs.setdefault(tuple(frame.attrs["name"] for frame in own), Run(id_, part, own))
+                key = tuple(frame.attrs["name"] for frame in own)
+                if name := next((one for one in key if used_in.setdefault(one, key) != key), None):
+                    self._report("it belongs to two recordings: give both parts the same join", name)
+                run = runs.setdefault(key, Run(id_, part, own))
                 if run.roles and card.train.rows == "all":
                     self._report("it is both a training and a test file; keep it in one part", own[0].attrs["name"])
                 run.roles[role], run.id, run.part = place, id_, part
@@ -245,7 +249,11 @@ class CardReader:
         self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
         if not self._sensors:
             self._report(f"no sensor columns found; the columns are {headers[0][:20]}", first)
-        for name in filter(LABEL.search, self._sensors if labels is None else ()):
+        for frame, header in zip(frames, headers, strict=True):
+            if isinstance(columns.names, str) and len(header) != len(headers[0]):
+                fault = f"expected {len(headers[0])} columns, as many as {first} has, found {len(header)}"
+                self._report(fault, frame.attrs["name"])
+        for name in filter(LABEL.search, self._sensors):
             if name not in columns.sensors:
                 advice = "name it under [labels], columns.ignore or columns.sensors"
                 self._report(f"column {name!r} has the name of a label: {advice}", first)
@@ -337,7 +345,8 @@ class CardReader:
                 self.issues += row_issues(cells.index, bad, [text + one for one in found])
             if bins is not None:
                 laid = pd.Series(numbers).groupby(bins[rows]).agg(form.resample_by).reindex(range(len(values)))
-                numbers = (laid.ffill() if form.resample_by == "last" else laid).to_numpy(np.float64)
+                held = long is not None and form.resample_by == "last"
+                numbers = (laid.ffill() if held else laid).to_numpy(np.float64)
             absent = np.isnan(numbers)
             if absent.any() and gaps.policy != "cut":
                 advice = "set gaps.policy"

@@ -30,6 +30,11 @@ def time_in_seconds(cells: pd.Series, form: str) -> FloatArray:
     return np.asarray(since_1970.to_numpy(np.float64, na_value=np.nan), dtype=np.float64)
 
 
+def are_dates(forms: Sequence[str]) -> bool:
+    """Whether times are written as dates and must be read as text: 01052024 is no number."""
+    return not _UNITS.keys() >= {*forms}
+
+
 def joined(frame: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """Return the cells of the columns that make up a time, separated by a space."""
     texts = frame[names[0]]

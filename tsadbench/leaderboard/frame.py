@@ -73,10 +73,11 @@ def trials(
     columns = ["split", *_OF_SPLIT, *metrics, *_OF_RECORD, "rules", "stored", "record", "reports"]
     frame = pd.DataFrame(lines, columns=columns).rename(columns={"detector": "name", "label": "detector"})
     frame = frame.astype(dict.fromkeys([*COST_COLUMNS, *_OF_SPLIT, *metrics], float))
-    # Share of the normal rows that are flagged; it cannot be computed from means over entities.
+    # Share of the normal rows that are flagged; it cannot be computed from means over several entities.
     far, flagged, recall = (frame.get(f"{METRIC}{name}", frame["far"]) for name in ("far", "flagged", "recall"))
-    n_normal = (frame["n_rows"] - frame["n_anomalous"]).where(frame["n_entities"] == 0).replace(0.0, math.nan)
-    frame["far"] = far.fillna((flagged * frame["n_rows"] - recall * frame["n_anomalous"]).clip(lower=0.0) / n_normal)
+    n_normal = (frame["n_rows"] - frame["n_anomalous"]).where(frame["n_entities"] <= 1).replace(0.0, math.nan)
+    n_found = (recall * frame["n_anomalous"]).where(frame["n_anomalous"] > 0, 0.0)  # no recall without anomalies
+    frame["far"] = far.fillna((flagged * frame["n_rows"] - n_found).clip(lower=0.0) / n_normal)
     return frame
 
 

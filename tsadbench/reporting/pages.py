@@ -82,7 +82,8 @@ def headline(ranking: pd.DataFrame) -> str:
     """Summarise a ranking over data sets in one sentence."""
     first = ranking[~ranking["floor"]].iloc[0]
     wins = first[[f"{name}{_BEATS}" for name in _datasets(ranking)]]
-    close = int((ranking["rank_low"] <= first["rank_high"]).sum()) - 1
+    overlaps = (ranking["rank_low"] <= first["rank_high"]) & (ranking["rank_high"] >= first["rank_low"])
+    close = int(overlaps.sum()) - 1
     return (
         f"{first['detector']} leads over {len(wins)} data sets, beats the best one-liner on {wins.sum():.0f} of them, "
         f"and does not differ clearly from {counted(close, 'other row')}"

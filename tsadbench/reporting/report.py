@@ -95,7 +95,7 @@ def _chosen(board: Leaderboard, named: Sequence[str], best: int) -> list[str]:
     own = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     if named:
         return [label for label in named if label in set(own["detector"])]
-    detectors, floors = own[~own["floor"]]["detector"], own[own["floor"]]["detector"]
+    detectors, floors = own[~own["floor"]]["detector"], own[own["floor"] & own["sound"]]["detector"]
     return [*(detectors.head(best) if best else detectors), *(floors.head(1) if best else floors)]
 
 

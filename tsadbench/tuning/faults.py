@@ -96,7 +96,7 @@ def _effect(
             sign = 1.0 if generator.random() < 0.5 else -1.0
             return rows + size * sign * (np.arange(1, len(rows) + 1) / len(rows) if kind == "drift" else 1.0)
         case "stuck":
-            return np.full_like(rows, values[start - 1])
+            return np.full_like(rows, values[max(start - 1, 0)])
         case "noise-burst":
             return rows + generator.normal(0.0, size, len(rows))
         case _:

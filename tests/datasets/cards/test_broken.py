@@ -89,6 +89,20 @@ FILE = {
     "a folder": (CARD.replace("r.csv", "folder"), {"folder/a": ""}, "folder"),
     "above the card": (CARD.replace("r.csv", "../r.csv"), {}, "../r.csv"),
     "in both parts": (CARD.replace("r.csv", "n.csv"), {}, "n.csv"),
+    "in a joined recording and alone": (
+        CARD.replace("n.csv", "n1.csv").replace('["r.csv"]', '["n*.csv"]\njoin = "{id}?.csv"'),
+        {"n1.csv": NORMAL, "n2.csv": NORMAL}, "n1.csv"
+    ),
+    "a quote that is not closed": (
+        HEAD + PARTS + UNLABELLED, {"r.csv": RUN.replace(",0\n", ',"\n', 1).replace(",1\n", ',"\n')}, "r.csv"
+    ),
+    "a second column of labels": (
+        CARD, {name: text.replace(",y", ",y,attack").replace(",0\n", ",0,0\n").replace(",1\n", ",1,1\n")
+               for name, text in FILES.items()}, "n.csv", "attack"
+    ),
+    "a hole that the last value does not fill": (
+        CARD + '[resample]\nevery = 2\nby = "last"\n', {"r.csv": RUN + "2024-05-01 12:00:09,1,1,0\n"}, "r.csv, line 5: "
+    ),
     "an anomaly in training": (CARD, {"n.csv": NORMAL.replace("4.5,0", "4.5,1")}, "n.csv, line 3: "),
     "two of one name": (CARD.replace("r.csv", "r.*"), {"r.parquet": parquet()}, "card.toml", "r"),
     "no Parquet file": (CARD.replace("r.csv", "r.parquet"), {"r.parquet": b"no"}, "r.parquet"),
@@ -101,6 +115,10 @@ FILE = {
     ),
     "an array of other columns": (
         HEAD + PARTS.replace("csv", "mat") + '[columns]\nnames = ["a", "b"]\n',
+        {"n.mat": matlab(x=np.ones((3, 2))), "r.mat": matlab(x=np.ones((3, 3)))}, "r.mat", "3"
+    ),
+    "an array wider than the first": (
+        HEAD + PARTS.replace("csv", "mat") + '[columns]\nnames = "x{number}"\n',
         {"n.mat": matlab(x=np.ones((3, 2))), "r.mat": matlab(x=np.ones((3, 3)))}, "r.mat", "3"
     ),
     "no pickle": (CARD.replace("r.csv", "r.pkl"), {"r.pkl": b"no"}, "r.pkl"),

@@ -281,6 +281,19 @@ CASES = {
         INTERVALS + 'unit = "time"\n',
         {**FILES, "events.csv": "recording,start,end\nr,2024-05-01 12:00:00.5,2024-05-01 12:00:01\n"},
     ),
+    "intervals of days without separators": Case(
+        INTERVALS + 'unit = "time"\ntime_format = "%d%m%Y"\n',
+        {**FILES, "events.csv": "recording,start,end\nr,01052024,02052024\n"},
+        labels={"r": "111"},
+    ),
+    "intervals in seconds that binary numbers round": Case(
+        INTERVALS.replace('time = "t"', "period = 0.1").replace('["y"]', '["t", "y"]') + 'unit = "seconds"\n',
+        {**FILES, "r.csv": RUN + "x,11,12,0\nx,13,14,0\n", "events.csv": "recording,start,end\nr,0.1,0.3\n"},
+        test={"r": [[5, 6], [7, 8.5], [9, 10], [11, 12], [13, 14]]},
+        labels={"r": "01110"},
+        times={"n": [0, 0.1], "r": [0, 0.1, 0.2, 0.30000000000000004, 0.4]},
+        start=0.0,
+    ),
     "intervals in seconds from a recording's start": Case(
         INTERVALS + 'unit = "seconds"\n',
         {**FILES, "events.csv": "recording,start,end,sensors\nr,1,2.5,a\nr,2.5,9,b\n"},

@@ -114,7 +114,7 @@ class TestSeeds:
         for place, values in enumerate(by_label.values()):
             np.testing.assert_allclose(dots[place], values)
         (best,) = (line for line in ax.lines if line.get_label() == "best floor")
-        floors = {record.label for record in plant.records if record.floor}
+        floors = board.frame.query("floor and sound")["detector"]
         assert set(best.get_xdata()) == {best_of(np.mean(by_label[label]) for label in floors)}
         assert [text.get_text() for text in ax.get_yticklabels()] == list(by_label)
 

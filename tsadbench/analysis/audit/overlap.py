@@ -16,7 +16,7 @@ from tsadbench.base.recording import Recording
 from tsadbench.base.shared_rows import row_digests, shared_rows
 from tsadbench.leaderboard.render import Table
 from tsadbench.utils.arrays import BoolArray, IntArray
-from tsadbench.utils.text import first_of
+from tsadbench.utils.text import counted, first_of
 
 # A copy has at least this many different states in succession; a system at rest repeats fewer by itself.
 _STATES = 10
@@ -109,7 +109,7 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
         about, rows = "shared-" + roles.replace(" and ", "-"), table.loc[table["roles"] == roles, "rows"]
         # Without clocks, equal rows outside copied stretches are mostly chance.
         certain = by_clock or bool(copied.loc[copied["roles"] == roles, "rows"].sum() >= rows.sum() / 2)
-        sentence = f"{rows.sum():,} {what} (pairs of recordings: {len(rows)}; {compared})."
+        sentence = f"{rows.sum():,} {what} (sum over {counted(len(rows), 'pair')} of recordings; {compared})."
         if rows.empty:
             sentence = f"No row occurs twice ({roles}; {compared})."
         elif not certain:
@@ -176,11 +176,21 @@ def _first_occurrences(states: pd.DataFrame) -> IntArray:
     return source
 
 
+def _n_rows(table: pd.DataFrame) -> int:
+    """Return the number of rows in stretches, which may overlap by nine states."""
+    rows = (
+        (copy, row)
+        for copy, start, n_rows in table[["copy", "from row", "rows"]].itertuples(index=False)
+        for row in range(start, start + n_rows)
+    )
+    return len({*rows})
+
+
 def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
     """Report stretches that occur twice, and how many of the ``n_test`` test rows they contain."""
     if table.empty:
         return Finding("copies", "good", f"No stretch of {_STATES} different states occurs twice.")
-    of_train, of_test, in_train = (int(table.loc[table["roles"] == roles, "rows"].sum()) for roles in _ROLES)
+    of_train, of_test, in_train = (_n_rows(table[table["roles"] == roles]) for roles in _ROLES)
     longest, two = table.iloc[0], int(table["with two labels"].sum())
     count, occur = ("1 stretch", "occurs") if len(table) == 1 else (f"{len(table):,} stretches", "occur")
     sentence = (
@@ -192,7 +202,7 @@ def copies(table: pd.DataFrame, pairs: pd.DataFrame, n_test: int) -> Finding:
     if two:
         sentence += f" {two:,} {'row has' if two == 1 else 'rows have'} another label there."
     behind = (Table("Stretches that occur twice", table),)
-    share = (of_train + of_test) / n_test if n_test else 0.0
+    share = _n_rows(table[table["roles"] != _ROLES[2]]) / n_test if n_test else 0.0
     if share < _COPIED:
         return Finding("copies", "note", sentence, f"{count} twice", behind)
     # `shared` reports rows with equal times.

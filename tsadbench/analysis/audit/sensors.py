@@ -63,7 +63,7 @@ def _shifts(part: Part) -> Iterator[tuple[object, ...]]:
                 np.median(train, axis=0),
                 np.median(normal, 0),
             )
-            z = (now - train.mean(axis=0)) / np.where(low < high, train.std(axis=0), np.nan)
+            z = (now - before) / np.where(low < high, train.std(axis=0), np.nan)
             outside = ((normal < low) | (normal > high)).mean(axis=0)
             yield from zip([split] * len(z), part.sensors, before, now, z, outside, strict=True)
 

@@ -100,7 +100,8 @@ def _ranking(metric: str, scored: Sequence[ScoredRecording], weights: FloatArray
     scores = worst_case(raw, anomalous)
     order = np.argsort(-scores, kind="stable")
     order = order[~(np.isnan(raw) & anomalous)[order]]
-    last = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True))  # groups of rows with equal scores
+    # The last rows of groups with equal scores.
+    last = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True)[: len(order)])
     totals = np.zeros((2, len(scored)))
     np.add.at(totals, (anomalous.astype(int), recording), 1.0)
     found = []

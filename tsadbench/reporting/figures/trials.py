@@ -108,8 +108,9 @@ def seeds(trials: pd.DataFrame, ax: Axes | None = None, metric: str = "auprc") -
         colour = GREY if rows["floor"].all() else BLUE
         ax.plot(rows[metric], [place] * len(rows), "o", color=colour, markersize=4, markeredgewidth=0, alpha=0.65)
         ax.plot([rows[metric].mean()], [place], "|", color=INK, markersize=9, markeredgewidth=1.3, zorder=4)
-    if trials["floor"].any():
-        means = trials[trials["floor"]].groupby("detector")[metric].mean()
+    floors = trials[trials["floor"] & trials["sound"]]
+    if len(floors):
+        means = floors.groupby("detector")[metric].mean()
         best = means.min() if metric in trials.attrs["lower"] else means.max()
         ax.axvline(best, color=VERMILLION, linestyle="--", linewidth=0.9, zorder=1, label="best floor")
     ax.set_yticks(range(len(of_each)), [plain(str(label)) for label, _ in of_each])
