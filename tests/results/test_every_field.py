@@ -19,21 +19,12 @@ from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
 from tsadbench.results.verification import verify
 
-# Fields that nothing else determines: remarks, facts of the fit, costs, circumstances, and the hash of the rules that
-# judged (another hash means older rules, and the trial is judged again).
+# Fields that nothing else determines: remarks, facts of the fit, costs, seal and replay (`--redo` measures them),
+# circumstances, and the hash of the rules that judged (another means older rules, and the trial is judged again).
 NEVER = {
     *("judging", "notes", "note", "training", "peak_memory_mib"),
     *("fit_seconds", "score_seconds", "fit_cpu_seconds", "score_cpu_seconds"),
-    *(
-        "seal",
-        "seal_reason",
-        "replay",
-        "manifest.device",
-        "manifest.command",
-        "manifest.started",
-        "manifest.ended",
-        "manifest.platform",
-    ),
+    *("seal", "seal_reason", "replay", "manifest.device", "manifest.command", "manifest.started", "manifest.ended"),
     *("manifest.platform", "manifest.processor", "manifest.cpu_count", "manifest.blas", "manifest.fit_shared_with"),
     *("manifest.crossing", "manifest.versions.python", "manifest.versions.tsadbench", "manifest.rules"),
 }

@@ -309,8 +309,9 @@ def select(
     elif everything:
         chosen = [*table[table["ok"]].sort_values("floor", kind="stable")["detector"]]
     else:
+        floors = table[table["ok"] & table["floor"]].sort_values("sound", ascending=False, kind="stable")
         fit = table[table["ok"] & ~table["floor"] & (table["leaky"] == "") & table["forgets"]]
-        chosen = [*fit["detector"].head(SHOWN), *table[table["sound"] & table["floor"]]["detector"].head(1)]
+        chosen = [*fit["detector"].head(SHOWN), *floors["detector"].head(1)]
     if not chosen:
         raise UsageError("no trial is ok, so there are no scores to show; to see why, run: tsadbench runs list")
     return replace(found.only(*chosen), left_out={**failed, **({} if detectors else found.left_out)})

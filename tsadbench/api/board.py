@@ -118,6 +118,7 @@ def load_board(
     UsageError, StoreError
         If there is no run store, it cannot be read, or it holds no trial of a data set, protocol or split.
     """
+    diagnostics = one_or_several(diagnostics)
     for name in {*diagnostics} - {*DIAGNOSTICS, "all"}:
         raise UsageError(f"there is no group {name!r}{nearest(name, [*DIAGNOSTICS, 'all'])}", field="diagnostics")
     groups = [*DIAGNOSTICS] if "all" in diagnostics else [*diagnostics]

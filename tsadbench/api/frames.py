@@ -80,6 +80,8 @@ def dataset_from_frames(
     """
     if name in {entry.name for entry in entries("datasets")}:
         raise UsageError(f"{name!r} belongs to a registered data set; choose another name", field="name")
+    if "overall" in (splits or {}):
+        raise UsageError("overall always has all test frames; choose another name", field="splits")
     column = labels if isinstance(labels, str) else None
     read_train = _read_all(train, "train", time, column)
     read_test = [] if test is None else _read_all(test, "test", time, column, read_train[0].recording.sensors)
@@ -164,7 +166,7 @@ def _times(cells: pd.Series[Any], place: str) -> pd.DatetimeIndex | pd.Timedelta
         if pd.api.types.is_timedelta64_dtype(cells.dtype) or pd.api.types.is_numeric_dtype(cells.dtype):
             return pd.TimedeltaIndex(pd.to_timedelta(cells, unit="s"))
         return pd.DatetimeIndex(pd.to_datetime(cells, format="ISO8601"))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         expected = "expected dates, ISO 8601 or seconds"
         raise DataError(f"{place}: column {cells.name!r}: {expected}: {str(error).splitlines()[0]}") from error
 

@@ -189,6 +189,7 @@ def _top(
 
 def main() -> None:
     """Run the command line; a wrong option or file is one message and exit code 2, never a traceback."""
+    sys.stdout, sys.stderr = (one or open(os.devnull, "w") for one in (sys.stdout, sys.stderr))  # noqa: SIM115 - closed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # unencodable characters must not end a command

@@ -34,8 +34,10 @@ def leaderboard(
 
     --diagnostics needs the stored scores and the data.
     """
-    if write is not None and (detector or columns):
-        raise UsageError("it writes whole tables: leave out --detector and --columns", field="write")
+    if write is not None and (detector or columns or diagnostics):
+        raise UsageError("it writes whole tables: leave out --detector, --columns and --diagnostics", field="write")
+    if columns and form in ("csv", "json"):
+        raise UsageError("CSV and JSON have all columns", field="columns")
     if write is not None:
         api.require_outside_stores(write)
     groups = [name.strip() for name in diagnostics.split(",") if name.strip()]

@@ -170,10 +170,21 @@ def _alarms(answers: pd.DataFrame) -> list[str]:
     return lines
 
 
+def _alike(tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Yield tables, which must have the same columns."""
+    columns: list[str] = []
+    for table in tables:
+        if columns and columns != [*table]:
+            raise UsageError("some files have a time column, others do not; score them one by one")
+        columns = [*table]
+        yield table
+
+
 def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
     """Write answers as they come; a Parquet file is written whole."""
     import pandas as pd
 
+    tables = _alike(tables)
     if out is not None and out.suffix == ".parquet":
         buffer = io.BytesIO()
         with api.extra("writing Parquet files", "parquet"):
@@ -181,16 +192,12 @@ def _write(tables: Iterable[pd.DataFrame], out: Path | None) -> None:
         api.write_file(out, buffer.getvalue())
         return
     with nullcontext(sys.stdout) if out is None else api.open_text(out) as stream:
-        columns: list[str] = []
-        for table in tables:
-            if columns and columns != [*table]:
-                raise UsageError("some files have a time column, others do not; score them one by one")
+        for number, table in enumerate(tables):
             table["flagged"] = table["flagged"].astype(int)
             if "time" in table:
                 table["time"] = table["time"].map(pd.Timestamp.isoformat, na_action="ignore")
-            table.to_csv(stream, index=False, header=not columns, lineterminator="\n")
+            table.to_csv(stream, index=False, header=number == 0, lineterminator="\n")
             stream.flush()
-            columns = [*table]
 
 
 def _require_not_read(written: Path | int, read: Iterable[Path | int]) -> None:

@@ -78,6 +78,8 @@ def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
     """Print the results of verification; return whether all trials are as recorded."""
     with api.progress_bar("Verifying"):
         found = output.show_findings(findings)
+    if not found and store.trials():
+        raise UsageError(f"{store.path} has no trial of these data sets", field="dataset")
     for remark, count in Counter(remark for one in found for remark in one.remarks).items():
         typer.echo(f"note: {api.one_line(remark)} ({api.counted(count, 'trial')})")
     trials, planned = set(store.trials()), store.about().planned

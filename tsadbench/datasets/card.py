@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from fnmatch import translate
 from typing import Annotated, Literal, TypeAlias
 
@@ -35,8 +36,10 @@ def listed(one_or_more: str | list[str] | None) -> tuple[str, ...]:
 
 def name_pattern(text: str) -> re.Pattern[str]:
     """Compile an `fnmatch` pattern with one placeholder, such as ``*_{run}.csv``; the placeholder is the group."""
-    found = re.compile(translate(re.sub(r"\{[a-z]+\}", "\0", text)).replace("\0", "(.+?)"))
-    if found.groups != 1:
+    found = None
+    with suppress(TypeError, re.error):  # a number, or brackets that are no pattern
+        found = re.compile(translate(re.sub(r"\{[a-z]+\}", "\0", text)).replace("\0", "(.+?)"))
+    if found is None or found.groups != 1:
         raise ValueError('expected a pattern with one placeholder, such as "*_{run}.csv"')
     return found
 
@@ -151,7 +154,7 @@ class Resample(CardTable):
     """Resampling to a regular grid that begins at a file's first time."""
 
     every: Positive  # seconds
-    # How values between two grid points are combined; "last" also holds until the next value.
+    # How values between two grid points are combined; in a long table, "last" holds until the next value.
     by: Literal["median", "mean", "last"] = "median"
 
 

@@ -40,6 +40,7 @@ _START = re.compile(r"(?i)(start|begin|beginn|from|von)([ _-]?(time|date|zeit|ro
 _END = re.compile(r"(?i)(end|ende|stop|to|until|bis)([ _-]?(time|date|zeit|row))?")
 _WRITTEN_AS = ("separator", "decimal", "encoding", "header_line", "units_line")
 _UNSURE = "no sign of faults"
+_MOST_NAMED = 100  # sensors; a card with more has a pattern
 _LOADER = FileSystemLoader(Path(__file__).parent)
 _ENVIRONMENT = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, loader=_LOADER)
 _ENVIRONMENT.filters |= {"toml": toml_value, "line": printable, "first_of": first_of}
@@ -214,6 +215,7 @@ class _Drafter:
         shared = set.intersection(*(set(look.frame) for look in looks))
         forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
         missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
+        sensors = [name for name in first.those("sensor") if name in shared and name not in ignored]
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._folder.resolve().name).strip("-._")
         return _ENVIRONMENT.get_template("draft.toml.jinja").render(
             looks=looks,
@@ -226,7 +228,7 @@ class _Drafter:
             single=all(re.search(r"_tr_\d+", look.name) for look in looks),
             unlabelled=all(look.labels is None for look in looks),
             unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
-            sensors=[name for name in first.those("sensor") if name in shared and name not in ignored],
+            sensors=sensors if len(sensors) <= _MOST_NAMED else ["*", *filter(LABEL.search, sensors)],
             ignored=ignored,
             lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
             labels=self._labels,

@@ -140,7 +140,8 @@ def _read_csv(
                 issues.append(Issue(name, fault, last + 1, count=number - last - 1))
             cells = line.count(separator) + 1 if '"' not in line else len(split(line.rstrip("\n"), separator))
             if cells != len(names):
-                fault = f"expected {len(names)} cells separated by {separator!r}, found {cells}; correct the line"
+                found = f"found {cells}; correct the line" if cells else "found a quote that is not closed"
+                fault = f"expected {len(names)} cells separated by {separator!r}, {found}"
                 issues.append(Issue(name, fault, number, kind="cells"))
             if len(issues) > before + _MOST_ISSUES:  # a long file in another format must not fill the memory
                 break
@@ -168,9 +169,6 @@ def _read_csv(
         skiprows=first - 1,
         nrows=last - first + 1,
     )
-    if len(frame) <= last - first:
-        issues.append(Issue(name, "a cell runs over several lines; close its quotes"))
-        return None
     frame.columns = list(kept.values())
     frame = placed(frame, name, first)
     frame.attrs["header"] = header
@@ -195,11 +193,13 @@ def is_header(
 
 
 def split(line: str, separator: str) -> list[str]:
-    """Return a line's cells; a quoted cell may hold the separator."""
+    """Return a line's cells; a quoted cell may hold the separator. A line whose quote is not closed has none."""
+    reader = csv.reader([line, ""], delimiter=separator)
     try:
-        return next(csv.reader([line], delimiter=separator), [""])
+        cells = next(reader)
     except csv.Error:  # cells beyond csv's limit, or with NUL, are invalid anyway
         return line.split(separator)
+    return cells if reader.line_num == 1 else []
 
 
 def names_of(cells: Iterable[str], form: FileFormat) -> list[str]:

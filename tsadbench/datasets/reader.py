@@ -28,7 +28,7 @@ from tsadbench.utils.text import first_of, printable
 from tsadbench.utils.toml import line_of, read_toml
 
 # Names that suggest labels.
-LABEL = re.compile(r"(?i)anomal|label|lable|attack|fault|outlier|defect|failure|^(class|target|y|status|event)$")
+LABEL = re.compile(r"(?i)anomal|label|lable|attack|(?<!de)fault|outlier|defect|failure|^(class|target|y|status|event)$")
 _LONGEST_DESCRIPTION = 2**24
 
 
@@ -173,8 +173,8 @@ class CardReader:
                     found.setdefault(key, (id_, []))[1].append(frame)
             for place, (id_, own) in enumerate(found.values()):
                 key = tuple(frame.attrs["name"] for frame in own)
-                if name := next((one for one in key if used_in.setdefault(one, key) != key), None):
-                    self._report("it belongs to two recordings: give both parts the same join", name)
+                for name in [one for one in key if used_in.setdefault(one, key) != key][:1]:
+                    self._report("it is in two recordings; keep it in one, or list the same files in both parts", name)
                 run = runs.setdefault(key, Run(id_, part, own))
                 if run.roles and card.train.rows == "all":
                     self._report("it is both a training and a test file; keep it in one part", own[0].attrs["name"])
@@ -249,10 +249,10 @@ class CardReader:
         self._sensors = tuple(dict.fromkeys(name for one in columns.sensors for name in free if matches(name, [one])))
         if not self._sensors:
             self._report(f"no sensor columns found; the columns are {headers[0][:20]}", first)
-        for frame, header in zip(frames, headers, strict=True):
-            if isinstance(columns.names, str) and len(header) != len(headers[0]):
-                fault = f"expected {len(headers[0])} columns, as many as {first} has, found {len(header)}"
-                self._report(fault, frame.attrs["name"])
+        for frame, header in zip(frames, headers, strict=True) if isinstance(columns.names, str) else ():
+            more = [name for name in header if name not in (*used, *self._sensors) and matches(name, columns.sensors)]
+            if more := [name for name in more if not matches(name, columns.ignore)]:
+                self._report(f"{first} has no columns {more}; ignore them, or correct the file", frame.attrs["name"])
         for name in filter(LABEL.search, self._sensors):
             if name not in columns.sensors:
                 advice = "name it under [labels], columns.ignore or columns.sensors"

@@ -20,7 +20,7 @@ from tsadbench.utils.distributions import installed_version, versions_of
 from tsadbench.utils.numerics import loaded_blas
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.source_digest import digest_of, source_of
-from tsadbench.utils.text import without_folders
+from tsadbench.utils.text import printable, without_folders
 
 # Raise this when the box calls detectors differently, since the same code may then give other scores.
 SCORING = 1
@@ -87,7 +87,7 @@ def manifest(
         "rules": dict(source_of(type(plan.protocol)).modules),
         "labels_hash": plan.data.labels.content_hash,
         "device": trial.contender.device,
-        "command": [*map(os.path.basename, sys.argv[:1]), *map(without_folders, sys.argv[1:])],
+        "command": [*map(printable, (*map(os.path.basename, sys.argv[:1]), *map(without_folders, sys.argv[1:])))],
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": platform.platform(),

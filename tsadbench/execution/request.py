@@ -213,7 +213,7 @@ class RunRequest(BaseModel):
     against: str | None = None
     splits: Annotated[list[str], Field(strict=False)] = []
     seeds: Annotated[int | list[int], PlainValidator(_seeds)] = 5
-    threads: _Count = 1
+    threads: Annotated[_Count, Field(le=1024)] = 1
     jobs: Annotated[int, _PLAIN] = Field(default_factory=default_jobs, ge=1)
     cluster: Annotated[str, Field(pattern=r"^((tcp|tls)://[^/\s]+|local:[1-9]\d*)$")] | None = None
     floors: bool = True

@@ -19,7 +19,7 @@ from tsadbench.execution.judging import contribution_shapes, judge_again, score_
 from tsadbench.execution.plan import ASKED_BY, Plan, Trial, shared_fits
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
-from tsadbench.execution.trial import Outcome, run_trials
+from tsadbench.execution.trial import Outcome, require_recordable, run_trials
 
 ALL_BUT_OK: frozenset[str] = frozenset(get_args(Status)) - {"ok"}
 # Not a status: selects ok trials without contributions whose detector offers them.
@@ -77,6 +77,7 @@ def run_plan(
         if names.trial in records:
             watching.kept(trial, records[names.trial])
         else:
+            require_recordable(trial, plan)
             missing.append(trial)
     if missing:
         at = nullcontext(_Here(plan, jobs, watching)) if cluster is None else connected(cluster, plan)

@@ -13,7 +13,7 @@ import numpy as np
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.base.replay import Replay
 from tsadbench.base.status import Seal
-from tsadbench.errors import ContractError, DataError, PluginError
+from tsadbench.errors import ContractError, DataError, PluginError, UsageError
 from tsadbench.execution.identity import identity, manifest
 from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
@@ -24,7 +24,7 @@ from tsadbench.sandbox.replay import Audit, Copies
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
-from tsadbench.utils.text import without_folders
+from tsadbench.utils.text import one_line, without_folders
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,6 +162,14 @@ def run_trials(
     if len(trials) > 1 and any(outcome.record.status != "ok" for outcome in outcomes):
         return tuple(run_trials((trial,), plan, listener, stop, crossing)[0] for trial in trials)
     return tuple(outcomes)
+
+
+def require_recordable(trial: Trial, plan: Plan) -> None:
+    """Raise a UsageError if no record can hold a trial: a name has odd characters, or a parameter is infinite."""
+    try:
+        failed_outcome(trial, plan, BoxFailure("error", "")).record.to_json()
+    except ValueError as error:
+        raise UsageError(f"{trial.contender.label}: cannot be recorded: {one_line(str(error), 200)}") from error
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:

@@ -181,7 +181,7 @@ def _ranked(table: pd.DataFrame) -> pd.DataFrame:
 def _remarks(table: pd.DataFrame) -> Iterator[list[str]]:
     """Yield the remarks on each row; properties such as its seal are mentioned only where rows differ."""
     ran = table[table["ok"]]
-    best_floor = ran.loc[ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
+    best_floor = ran.loc[ran["sound"] & ran["floor"] & (ran["to_floor"] == 0), "detector"].tolist()[:1]
     differs = {name: ran[name].nunique() > 1 for name in ("seal", "look_ahead", "threads")}
     some_checked, some_own = (ran["checked"] != "no").any(), not table["stored"].all()
     row: Any  # a named tuple of all columns

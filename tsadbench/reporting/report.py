@@ -95,8 +95,10 @@ def _chosen(board: Leaderboard, named: Sequence[str], best: int) -> list[str]:
     own = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     if named:
         return [label for label in named if label in set(own["detector"])]
-    detectors, floors = own[~own["floor"]]["detector"], own[own["floor"] & own["sound"]]["detector"]
-    return [*(detectors.head(best) if best else detectors), *(floors.head(1) if best else floors)]
+    detectors, floors = own[~own["floor"]], own[own["floor"]]
+    if best:
+        detectors, floors = detectors.head(best), floors[floors["sound"]].head(1)
+    return [*detectors["detector"], *floors["detector"]]
 
 
 def _tables(splits: Sequence[Leaderboard], records: Sequence[Record]) -> dict[str, object]:

@@ -90,7 +90,7 @@ FILE = {
     "above the card": (CARD.replace("r.csv", "../r.csv"), {}, "../r.csv"),
     "in both parts": (CARD.replace("r.csv", "n.csv"), {}, "n.csv"),
     "in a joined recording and alone": (
-        CARD.replace("n.csv", "n1.csv").replace('["r.csv"]', '["n*.csv"]\njoin = "{id}?.csv"'),
+        CARD.replace("n.csv", "n1.csv").replace('["r.csv"]', '["n?.csv"]\njoin = "{id}?.csv"'),
         {"n1.csv": NORMAL, "n2.csv": NORMAL}, "n1.csv"
     ),
     "a quote that is not closed": (

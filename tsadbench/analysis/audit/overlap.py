@@ -108,7 +108,7 @@ def shared(table: pd.DataFrame, copied: pd.DataFrame, data: LabelledDataset) -> 
     ):
         about, rows = "shared-" + roles.replace(" and ", "-"), table.loc[table["roles"] == roles, "rows"]
         # Without clocks, equal rows outside copied stretches are mostly chance.
-        certain = by_clock or bool(copied.loc[copied["roles"] == roles, "rows"].sum() >= rows.sum() / 2)
+        certain = by_clock or _n_rows(copied[copied["roles"] == roles]) >= rows.sum() / 2
         sentence = f"{rows.sum():,} {what} (sum over {counted(len(rows), 'pair')} of recordings; {compared})."
         if rows.empty:
             sentence = f"No row occurs twice ({roles}; {compared})."
