@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.helpers.counting import Counting, Telling
 from tests.helpers.fits import NotingBox, fits
 from tests.helpers.plans import make_plan
+from tsadbench.errors import UsageError
 from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
@@ -55,6 +57,12 @@ def test_variants_that_differ_in_scoring_share_one_fit(plan_of, diary):
     assert together[0].manifest["fit_shared_with"] == [together[1].label, together[2].label]
     assert together[1].fit_seconds == together[0].fit_seconds
     assert apart[0].manifest["fit_shared_with"] == []
+
+
+def test_what_no_record_can_hold_is_refused_before_the_fit(plan_of, diary):
+    with pytest.raises(UsageError, match=r"weight.* inf"):
+        run_plan(plan_of({"weight": math.inf}), None)
+    assert fits(diary) == 0
 
 
 def test_a_variant_that_fails_does_not_spoil_the_others(plan_of):

@@ -137,9 +137,13 @@ class Record:
         try:
             return _ADAPTER.validate_json(text)
         except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            what = one_line(": ".join([*map(str, fault["loc"]), fault_text(fault)]), 300)
-            raise BrokenTrialError(f"{origin}: not a record ({what}); run that trial again") from error
+            raise BrokenTrialError(f"{origin}: not a record ({fault_of(error)}); run that trial again") from error
+
+
+def fault_of(error: ValidationError) -> str:
+    """Return which field of a record is invalid, and why, on one line."""
+    fault = error.errors(include_url=False)[0]
+    return one_line(": ".join([*map(str, fault["loc"]), fault_text(fault)]), 300)
 
 
 def read_records(file: Path) -> tuple[Record, ...]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
+from pydantic import ValidationError
 
 from tsadbench.base.protocol import Episode, Judgement, Scored
 from tsadbench.base.replay import Replay
@@ -17,14 +18,14 @@ from tsadbench.errors import ContractError, DataError, PluginError, UsageError
 from tsadbench.execution.identity import identity, manifest
 from tsadbench.execution.judging import arrays_hash, contribution_name, named_scores
 from tsadbench.execution.plan import Plan, Trial
-from tsadbench.execution.record import SCHEMA, EpisodeTraining, Record
+from tsadbench.execution.record import SCHEMA, EpisodeTraining, Record, fault_of
 from tsadbench.execution.replays import combined
 from tsadbench.sandbox import Box, BoxFailure, Costs, Crossing, Limits
 from tsadbench.sandbox.replay import Audit, Copies
 from tsadbench.utils.arrays import Float32Array, FloatArray
 from tsadbench.utils.parameters import JsonValue
 from tsadbench.utils.progress import Listener
-from tsadbench.utils.text import one_line, without_folders
+from tsadbench.utils.text import printable, without_folders
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,9 +168,10 @@ def run_trials(
 def require_recordable(trial: Trial, plan: Plan) -> None:
     """Raise a UsageError if no record can hold a trial: a name has odd characters, or a parameter is infinite."""
     try:
-        failed_outcome(trial, plan, BoxFailure("error", "")).record.to_json()
-    except ValueError as error:
-        raise UsageError(f"{trial.contender.label}: cannot be recorded: {one_line(str(error), 200)}") from error
+        failed_outcome(trial, plan, BoxFailure("error", ""))
+    except ValidationError as error:
+        message = f"{printable(trial.contender.label)}: no record can hold it ({fault_of(error)})"
+        raise UsageError(message, field="detector") from error
 
 
 def failed_outcome(trial: Trial, plan: Plan, failure: BoxFailure) -> Outcome:
