@@ -46,6 +46,13 @@ def test_only_named_detectors_have_curves_and_recordings(reported_store, tmp_pat
         write_report(reported_store.store, load, tmp_path, labels=["t3"])
 
 
+def test_mean_ranks_are_shown_over_all_data_sets_of_the_store(reported_store, tmp_path):
+    names = [*reported_store.data]
+    for chosen in (names, names[:1]):
+        text = write_report(reported_store.store, reported_store.data.__getitem__, tmp_path, datasets=chosen)
+        assert ('id="ranks-' in text.read_text(encoding="utf-8")) == (len(chosen) > 1)
+
+
 @pytest.mark.browser
 class TestInABrowser:
     def test_hostile_names_are_shown_and_the_page_fits_a_phone(self, open_page, hostile_store, hostile, tmp_path):

@@ -182,6 +182,9 @@ def test_last_digits_may_differ_and_the_tolerance_is_the_users(made, runs, tsadb
     strict = tsadbench("verify", runs, "--redo", "all", "--tolerance", "0")
     assert strict.code == 1
     assert "1 differ" in strict.out
+    changed_scores(made, runs, lambda _, values: values * (1 + 1e-4), forged=True)  # thresholds move as well
+    assert tsadbench("verify", runs, "--redo", "all").code == 1
+    assert tsadbench("verify", runs, "--redo", "all", "--tolerance", "1e-3").code == 0
 
 
 def test_a_redo_runs_no_code_that_is_not_trusted_and_passes_over_what_is_broken(tmp_path, tsadbench):

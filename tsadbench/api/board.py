@@ -68,7 +68,7 @@ class Board(Leaderboard):
     def report(
         self, path: str | Path = "report", *, detectors: str | Sequence[str] = (), best: int | None = None
     ) -> Path:
-        """Write the trials of the board as one HTML page, ``path``/index.html: tables, curves, recordings, thresholds.
+        """Write the store's trials on the board's data sets as one HTML page, ``path``/index.html.
 
         Curves and recordings cover ``detectors``, by default the ``best`` by AUPRC (12; 0: all) and the best floor.
         Raises a MissingExtraError if plotly is not installed.

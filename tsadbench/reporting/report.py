@@ -58,7 +58,8 @@ def write_report(
         from plotly.offline import get_plotlyjs
 
         libraries = {"plotly": _packed(get_plotlyjs()), "datatables": _packed(datatables())}
-    records, _ = judge_outdated([x for x in all_records(store) if not datasets or x.dataset in datasets], store, load)
+    held = all_records(store)
+    records, _ = judge_outdated([x for x in held if not datasets or x.dataset in datasets], store, load)
     known = dict.fromkeys(record.label for record in records)
     named = [normal_label(one, known) for one in labels]
     if unknown := [label for label in named if label not in known]:
@@ -84,7 +85,7 @@ def write_report(
         boards=boards,
         most_rows=_ROWS,
         broken=list(store.broken.items())[:_TRIALS],
-        ranks=_ranks(store) if not datasets and len({dataset for dataset, _ in tables}) > 1 else None,
+        ranks=_ranks(store) if len(records) == len(held) and len({dataset for dataset, _ in tables}) > 1 else None,
         libraries=libraries,
     )
     return write_file(folder / "index.html", text)

@@ -108,9 +108,13 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
     for done, (record, store) in enumerate(found):
         progress(done, len(found), record.label)
         try:
-            write_file(out / f"{record.trial}.parquet", file_bytes(record, store.scores(record)))
+            content = file_bytes(record, store.scores(record))
+            if len(content) > MOST_BYTES:
+                raise StoreError(f"its file would have more than {MOST_BYTES:,} bytes")
+            write_file(out / f"{record.trial}.parquet", content)
         except StoreError as error:
             left_out[record.trial] = str(error)
+            (out / f"{record.trial}.parquet").unlink(missing_ok=True)  # of an earlier run
     files = sorted(out.glob("*.parquet"))
     write_file(out / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
     return left_out

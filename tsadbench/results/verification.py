@@ -198,6 +198,7 @@ def _planned(record: Record, data: LabelledDataset, named: Collection[str], **as
 def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance: float) -> Finding:
     recorded = store.scores(record, score_shapes(plan.episodes))
     crossing = record.manifest.get("crossing")
+    plan = replace(plan, store=store.path)  # boxes must not read it
     (outcome,) = run_trials((trial,), plan, crossing=crossing if isinstance(crossing, str) else None)
     again, difference = outcome.record, None
     if again.status != "ok":
@@ -206,7 +207,7 @@ def _repeated(record: Record, store: Store, trial: Trial, plan: Plan, tolerance:
         difference = _largest_difference(recorded, outcome.scores)
         share = f"{difference:.2g} of their range; {tolerance:g} is allowed"
         faults = [] if difference <= tolerance else [f"its scores differ from the repeated ones by up to {share}"]
-        faults += judged_faults(record, again, TOLERANCE if tolerance else 0.0)
+        faults += judged_faults(record, again, max(TOLERANCE, tolerance) if tolerance else 0.0)
     then, here = ({key: one.manifest.get(key) for key in _CIRCUMSTANCES} for one in (record, again))
     remarks = (*changes(record, trial, plan), *differences(then, here))
     verdict = "differs" if faults else "within tolerance" if difference else "to the bit"

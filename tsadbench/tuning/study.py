@@ -177,7 +177,7 @@ def label_at(task: Task, parameters: Mapping[str, object], *, absolute: bool = F
         for key, value in contender.construction.arguments.items():
             if key in given and isinstance(value, Prior) and Path(value.origin).is_file():
                 given[key] = str(Path(value.origin).resolve())
-        file, colon, cls = name.rpartition(":")
+        file, colon, cls = contender.construction.source.target.rpartition(":")  # names have no folder
         name = f"{Path(file).resolve()}{colon}{cls}" if file.endswith(".py") else name
     given |= {
         key: text for key, value in parameters.items() if (text := format_value(value)) != format_value(usual[key])

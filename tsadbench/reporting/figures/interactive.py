@@ -70,7 +70,7 @@ def interactive(detectors: Mapping[str, ScoredRecording], n_points: int = 2000) 
 
 def _sensors(figure: graph_objects.Figure, scored: ScoredRecording, x: Float32Array, n_points: int) -> None:
     one = scored.recording
-    names = [html.escape(plain(name, 14)) for name in one.sensors]
+    names = [html.escape(plain(name, 14).replace(r"\$", "$")) for name in one.sensors]
     low, high = one.values.min(axis=0), one.values.max(axis=0)
     scaled = np.where(high > low, (one.values - low) / np.where(high > low, high - low, 1.0), 0.5)
     if one.n_sensors > MOST_LINES:

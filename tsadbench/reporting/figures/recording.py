@@ -42,8 +42,8 @@ def recording(results: Sequence[TrialResult], name: str, figure: FigureBase | No
     then each detector's axes of the score and, if stored, the contributions. A UsageError without such a recording.
     """
     shown = [of_label[0] for of_label in by_label(results).values()]
-    panels = {f"{plain(one.record.label)}, seed {one.record.seed}": one.recording(name) for one in shown}
-    first, (scored, *_) = shown[0].record, panels.values()
+    panels = [(f"{plain(one.record.label)}, seed {one.record.seed}", one.recording(name)) for one in shown]
+    first, (_, scored) = shown[0].record, panels[0]
     title = f"{plain(first.dataset)} · {plain(name)} · protocol {plain(first.rules)}"
     names = {"label": "labelled anomalous", "alarms": "flagged rightly", "false alarms": "flagged wrongly"}
     names["not evaluated"] = "not evaluated"
@@ -66,22 +66,22 @@ def alarms(scored: ScoredRecording, label: str, figure: FigureBase | None = None
         parts = parts[:, most]
     scored = replace(scored, recording=one, contributions=parts, anomalous=scored.flagged)
     names = {"label": "flagged", "not evaluated": "no score"}
-    return _stacked(plain(one.id, 80), {plain(label): scored}, names, figure)
+    return _stacked(plain(one.id, 80), [(plain(label), scored)], names, figure)
 
 
 def _stacked(
     title: str,
-    panels: Mapping[str, ScoredRecording],
+    panels: Sequence[tuple[str, ScoredRecording]],
     names: Mapping[str, str],
     figure: FigureBase | None,
     training: FloatArray | None = None,
 ) -> list[Axes]:
-    """Draw a recording's sensors and, below, a panel per detector (title -> scores); ``names`` are for the legend."""
-    (first, *_) = panels.values()
+    """Draw a recording's sensors and, below, a panel per detector (title and scores); ``names`` are for the legend."""
+    _, first = panels[0]
     one = first.recording
     heights = [0.075 * one.n_sensors if one.n_sensors > MOST_LINES else 0.4 + 0.22 * one.n_sensors]
     heat = 0.075 * one.n_sensors if one.n_sensors > MOST_LINES else 0.2 + 0.12 * one.n_sensors
-    for scored in panels.values():
+    for _, scored in panels:
         heights += [1.0] if scored.contributions is None else [1.0, heat]
     figure = own_figure(figure, 7.2, 1.1 + sum(heights))
     every: list[Axes] = figure.subplots(
@@ -89,7 +89,7 @@ def _stacked(
     ).ravel().tolist()  # fmt: skip
     sensors(first, every[0], training).set_title(title)
     rest = iter(every[1:])
-    for name, scored in panels.items():
+    for name, scored in panels:
         score(scored, next(rest)).set_title(name)
         if scored.contributions is not None:
             contributions(scored, next(rest))

@@ -141,7 +141,7 @@ def inline_svg(figure: Figure, name: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
     width = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', text)
     if width:
-        shown = f'style="width:100%;max-width:{float(width[1]) * 4 / 3:.0f}px;height:auto" role="img"'
+        shown = f'style="width:100%;max-width:{float(width[1]) * 4 / 3:.0f}px;height:auto"'
         text = text.replace(width[0], shown, 1)
     text = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{name}-", text)
     for colour, variable in ((INK, "ink"), (GREY, "muted"), (GRID, "grid"), (PAPER, "paper")):
