@@ -157,6 +157,26 @@ def test_a_copied_recording_and_a_copied_stretch_whatever_their_times():
     assert found["copies"].grade == "fault"
 
 
+def test_rows_of_copied_stretches_that_overlap_count_once():
+    data = sound()
+    states = np.array(data.dataset.train[1].values[60:81])
+
+    def planted(role, name, values):
+        if name == "train1":
+            values[80] = 7.0  # it has the first 20 of 21 states, train0 the last 20
+        if name == "train0":
+            values[100:120] = states[1:]
+        if name == "test1":
+            values[200:221] = states
+        return values
+
+    found = audit(changed(data, planted))["copies"]
+    (table,) = found.tables
+    of_test = table.frame[table.frame["copy"] == "test1"]
+    assert sorted(zip(of_test["from row"], of_test["rows"], strict=True)) == [(200, 10), (201, 20)]
+    assert re.search(r"\b21 test rows\b", found.sentence)
+
+
 def test_a_sensor_that_moves_in_anomalous_rows_alone():
     data = sound()
 
