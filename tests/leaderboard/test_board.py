@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from tests.helpers.records import record
-from tsadbench import Leaderboard, UsageError
+from tsadbench import Leaderboard, StoreError, UsageError
 from tsadbench.execution.record import EpisodeTraining, Record
+from tsadbench.leaderboard.board import known_sessions
 
 
 def rows(*records, **options):
@@ -183,3 +184,10 @@ def test_rows_and_columns_are_chosen_and_the_best_floor_stays():
         board.chosen(["z"])
     with pytest.raises(UsageError, match="'aurocc'"):
         board.shown(columns=["aurocc"])
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"skab": 3}', '{"skab": {"overall": "many"}}'])
+def test_another_programs_file_of_sessions_is_named(tmp_path, text):
+    (tmp_path / "sessions.json").write_text(text)
+    with pytest.raises(StoreError, match=r"sessions\.json"):
+        known_sessions(tmp_path)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from tsadbench.errors import StoreError, UsageError
@@ -265,10 +266,12 @@ def _json_row(row: Mapping[str, Any], names: Sequence[str], entities: pd.DataFra
 
 
 def known_sessions(folder: Path) -> dict[str, dict[str, int]]:
-    """Return the numbers of sessions, by data set and split, that `Leaderboard.write` wrote into a folder."""
+    """Return the numbers of sessions, by data set and split, that `Leaderboard.write` wrote into a folder, if any."""
     file = folder / SESSIONS
-    found: dict[str, dict[str, int]] = json.loads(file.read_bytes()) if file.is_file() else {}
-    return found
+    try:
+        return TypeAdapter(dict[str, dict[str, int]]).validate_json(file.read_bytes()) if file.is_file() else {}
+    except ValueError as error:
+        raise StoreError(f"{file}: expected numbers of sessions by data set and split; remove it") from error
 
 
 def inside(folder: Path, *names: str) -> Path:
