@@ -42,6 +42,11 @@ def test_a_closed_pipe_is_no_error():
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def test_a_closed_output_is_no_error():
+    done = shell("TSADBENCH list >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_device_is_one_line_and_exit_code_1():
     done = shell("TSADBENCH list > /dev/full")

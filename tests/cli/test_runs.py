@@ -75,10 +75,26 @@ class TestRuns:
             (["remove", runs], "--detector"),
             (["remove", runs, ""], "''"),
             (["list", runs.parent], str(runs.parent)),
+            (["list", runs, "--status", "eror"], "eror"),
         ):
             found = tsadbench("runs", *arguments)
             assert found.code == 2
             assert named in found.err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("verify", "--dataset", "nowhere"),
+            ("judge", "--dataset", "nowhere"),
+            ("leaderboard", "--columns", "auroc", "--format", "csv"),
+            ("leaderboard", "--write", "tables", "--diagnostics", "vus"),
+        ],
+    )
+    def test_options_that_would_be_ignored_are_refused(self, runs, tsadbench, arguments):
+        command, option, *_ = arguments
+        found = tsadbench(command, runs, *arguments[1:])
+        assert (found.code, found.out) == (2, "")
+        assert option in found.err
 
 
 class TestJudge:

@@ -59,10 +59,12 @@ def test_variants_that_differ_in_scoring_share_one_fit(plan_of, diary):
     assert apart[0].manifest["fit_shared_with"] == []
 
 
-def test_what_no_record_can_hold_is_refused_before_the_fit(plan_of, diary):
+def test_what_no_record_can_hold_is_refused_before_the_fit(plan_of, diary, tmp_path):
+    store = Store.create(tmp_path / "runs")
     with pytest.raises(UsageError, match=r"weight.* inf"):
-        run_plan(plan_of({"weight": math.inf}), None)
+        run_plan(plan_of({"weight": math.inf}), store)
     assert fits(diary) == 0
+    assert store.about().planned == {}
 
 
 def test_a_variant_that_fails_does_not_spoil_the_others(plan_of):

@@ -43,8 +43,7 @@ def judge(
         _, label = api.make_protocol(api.know_protocol(asked.target), asked.arguments)
     with api.progress_bar("Judging"):
         judged = list(api.judge_all(source, load, label, names))
-    if names and not judged:
-        raise UsageError(f"{runs} has no trial with scores of {', '.join(names)}", field="dataset")
+    output.require_found(judged, names)
     failed = [one for one in judged if one.verdict == "cannot be judged"]
     output.show_findings(judged if label is None else failed, most=1, err=label is not None)
     if label is None:

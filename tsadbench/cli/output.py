@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from tsadbench import api
+from tsadbench.errors import UsageError
 
 
 def wide_console() -> Console:
@@ -21,6 +22,13 @@ def wide_console() -> Console:
 def table_width() -> int | None:
     """Return the width of the terminal; None for a pipe or a file."""
     return Console().width if sys.stdout.isatty() else None
+
+
+def require_found(findings: Iterable[api.Finding], datasets: Iterable[str]) -> None:
+    """Raise a UsageError for a data set that no finding is about."""
+    held = {one.record.dataset for one in findings if one.record is not None}
+    if absent := [name for name in datasets if name not in held]:
+        raise UsageError(f"there is no trial of {absent[0]!r} to look at", field="dataset")
 
 
 def show_board(

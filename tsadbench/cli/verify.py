@@ -21,7 +21,10 @@ def verify(
         typer.Option(metavar="N", help="Instead, run N random trials (or all) again, and compare their scores."),
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(min=0.0, help="Largest difference of --redo scores, as a share of the scores' range.")
+        float,
+        typer.Option(
+            min=0.0, help="Largest difference of --redo: of scores as a share of their range, and of metrics."
+        ),
     ] = 1e-6,
     table: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Instead, compare a CSV or Markdown table with the store.")
@@ -58,7 +61,7 @@ def verify(
         names, load = api.loader(dataset or (), data)
         named = {api.normal_label(one) for one in detector or ()}
         if redo is None:
-            whole = _show_checked(store, api.verify(store, load, named, names))
+            whole = _show_checked(store, api.verify(store, load, named, names), names)
         else:
             chosen = api.drawn(store, _number(redo), names)
             again = api.repeat(chosen, store, load, named, tolerance=tolerance, timeout=timeout, memory=memory)
@@ -74,12 +77,11 @@ def _number(redo: str) -> int | None:
     return None if redo == "all" else int(redo)
 
 
-def _show_checked(store: api.Store, findings: Iterable[api.Finding]) -> bool:
+def _show_checked(store: api.Store, findings: Iterable[api.Finding], names: Sequence[str]) -> bool:
     """Print the results of verification; return whether all trials are as recorded."""
     with api.progress_bar("Verifying"):
         found = output.show_findings(findings)
-    if not found and store.trials():
-        raise UsageError(f"{store.path} has no trial of these data sets", field="dataset")
+    output.require_found(found, names)
     for remark, count in Counter(remark for one in found for remark in one.remarks).items():
         typer.echo(f"note: {api.one_line(remark)} ({api.counted(count, 'trial')})")
     trials, planned = set(store.trials()), store.about().planned

@@ -30,7 +30,7 @@ _TEXTS = (".csv", ".txt", ".tsv")
 _ENDINGS = (*_TEXTS, *ARRAYS)
 _TRAINING = re.compile(r"(?i)train|normal|healthy|baseline|nominal|good")
 _TEST = re.compile(
-    r"(?i)test(?!bed|rig|stand)|(?<!z)eval|fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"
+    r"(?i)test(?!bed|rig|stand)|(?<!z)eval|(?<!de)fault|anomal|attack|fail|broken|ab-?normal|unhealthy|st(ö|oe)r|fehler"
     r"|defe[ck]t|(not?|non)[-_ ]?(normal|good|healthy|nominal)"
 )
 _FAULT_FREE = re.compile(r"(?i)(fault|fail(ure)?|anomal(y|ies)|attack|error|leak)s?[-_ ]?free")
@@ -216,6 +216,10 @@ class _Drafter:
         forms = [look.form for look in looks if look.path.suffix.lower() in _TEXTS]
         missing = [int(look.frame[look.those("sensor")].isna().any(axis=1).sum()) for look in looks]
         sensors = [name for name in first.those("sensor") if name in shared and name not in ignored]
+        lacking = dict.fromkeys(name for look in looks for name in look.those("sensor") if name not in shared)
+        if len(sensors) > _MOST_NAMED:  # a pattern would match what some files lack
+            sensors = ["*", *filter(LABEL.search, sensors)]
+            ignored |= dict.fromkeys(lacking, "some files lack it")
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self._folder.resolve().name).strip("-._")
         return _ENVIRONMENT.get_template("draft.toml.jinja").render(
             looks=looks,
@@ -228,9 +232,9 @@ class _Drafter:
             single=all(re.search(r"_tr_\d+", look.name) for look in looks),
             unlabelled=all(look.labels is None for look in looks),
             unnamed=first.path.suffix.lower() in ARRAYS and first.frame.columns[0] == "x1",
-            sensors=sensors if len(sensors) <= _MOST_NAMED else ["*", *filter(LABEL.search, sensors)],
+            sensors=sensors,
             ignored=ignored,
-            lacking=list({name: None for look in looks for name in look.those("sensor") if name not in shared}),
+            lacking=[*lacking],
             labels=self._labels,
             n_missing=sum(missing),
             cut=all(2 * count < len(look.frame) for count, look in zip(missing, looks, strict=True)),

@@ -169,6 +169,9 @@ def _read_csv(
         skiprows=first - 1,
         nrows=last - first + 1,
     )
+    if len(frame) <= last - first:
+        issues.append(Issue(name, "a quote after a space is not closed, so that a cell runs over several lines"))
+        return None
     frame.columns = list(kept.values())
     frame = placed(frame, name, first)
     frame.attrs["header"] = header

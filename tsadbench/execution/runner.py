@@ -67,18 +67,17 @@ def run_plan(
     watching = observer or Observer()
     identities = [identity(trial, plan) for trial in plan.trials]
     records: dict[str, Record] = {}
+    planned = [*zip(plan.trials, identities, strict=True)]
     if store is not None:
         records = {record.trial: record for record in kept_records(plan, store, rerun=rerun)}
-        store.remember(
-            planned={_words(trial, plan): names.trial for trial, names in zip(plan.trials, identities, strict=True)}
-        )
-    missing = []
-    for trial, names in zip(plan.trials, identities, strict=True):
+    missing = [trial for trial, names in planned if names.trial not in records]
+    for trial in missing:
+        require_recordable(trial, plan)
+    if store is not None:
+        store.remember(planned={_words(trial, plan): names.trial for trial, names in planned})
+    for trial, names in planned:
         if names.trial in records:
             watching.kept(trial, records[names.trial])
-        else:
-            require_recordable(trial, plan)
-            missing.append(trial)
     if missing:
         at = nullcontext(_Here(plan, jobs, watching)) if cluster is None else connected(cluster, plan)
         with at as workers, closing(_ended(shared_fits(missing), workers)) as ended:

@@ -271,7 +271,9 @@ def known_sessions(folder: Path) -> dict[str, dict[str, int]]:
     try:
         return TypeAdapter(dict[str, dict[str, int]]).validate_json(file.read_bytes()) if file.is_file() else {}
     except ValueError as error:
-        raise StoreError(f"{file}: expected numbers of sessions by data set and split; remove it") from error
+        raise StoreError(
+            f"{file}: expected numbers of sessions by data set and split; choose another folder"
+        ) from error
 
 
 def inside(folder: Path, *names: str) -> Path:

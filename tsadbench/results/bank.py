@@ -114,7 +114,6 @@ def build_bank(stores: Sequence[Store], out: Path) -> dict[str, str]:
             write_file(out / f"{record.trial}.parquet", content)
         except StoreError as error:
             left_out[record.trial] = str(error)
-            (out / f"{record.trial}.parquet").unlink(missing_ok=True)  # of an earlier run
     files = sorted(out.glob("*.parquet"))
     write_file(out / REGISTRY, "".join(f"{file.name} {digest(file.read_bytes())}\n" for file in files))
     return left_out

@@ -149,8 +149,8 @@ def repeat(
     The verdict is "to the bit", "within tolerance", "differs" or "cannot be repeated"; remarks name possible causes
     of a difference. If a trial repeats, the new measurements replace its record's. Trials run as under
     `tsadbench run`, with the same seed, threads, order and disguise. ``named`` are labels of unregistered detectors
-    that boxes may load. Scores may differ by ``tolerance``, a share of the range of the recorded test scores: another
-    processor changes the last digits, and training amplifies such changes.
+    that boxes may load. Scores may differ by ``tolerance``, a share of the range of the recorded test scores, and so
+    may thresholds and metrics: another processor changes the last digits, and training amplifies such changes.
     """
     for done, record in enumerate(records):
         progress(done, len(records), record.label)

@@ -58,8 +58,8 @@ class NetworkDetector(Detector):
         earlier, so that few training rows train a network as well as many.
     max_steps
         Maximum number of training steps, even if ``min_steps`` is more; None: no bound. A bound may end an epoch early;
-        held-out losses and statistics then use evenly spaced windows, as many as these steps hold, or 10,000 if that is
-        more.
+        held-out losses and statistics then use evenly spaced windows: at most as many as these steps hold, or 10,000 if
+        that is more.
     batch_size
         Windows per training step.
     learning_rate

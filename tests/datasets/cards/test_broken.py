@@ -96,6 +96,9 @@ FILE = {
     "a quote that is not closed": (
         HEAD + PARTS + UNLABELLED, {"r.csv": RUN.replace(",0\n", ',"\n', 1).replace(",1\n", ',"\n')}, "r.csv"
     ),
+    "a quote after a space that is not closed": (
+        HEAD + PARTS + UNLABELLED, {"r.csv": RUN.replace(",0\n", ', "\n', 1).replace(",1\n", ', "\n')}, "r.csv"
+    ),
     "a second column of labels": (
         CARD, {name: text.replace(",y", ",y,attack").replace(",0\n", ",0,0\n").replace(",1\n", ",1,1\n")
                for name, text in FILES.items()}, "n.csv", "attack"

@@ -181,6 +181,17 @@ def test_what_the_drafted_card_loads(layout, tmp_path):
     assert draft_card(tmp_path / "card.toml").text == text  # its own card does not disturb it
 
 
+def test_more_sensors_than_a_card_names(tmp_path):
+    """Its pattern matches neither what one file lacks nor what is named like a label, but varies like a sensor."""
+    names = [*(f"s{number}" for number in range(101)), "Fault_Current"]
+    values = pd.DataFrame(np.random.default_rng(0).normal(size=(60, len(names))), columns=names)
+    values.assign(aux=values["s0"] ** 2).to_csv(tmp_path / "day1.csv", index=False)
+    values.to_csv(tmp_path / "day2.csv", index=False)
+    (dataset, _), text = drafted(tmp_path)
+    assert set(dataset.sensors) == set(names)
+    assert '"*"' in text
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize(("decimal", "encoding"), [(".", "utf-8-sig"), (",", "cp1252"), (",", "utf-16")])
 def test_values_are_those_of_the_files_however_they_are_written(tmp_path, separator, decimal, encoding):
