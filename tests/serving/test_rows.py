@@ -91,6 +91,7 @@ BAD = {
     "not a time,1,2": "'not a time'",
     "t,a,b": "'a': 'a'",
     "5;1;2": "1 cells",
+    '5,1,"2': "quote",
     " , ,": "time",
     "1001,,2": "no value of 'a'",
 }

@@ -169,9 +169,6 @@ def _read_csv(
         skiprows=first - 1,
         nrows=last - first + 1,
     )
-    if len(frame) <= last - first:
-        issues.append(Issue(name, "a quote after a space is not closed, so that a cell runs over several lines"))
-        return None
     frame.columns = list(kept.values())
     frame = placed(frame, name, first)
     frame.attrs["header"] = header
@@ -197,7 +194,7 @@ def is_header(
 
 def split(line: str, separator: str) -> list[str]:
     """Return a line's cells; a quoted cell may hold the separator. A line whose quote is not closed has none."""
-    reader = csv.reader([line, ""], delimiter=separator)
+    reader = csv.reader([line, ""], delimiter=separator, skipinitialspace=True)  # as `read_csv` reads it
     try:
         cells = next(reader)
     except csv.Error:  # cells beyond csv's limit, or with NUL, are invalid anyway

@@ -97,7 +97,7 @@ class RowReader:
                     raise DataError(f"{self._name}: expected a header by line {self._n_lines}, found none")
             elif self._n_lines >= self._first_line and line.strip():
                 if len(cells) != len(self._columns):
-                    faults[len(rows)] = f"{len(cells) or 'no closed'} cells, expected {len(self._columns)}"
+                    faults[len(rows)] = f"{len(cells) or 'an open quote, 0'} cells, expected {len(self._columns)}"
                     cells = [""] * len(self._columns)
                 rows.append(cells)
                 numbers.append(self._n_lines)
