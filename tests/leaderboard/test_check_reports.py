@@ -144,7 +144,11 @@ class TestForeignStores:
 class TestCommandLine:
     def test_a_report_is_kept_listed_shown_and_used(self, tmp_path, tsadbench, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        assert tsadbench("check", DISTANCE).code == 0
+        done = tsadbench("check", DISTANCE)
+        assert done.code == 0
+        skipped = ["borders", "seed", "scoring-parameters"]
+        assert f"{len(all_checks()) - len(skipped)} pass, {len(skipped)} skip" in done.out
+        assert all(f" {check.id} " in done.out and check.sentence in done.out for check in all_checks())
         assert not (tmp_path / "runs").exists()
         runs = Store.create(tmp_path / "runs").path
         label = f"{DISTANCE}[power=3]"

@@ -16,7 +16,7 @@ from tsadbench.leaderboard.board import Leaderboard
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Made:
-    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE, NOISY, "t2", seeds=3)
+    return made_machines(tmp_path_factory.mktemp("made"), DISTANCE, NOISY, seeds=3)
 
 
 @pytest.fixture

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.io
 
-from tests.datasets.cards.test_cards import COLUMNS, FILES, FOUR, FOUR_CARD, INTERVALS, NORMAL, PARTS, RUN, UNLABELLED
+from tests.datasets.cards.test_cards import (
+    COLUMNS,
+    FILES,
+    FOUR,
+    FOUR_CARD,
+    INTERVALS,
+    NORMAL,
+    PARTS,
+    RUN,
+    UNLABELLED,
+    matlab,
+)  # fmt: skip
 from tests.helpers.cards import problems, write
 
 HEAD = 'schema = 1\nname = "p"\n'
@@ -71,12 +81,6 @@ def test_lines_are_counted_alike_whatever_their_ends(tmp_path, line_end):
 def parquet(**changes: object) -> bytes:
     file = io.BytesIO()
     pd.read_csv(io.StringIO(RUN)).assign(**changes).to_parquet(file)
-    return file.getvalue()
-
-
-def matlab(**arrays: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    scipy.io.savemat(file, arrays)
     return file.getvalue()
 
 
