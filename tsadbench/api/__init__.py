@@ -55,7 +55,15 @@ if TYPE_CHECKING:
     from tsadbench.tuning.task import Settings, make_task
     from tsadbench.utils.docstrings import method_notes, sections
     from tsadbench.utils.files import open_text, require_writable, write_file
-    from tsadbench.utils.parameters import Label, format_value, nearest, normal_label, parameters_of, parse_label
+    from tsadbench.utils.parameters import (
+        Label,
+        format_value,
+        nearest,
+        normal_label,
+        parameters_of,
+        parse_label,
+        require_known,
+    )
     from tsadbench.utils.progress import progress
     from tsadbench.utils.text import counted, first_of, one_line, printable
 

@@ -23,7 +23,7 @@ from tsadbench.leaderboard.render import Form, Table, csv_text, json_text, print
 from tsadbench.leaderboard.table import Note, in_sight, notes_on, shown
 from tsadbench.utils.files import LEADERBOARDS, write_file
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import nearest, normal_label
+from tsadbench.utils.parameters import normal_label, require_known
 from tsadbench.utils.text import counted, first_of, name_fault
 
 ABOUT = "Detectors report the scores that set thresholds. Columns and remarks: docs/reading-a-table.md"
@@ -82,8 +82,7 @@ class Leaderboard:
     def chosen(self, detectors: Sequence[str]) -> Leaderboard:
         """Return the leaderboard with the rows of these labels and the best floor of each table; ranks stay."""
         labels, known = {normal_label(one) for one in detectors}, {*self.frame["detector"]}
-        for label in labels - known:
-            raise UsageError(f"there is no row {label!r}{nearest(label, known)}")
+        require_known(sorted(labels), known, "there is no row")
         best = self.frame[self.frame["sound"] & self.frame["floor"]].drop_duplicates(TABLE).index
         frame = self.frame[self.frame["detector"].isin(labels) | self.frame.index.isin(best)].reset_index(drop=True)
         return Leaderboard(self.trials.merge(frame[ROW], on=ROW), self.more, frame)

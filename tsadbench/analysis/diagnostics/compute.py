@@ -27,11 +27,10 @@ import pandas as pd
 from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
 from tsadbench.analysis.events import recording_events, row_seconds, summed_contributions
 from tsadbench.base.dataset import Cause
-from tsadbench.errors import UsageError
 from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
 from tsadbench.utils.arrays import BoolArray, FloatArray, mask_runs, mean_defined
-from tsadbench.utils.parameters import nearest
+from tsadbench.utils.parameters import require_known
 
 # The values of k.
 RANKS = (1, 3, 5)
@@ -57,9 +56,7 @@ def of_splits(
     """
     members = result.data.labels.splits
     for what, names, known in (("group of diagnostics", groups, DIAGNOSTICS), ("split", splits, tuple(members))):
-        for name in names:
-            if name not in known:
-                raise UsageError(f"there is no {what} {name!r}{nearest(name, known)}")
+        require_known(names, known, f"there is no {what}")
     chosen = {name for split in splits for name in members[split]}
     parts = {
         name: _of_recording(scored, result, groups) for name, scored in result.recordings.items() if name in chosen
