@@ -16,14 +16,13 @@ import pandas as pd
 
 from tsadbench.datasets.loading import loader
 from tsadbench.errors import UsageError
-from tsadbench.execution.plan import Plan, make_plan
+from tsadbench.execution.plan import Plan
 from tsadbench.execution.record import RECORDS, Record, read_records
-from tsadbench.execution.request import RunRequest
 from tsadbench.leaderboard.board import Leaderboard
 from tsadbench.leaderboard.frame import metric_names, rows, trials
 from tsadbench.leaderboard.render import Table, render
+from tsadbench.results.verification import plan_of
 from tsadbench.utils.grouping import grouped
-from tsadbench.utils.parameters import parse_label
 
 ROW = ["dataset", "protocol", "split", "detector"]
 # Tolerance for deterministic detectors: another CPU's linear algebra may swap nearly equal scores (1e-5 on causrca).
@@ -116,22 +115,12 @@ def run_again(
 
 def _plans(baseline: Sequence[Record], dataset: str, seeds: int | None, directory: Path | None) -> Iterator[Plan]:
     """Yield plans of a table's trials: its rows may have run with different numbers of threads and seeds."""
-    first, protocol = baseline[0], parse_label(baseline[0].protocol)
+    first = baseline[0]
     of_row = grouped(baseline, lambda record: (record.label, record.threads))
     n_seeds = {row: 1 + max(record.seed for record in some) for row, some in of_row.items()}
     for (threads, n_of_rows), alike in sorted(grouped(of_row, lambda row: (row[1], n_seeds[row])).items()):
-        request = RunRequest(
-            detectors=[label for label, _ in alike],
-            datasets=[dataset],
-            protocols=[protocol.target],
-            settings={f"{protocol.target}.{key}": value for key, value in protocol.arguments.items()},
-            seeds=min(seeds or n_of_rows, n_of_rows),
-            threads=threads,
-            floors=False,
-            data=directory,
-            contributions=False,
-        )
-        plan = make_plan(request)
+        asked = {"seeds": min(seeds or n_of_rows, n_of_rows), "threads": threads, "data": directory}
+        plan = plan_of([label for label, _ in alike], dataset, first.protocol, **asked, contributions=False)
         here = f"{first.protocol} {plan.protocol.version}, version {plan.data.dataset.version} of the data"
         if (there := f"{first.rules}, version {first.dataset_version} of the data") != here:
             raise UsageError(

@@ -16,7 +16,7 @@ from tsadbench.analysis.significance.compare import compare
 from tsadbench.analysis.significance.rank import rank
 from tsadbench.analysis.stored import all_records, select
 from tsadbench.base.dataset import LabelledDataset
-from tsadbench.errors import MissingExtraError, TsadbenchError, UsageError
+from tsadbench.errors import TsadbenchError, UsageError
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
@@ -143,8 +143,6 @@ def _from_scores(
         of_data = split if split in data.dataset.splits else None
         here = select(store, dataset=data, protocol=first.protocol, detectors=chosen, split=of_data)
         results = here.results(data)
-    except MissingExtraError:
-        raise
     except TsadbenchError as error:
         return {"missing": str(error)}
     shown = {result.record.label: result for result in reversed(results)}
@@ -170,8 +168,6 @@ def _compared(
             comparison_figure(found, ax)
             if ax.get_legend_handles_labels()[0]:
                 ax.figure.legend(loc="outside lower left", ncols=3)
-    except MissingExtraError:
-        raise
     except TsadbenchError as error:
         return {"missing": str(error)}
     said = found.conclusions

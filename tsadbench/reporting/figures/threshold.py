@@ -73,8 +73,8 @@ def density(result: TrialResult, ax: Axes, split: str = "overall") -> Axes:
     fit's threshold. Raises a UsageError if there is no such split, or it has no evaluated row with a score.
     """
     groups = score_groups(result, split)
-    shares = zip(("normal", "anomalous"), operating_point(fits_of(result, split)), strict=False)
-    said = " and ".join(f"{share:.1%} of {name}" for name, share in shares if share is not None)
+    rates = zip(("normal", "anomalous"), operating_point(fits_of(result, split)), strict=False)
+    said = " and ".join(f"{share:.1%} of {name}" for name, share in rates if share is not None)
     ax.set_title(f"flags {said} rows", fontsize=7.2)
     if groups is None:
         blank(ax, "scores share no scale: a threshold\nmoves, or is not positive")
