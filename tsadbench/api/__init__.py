@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tsadbench._lazy import lazy
 
 if TYPE_CHECKING:
     from tsadbench._version import __version__
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from tsadbench.testing import CheckResult
     from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned
     from tsadbench.tuning.task import Settings, make_task
-    from tsadbench.utils.docstrings import method_notes, sections
+    from tsadbench.utils.docstrings import definitions, sections
     from tsadbench.utils.files import open_text, require_writable, write_file
     from tsadbench.utils.parameters import (
         Label,
@@ -67,19 +66,4 @@ if TYPE_CHECKING:
     from tsadbench.utils.progress import progress
     from tsadbench.utils.text import counted, first_of, one_line, printable
 
-
-# The imports above happen on first use (PEP 562): `tsadbench --help` must not wait for them.
-_MODULE_OF = {
-    one.name: str(node.module)
-    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
-    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tsadbench.")
-    for one in node.names
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy(__name__, __file__)  # the imports above happen on first use

@@ -47,7 +47,6 @@ def fit(
             threads=threads,
             timeout=timeout,
             memory_mib=memory,
-            listener=api.progress,
         )
     card, threshold, traits = model.card, model.card.threshold, model.detector.declared_traits()
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"

@@ -86,7 +86,7 @@ def manifest(
         **_decides(trial, plan),
         "rules": dict(source_of(type(plan.protocol)).modules),
         "labels_hash": plan.data.labels.content_hash,
-        "device": trial.contender.device,
+        "device": trial.contender.construction.device,
         "command": [*map(printable, (*map(os.path.basename, sys.argv[:1]), *map(without_folders, sys.argv[1:])))],
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),

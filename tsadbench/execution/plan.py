@@ -48,21 +48,10 @@ class Contender:
         """The name with the parameters that differ from their defaults."""
         return str(Label(self.name, self.description.changed))
 
-    @cached_property
-    def fit_label(self) -> str:
-        """The label without parameters that training does not depend on: equal for contenders that share a fit."""
-        scoring = self.traits.scoring_parameters
-        return str(Label(self.name, {key: one for key, one in self.description.changed.items() if key not in scoring}))
-
     @property
     def traits(self) -> Traits:
         """Its traits with these parameters."""
         return self.description.declared
-
-    @property
-    def device(self) -> str:
-        """The device that it requests."""
-        return str(self.construction.given.get("device", "cpu"))
 
     @property
     def prior_hashes(self) -> dict[str, str]:
@@ -91,8 +80,9 @@ def shared_fits(trials: Iterable[Trial]) -> list[tuple[Trial, ...]]:
 
     def fit(one: Trial) -> tuple[object, ...]:
         of = one.contender
-        label = of.label if of.traits.adaptive else of.fit_label  # what adapts is scored once
-        return of.construction.source, label, str(of.prior_hashes), one.seed, one.threads
+        ignored = () if of.traits.adaptive else of.traits.scoring_parameters  # what adapts is scored once
+        kept = {key: text for key, text in of.description.changed.items() if key not in ignored}
+        return of.construction.source, of.name, str(kept), str(of.prior_hashes), one.seed, one.threads
 
     return list(grouped(trials, fit).values())
 

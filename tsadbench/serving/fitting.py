@@ -17,7 +17,7 @@ from tsadbench.registry import defaults
 from tsadbench.sandbox import Box, Limits
 from tsadbench.serving.model import MAGIC, Model, ModelCard, from_bytes, model_bytes
 from tsadbench.utils.files import require_writable, write_file
-from tsadbench.utils.progress import Listener
+from tsadbench.utils.progress import progress
 from tsadbench.utils.text import counted
 
 # Number of training rows on which the restored detector must score like the fitted one.
@@ -36,7 +36,6 @@ def fit_model(
     threads: int = 1,
     timeout: float | None = None,
     memory_mib: float | None = None,
-    listener: Listener | None = None,
 ) -> Model:
     """Fit a detector in a box, write a model file, and return the model as read from it.
 
@@ -51,8 +50,6 @@ def fit_model(
         The file to write; required.
     entity, seed
         The entity to model, if the protocol fits one model per entity; the seed of a stochastic detector.
-    listener
-        Receives the detector's progress reports.
 
     Raises
     ------
@@ -84,7 +81,7 @@ def fit_model(
     compared = episode.train[0].rows(0, min(_COMPARED_ROWS, episode.train[0].n_rows))
     started = datetime.now(UTC)
     limits, forbidden = Limits(plan.timeout, plan.memory_mib), () if data.folder is None else (data.folder,)
-    with Box(construction, threads=threads, limits=limits, listener=listener, forbidden=forbidden) as box:
+    with Box(construction, threads=threads, limits=limits, listener=progress, forbidden=forbidden) as box:
         box.fit(episode.train)
         train = box.training_scores()
         calibration = tuple(box.score(recording) for recording in episode.calibration)
