@@ -81,6 +81,8 @@ class TestRuns:
         [
             ("verify", "--dataset", "nowhere"),
             ("judge", "--dataset", "nowhere"),
+            ("judge", "--split", "overall"),
+            ("judge", "--format", "json"),
             ("leaderboard", "--columns", "auroc", "--format", "csv"),
             ("leaderboard", "--write", "tables", "--diagnostics", "vus"),
         ],
