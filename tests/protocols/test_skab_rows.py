@@ -34,3 +34,13 @@ def test_strict_evaluates_each_file_after_its_warm_up(skab: LabelledDataset) -> 
     }
     assert found.splits["overall"].n_anomalous == 13_067
     assert found.thresholds[0].threshold.n == 8_803
+
+
+def test_strict_drops_the_572_training_rows_that_are_also_in_a_test_file(skab: LabelledDataset) -> None:
+    (episode,) = Strict().episodes(skab.dataset)
+    assert [(one.id, one.n_rows) for one in episode.train] == [("anomaly-free[0:8833]", 8_833)]
+    (whole,) = skab.dataset.train
+    dropped = {(t, *row) for t, row in zip(whole.time[8_833:], whole.values[8_833:].tolist(), strict=True)}
+    in_test = {(t, *row) for one in skab.dataset.test for t, row in zip(one.time, one.values.tolist(), strict=True)}
+    assert len(dropped) == 572
+    assert dropped <= in_test

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tsadbench.results.trial_result import ScoredRecording
-from tsadbench.utils.arrays import FloatArray, mask_runs
+from tsadbench.utils.arrays import Float32Array, FloatArray, mask_runs
 
 
 class Event(NamedTuple):
@@ -65,6 +65,12 @@ def recording_events(scored: ScoredRecording, look_ahead: int = 0) -> list[Event
         delay = (alarm - start, seconds) if seen else (None, None)
         events.append(Event(start, stop, seen, already_on, first, *delay))
     return events
+
+
+def summed_contributions(contributions: Float32Array) -> FloatArray:
+    """Return each sensor's sum over [n_rows, n_sensors] contributions; NaN counts as zero, infinity as the largest."""
+    summed: FloatArray = np.nan_to_num(contributions).sum(axis=0, dtype=np.float64)
+    return summed
 
 
 def row_seconds(time: FloatArray | None) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from pydantic_core import to_jsonable_python
 
-from tsadbench.analysis.events import recording_events
+from tsadbench.analysis.events import recording_events, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.base.prior import Edge, Prior
 from tsadbench.results.admission import offers_contributions
@@ -124,7 +124,7 @@ def _moment(scored: ScoredRecording, row: int) -> dict[str, Any]:
 def _shares(scored: ScoredRecording, rows: slice) -> dict[str, float]:
     if scored.contributions is None:
         return {}
-    raising = np.maximum(np.nansum(scored.contributions[rows], axis=0, dtype=np.float64), 0.0)
+    raising = np.maximum(summed_contributions(scored.contributions[rows]), 0.0)
     total, order = float(raising.sum()), np.argsort(-raising, kind="stable")
     return {scored.recording.sensors[i]: float(raising[i]) / total for i in order} if total else {}
 

@@ -109,7 +109,9 @@ class Commands(Group):
             if not isinstance(loaded, typer.Typer):
                 raise PluginError(f"command {name!r}: expected a typer.Typer, found {loaded!r}")
             command = typer.main.get_command(loaded)
-            command.params = [one for one in command.params if not str(one.name).endswith("_completion")]
+            command.params = [
+                one for one in command.params if one.name not in ("install_completion", "show_completion")
+            ]
         return name, command, rest
 
 

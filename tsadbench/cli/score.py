@@ -98,11 +98,13 @@ def score(
                         shown.insert(0, "file", _name(source))
                     yield shown
 
-        # Only streams are written while scoring: for files, an error leaves no partial table.
-        tables = answers() if files == ["-"] else list(answers())
-        if isinstance(tables, list) and len({tuple(one) for one in tables}) > 1:
-            raise UsageError("some files have a time column, others do not; score them one by one")
-        _write(tables, out)
+        if files == ["-"]:
+            _write(answers(), out)
+        else:  # an error leaves no partial table
+            tables = list(answers())
+            if len({tuple(one) for one in tables}) > 1:
+                raise UsageError("some files have a time column, others do not; score them one by one")
+            _write(tables, out)
         if plot is not None:
             _draw(loaded, drawn, Path(files[0]).name, plot)
             output.say([plot])

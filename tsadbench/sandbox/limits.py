@@ -50,7 +50,7 @@ class Interrupted(BaseException):
 
 @dataclass(slots=True)
 class Limits:
-    """The limits of one trial; its clock starts with its first box.
+    """The limits of one trial; its clock starts with its first box, which sets ``start``.
 
     ``timeout`` are seconds for the whole trial, ``memory_mib`` the resident size of all processes of a box (None: no
     limit). Setting ``stop`` ends the trial. ``sealed_only`` fails the trial if the kernel does not seal its box.

@@ -36,8 +36,8 @@ def read_toml(
 ) -> tuple[_Model | None, str, list[Issue]]:
     """Return a TOML file's content (None if it cannot be read, or a key or value is wrong), its text and the issues.
 
-    Messages call the file ``whole`` ("the card"); ``advice`` says
-    what to do if there is no such file; ``more`` is added to pydantic's context.
+    Messages call the file ``whole`` ("the card"); ``advice`` says what to do if there is no such file; ``more`` is
+    added to pydantic's context.
     """
     text = ""
     try:

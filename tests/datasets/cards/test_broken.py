@@ -313,6 +313,11 @@ def test_all_in_one_go(tmp_path):
     assert "57" in found[-1]  # more such cells
 
 
+def test_a_card_with_a_wrong_key_is_corrected_first(tmp_path):
+    (found,) = broken(tmp_path, f"colour = 1\n{CARD}", {**FILES, "r.csv": RUN.replace("8.5", "x")})
+    assert found.startswith("card.toml, line 1: ")
+
+
 def test_no_card(tmp_path):
     (found,) = problems(tmp_path / "card.toml")
     assert "card.toml" in found

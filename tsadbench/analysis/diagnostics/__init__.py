@@ -12,6 +12,7 @@ from tsadbench.analysis.diagnostics.measures import VUS_BUFFER
 from tsadbench.analysis.events import recording_events
 from tsadbench.analysis.stored import Stored
 from tsadbench.base.dataset import LabelledDataset
+from tsadbench.errors import about
 from tsadbench.execution.record import Record
 from tsadbench.execution.store import Store
 from tsadbench.leaderboard.board import Leaderboard
@@ -37,7 +38,8 @@ def with_diagnostics(
     shown = board.frame[board.frame["ok"] & ~board.frame["stored"]]
     versions = {name: protocol_named(name).version for name in shown["protocol"].unique()}
     shown = shown[shown["protocol"].map(versions) == shown["protocol_version"]]
-    data = {name: load(name) for name in shown["dataset"].unique()}
+    with about("dataset"):
+        data = {name: load(name) for name in shown["dataset"].unique()}
     names = [name for group in DIAGNOSTICS if group in groups for name in DIAGNOSTICS[group]]
     numbers, notes = dict[tuple[str, str], Mapping[str, float | None]](), list[Note]()
     done, trials = 0, board.trials.merge(shown[ROW], on=ROW)

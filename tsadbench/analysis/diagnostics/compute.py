@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from tsadbench.analysis.diagnostics.measures import affiliation, vus_pr, zones_of
-from tsadbench.analysis.events import recording_events, row_seconds
+from tsadbench.analysis.events import recording_events, row_seconds, summed_contributions
 from tsadbench.base.dataset import Cause
 from tsadbench.leaderboard.table import DIAGNOSTICS
 from tsadbench.results.trial_result import ScoredRecording, TrialResult
@@ -142,7 +142,7 @@ def blamed_events(
             to_blame = np.isin(scored.recording.sensors, cause.sensors)
             hits: Sequence[float] = [np.nan] * len(RANKS)
             if scored.contributions is not None:
-                hits = hit_chances(np.nansum(scored.contributions[rows][evaluated], axis=0, dtype=np.float64), to_blame)
+                hits = hit_chances(summed_contributions(scored.contributions[rows][evaluated]), to_blame)
             chances = hit_chances(np.zeros(len(to_blame)), to_blame)
             yield {"entity": entity, **dict(zip(NAMES, (*hits, *chances), strict=True))}
 
