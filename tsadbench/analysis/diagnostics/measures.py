@@ -121,11 +121,10 @@ def vus_pr(scores: FloatArray, anomalous: BoolArray, buffer: int = VUS_BUFFER) -
     areas = []
     for size in range(buffer + 1):
         # The ramp after an event is one row shorter than before it. A row between two events has two ramps.
-        ramps = np.zeros(len(scores) + 2 * reach)
-        for step in range(1, size // 2 + 1):
-            ramps[reach + events[:, 0] - step] += np.sqrt(1 - step / size)
-        for step in range(1, size // 2):
-            ramps[reach + events[:, 1] - 1 + step] += np.sqrt(1 - step / size)
+        steps = np.arange(1, size // 2 + 1)
+        rows = np.concatenate([events[:, :1] - steps, events[:, 1:] - 1 + steps[:-1]], axis=1)
+        heights = np.tile(np.sqrt(1 - np.concatenate([steps, steps[:-1]]) / max(size, 1)), len(events))
+        ramps = np.bincount(reach + rows.ravel(), heights, len(scores) + 2 * reach)
         labels = np.where(anomalous, 1.0, np.minimum(ramps[reach : reach + len(scores)], 1.0))
         hits = np.cumsum(np.bincount(ranks, labels, _THRESHOLDS))
         expected = (np.count_nonzero(anomalous) + hits[-1]) / 2
