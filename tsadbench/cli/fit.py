@@ -47,6 +47,7 @@ def fit(
             threads=threads,
             timeout=timeout,
             memory_mib=memory,
+            load=False,
         )
     card, threshold, traits = model.card, model.card.threshold, model.detector.declared_traits()
     memory_rows = "all rows" if traits.memory is None else f"{traits.memory} rows"

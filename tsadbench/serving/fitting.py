@@ -15,7 +15,7 @@ from tsadbench.execution.plan import Plan, make_plan
 from tsadbench.execution.request import DatasetSpec, DetectorSpec, RunRequest
 from tsadbench.registry import defaults
 from tsadbench.sandbox import Box, Limits
-from tsadbench.serving.model import MAGIC, Model, ModelCard, from_bytes, model_bytes
+from tsadbench.serving.model import MAGIC, BoxedDetector, Model, ModelCard, from_bytes, model_bytes, refused
 from tsadbench.utils.files import require_writable, write_file
 from tsadbench.utils.progress import progress
 from tsadbench.utils.text import counted
@@ -36,6 +36,7 @@ def fit_model(
     threads: int = 1,
     timeout: float | None = None,
     memory_mib: float | None = None,
+    load: bool = True,
 ) -> Model:
     """Fit a detector in a box, write a model file, and return the model as read from it.
 
@@ -50,6 +51,9 @@ def fit_model(
         The file to write; required.
     entity, seed
         The entity to model, if the protocol fits one model per entity; the seed of a stochastic detector.
+    load
+        Whether to restore the detector in this process, as `load_model` does. If not, its code runs in boxes alone, and
+        the returned model has no more than its card and traits.
 
     Raises
     ------
@@ -104,12 +108,15 @@ def fit_model(
         threads=threads,
         manifest={name: value for name, value in made.items() if name not in ("labels_hash", "fit_shared_with")},
     )
-    content = model_bytes(card, parts)
-    # The card names a detector's file without its folder, so read it from its real path.
-    model = from_bytes(content, detector=trial.contender.construction.source.target)
-    if difference(model.detector.score(compared), expected)[0] is not None:
+    with refused("", ModelFileError), Box(construction, threads=threads, limits=limits, forbidden=forbidden) as box:
+        model = Model(BoxedDetector(box, box.restore(parts, (), threads)), card)
+        again = box.score(compared)
+    if difference(again, expected)[0] is not None:
         rule = "keep what it learns in attributes, or write _learned and _restore (docs/using-a-model.md)"
         raise ModelFileError(f"{trial.contender.label} scores differently when restored from its file: {rule}")
+    content = model_bytes(card, parts)
+    if load:  # the card names a detector's file without its folder, so read it from its real path
+        model = from_bytes(content, detector=construction.source.target)
     write_file(out, content)
     return model
 

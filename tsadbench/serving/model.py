@@ -78,12 +78,12 @@ class BoxedDetector:
 
     def score(self, rows: Series) -> FloatArray:
         """Return scores [n_rows]."""
-        with _refused("DataError", DataError):
+        with refused("DataError", DataError):
             return self.box.score(as_recording(rows))
 
     def contributions(self, rows: Series) -> FloatArray:
         """Return each sensor's contribution [n_rows, n_sensors]."""
-        with _refused("UsageError", UsageError), _refused("DataError", DataError):
+        with refused("UsageError", UsageError), refused("DataError", DataError):
             return self.box.contributions(as_recording(rows))
 
     def offers_contributions(self) -> bool:
@@ -162,7 +162,7 @@ def boxed_model(
     allow_changed_code: bool = False,
 ) -> Iterator[Model]:
     """Provide a model whose detector runs in a box until the block ends; parameters and errors as for `load_model`."""
-    with _named(path), _refused("", ModelFileError):
+    with _named(path), refused("", ModelFileError):
         card, parts = _card_and_parts(read_bytes(Path(path), _MOST_BYTES))
         source = _source(card, detector)
         notes, changed = _checked(card, describe(source), device, allow_changed_code=allow_changed_code)
@@ -170,7 +170,7 @@ def boxed_model(
         kept = {name: text for name, text in parse_label(card.label).arguments.items() if name == "device"}
         box = Box(Construction(source, {**kept, **changed}))
     with box:
-        with _named(path), _refused("", ModelFileError):
+        with _named(path), refused("", ModelFileError):
             traits = box.restore(parts, tuple(changed), card.threads)
         yield Model(BoxedDetector(box, traits), card, notes)
 
@@ -201,7 +201,7 @@ def _named(path: Path | str) -> Iterator[None]:
 
 
 @contextmanager
-def _refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
+def refused(name: str, kind: type[DataError | ModelFileError | UsageError]) -> Iterator[None]:
     """Turn a box's error of this name ("": any name) into an error of this kind; others stay a BoxFailure."""
     try:
         yield
