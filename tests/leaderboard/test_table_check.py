@@ -45,17 +45,15 @@ def file(request, written, tmp_path) -> Path:
     return Path(shutil.copy(written / "pumploop/strict" / found.name, found))
 
 
-def test_a_true_table_has_no_difference(board, file, tmp_path):
+def test_a_true_table_has_no_difference(board, file):
     faults, n_cells = check_table(file, board)
     assert faults == []
     assert n_cells >= 10 * len(LABELS)
-    elsewhere = file.rename(tmp_path / file.name)  # named after its split alone
-    assert check_table(elsewhere, board) == ([], n_cells)
 
 
 def test_every_changed_digit_is_found_and_named(board, file):
     text = file.read_text()
-    (row,) = re.findall(r"^(?:\| \S+ \| t2 \||t2,).*", text, re.M)
+    (row,) = re.findall(r"^(?:\| \S+ \| t2 \||.*,t2,).*", text, re.M)
     digits = [found.start() for found in re.finditer(r"\d", row) if found.start() > row.index("t2") + 1]
     assert len(digits) > 40
     for place in digits[::7]:
@@ -67,7 +65,7 @@ def test_every_changed_digit_is_found_and_named(board, file):
 
 def test_missing_renamed_and_repeated_rows_are_found(board, file):
     text = file.read_text()
-    (row,) = re.findall(r"^(?:\| \S+ \| t2 \||t2,).*\n", text, re.M)
+    (row,) = re.findall(r"^(?:\| \S+ \| t2 \||.*,t2,).*\n", text, re.M)
     for changed, named in (
         (text.replace(row, ""), ["t2"]),
         (text.replace(row, row.replace("t2", "t3")), ["t2", "t3"]),
@@ -78,9 +76,8 @@ def test_missing_renamed_and_repeated_rows_are_found(board, file):
 
 
 def test_fewer_digits_and_fewer_columns_agree_and_other_columns_do_not(board, tmp_path):
-    frame = board.alone()["pumploop", board.frame["rules"][0], "overall"].to_frame()[["detector", "auprc_mean"]]
-    short = tmp_path / "pumploop" / "strict" / "overall.csv"
-    short.parent.mkdir(parents=True)
+    frame = board.to_frame()[["dataset", "protocol", "split", "detector", "auprc_mean"]]
+    short = tmp_path / "short.csv"
     frame.round(3).to_csv(short, index=False)
     assert check_table(short, board) == ([], len(LABELS))
     frame.assign(luck=1).to_csv(short, index=False)

@@ -154,18 +154,18 @@ class Leaderboard:
         return json_text(rows=[_json_row(row, names, entities) for row in rows])
 
     def to_csv(self) -> str:
-        """Return the rows as CSV, full precision, empty where undefined; with several tables, rows name their table."""
-        names = _csv_columns(self.frame)
-        return csv_text(self.to_frame()[names if len(self.frames()) > 1 else names[3:]])
+        """Return the rows as CSV, full precision, empty where undefined."""
+        return csv_text(self.to_frame()[_csv_columns(self.frame)])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per detector and split: the columns of the CSV, then those of tables.
 
-        Among these are ``rank``, ``to_floor`` (AUPRC less the best floor's), ``far``, ``remarks``, and the booleans
-        ``ok``, ``floor``, ``sound`` (it may be ranked) and ``above_floor``.
+        Among these are ``to_floor`` (AUPRC less the best floor's), ``far``, and the booleans ``ok``, ``sound`` (it may
+        be ranked) and ``above_floor``.
         """
         frame = self.frame.assign(
             seeds=self.frame["seeds"].map(len),
+            **{name: self.frame[name].astype("Int64") for name in _WHOLE},
             replay=["" if one is None else " ".join(one.marks) or "ok" for one in self.frame["replay"]],
             **{
                 name: [between.join(words or ()) for words in self.frame[name]]
@@ -226,10 +226,9 @@ class Leaderboard:
 def _csv_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns of the CSV in their order."""
     pairs = [f"{name}_{what}" for name in metric_names(frame) for what in ("mean", "std")]
-    first = ["dataset", "protocol", "split", "detector", "family", "seeds", "status", "coverage", "look_ahead"]
     return [
-        *first,
-        "below_floor",
+        *("dataset", "protocol", "split", "rank", "detector", "family", "floor", "remarks", "n_rows", "n_anomalous"),
+        *("seeds", "status", "coverage", "look_ahead", "below_floor"),
         *(name for name in pairs if not name.startswith(DIAGNOSTIC)),
         *("protocol_version", "seal", "replay", *(name for name in map(str, frame) if name.endswith("_entity_std"))),
         *("checked", "pretrained_on", *COST_COLUMNS, *(name for name in pairs if name.startswith(DIAGNOSTIC))),

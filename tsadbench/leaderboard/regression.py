@@ -23,6 +23,7 @@ from tsadbench.leaderboard.frame import metric_names, rows, trials
 from tsadbench.leaderboard.render import Table, render
 from tsadbench.results.verification import plan_of
 from tsadbench.utils.grouping import grouped
+from tsadbench.utils.text import first_of
 
 ROW = ["dataset", "protocol", "split", "detector"]
 # Tolerance for deterministic detectors: another CPU's linear algebra may swap nearly equal scores (1e-5 on causrca).
@@ -161,22 +162,17 @@ def to_junit(cells: pd.DataFrame) -> str:
 def check_table(file: Path, board: Leaderboard) -> tuple[list[str], int]:
     """Return how a table that `Leaderboard` wrote differs from a store's rows, and the number of cells compared.
 
-    A CSV of one table does not name it: the file is ``<data set>/<protocol>/<split>.csv``, or ``<split>.csv`` if the
-    store has one table of this split. A UsageError if the file cannot be read, or the store lacks its tables.
+    A UsageError if the file cannot be read, or the store lacks its tables.
     """
     try:
         found = _cells(file.read_text(encoding="utf-8"), file.suffix)
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"--table {file}: expected CSV or Markdown (`leaderboard --format`): {error}") from error
     tables = found.index.unique("table")
-    if not any(tables):
-        of_split = [one for (*_, split), one in board.alone().items() if split == file.stem]
-        here = [one for one in of_split if [*one.frame[["dataset", "protocol"]].iloc[0]] == [*file.parts[-3:-1]]]
-        board = (here or of_split or [board])[0] if len(here or of_split) < 2 else board
     right = _cells(board.to_csv() if file.suffix == ".csv" else board.to_markdown(), file.suffix)
     right = right[right.index.get_level_values("table").isin(tables)]
     if right.empty:
-        raise UsageError(f"--table {file}: the store has no such table; name a CSV after its split, as overall.csv")
+        raise UsageError(f"--table {file}: the store has no table {first_of(tables, 3)}")
     both = pd.concat([found, right], axis=1, keys=["table", "store"])
     rows, columns = (both.isna().groupby(level=level).all() for level in (["table", "detector", "copy"], "column"))
     faults = [f"row {row[1]}: missing in the {side}" for side in rows for row in rows.index[rows[side]]]
@@ -195,7 +191,7 @@ def _cells(text: str, form: str) -> Any:
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
     if form == ".csv":
         frame = pd.read_csv(io.StringIO(text), **options)
-        keys = [name for name in ("dataset", "protocol", "split") if name in frame]
+        keys = ["dataset", "protocol", "split"]
         frame = frame.assign(table=[", ".join(key) for key in frame[keys].to_numpy()]).drop(columns=keys)
     else:
         options |= {"sep": r"\s*(?<!\\)\|\s*", "engine": "python", "quoting": 3}
