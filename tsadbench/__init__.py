@@ -8,8 +8,9 @@ from tsadbench._lazy import lazy
 from tsadbench._version import __version__
 
 __all__ = [
-    "Board", "ContractError", "DataError", "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset",
-    "Labels", "Leaderboard", "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
+    "Board", "BrokenTrialError", "BrokenTrialWarning", "ClusterError", "ContractError", "DataError",
+    "DataNotFoundError", "Dataset", "Detector", "Episode", "LabelledDataset", "Labels", "Leaderboard",
+    "MissingExtraError", "ModelFileError", "NotFittedError", "PluginError", "Prior",
     "Protocol", "Record", "Recording", "Scored", "StoreError", "Traits", "TsadbenchError", "UsageError",
     "WrappedDetector", "__version__", "check", "compare", "dataset_from_frames", "detector", "fit_model", "load_board",
     "load_model", "plot_scores", "progress", "rank", "run",
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
         detector,
     )  # fmt: skip
     from tsadbench.errors import (
+        BrokenTrialError,
+        BrokenTrialWarning,
+        ClusterError,
         ContractError,
         DataError,
         DataNotFoundError,

@@ -107,9 +107,8 @@ def library_versions(packages: frozenset[str], libraries: tuple[str, ...]) -> Ma
 
 
 def code_of(manifest: Mapping[str, JsonValue]) -> str:
-    """Return the digest of the code that made a record; older records store another hash."""
-    sources = {name: str(one) for name, one in _part(manifest, "sources").items()}
-    return digest_of(sources) if sources else str(manifest.get("code_hash"))
+    """Return the digest of the code that made a record."""
+    return digest_of({name: str(one) for name, one in _part(manifest, "sources").items()})
 
 
 def changes(record: Record, trial: Trial, plan: Plan) -> Iterator[str]:

@@ -268,8 +268,6 @@ def _mixtures(records: Sequence[Record]) -> Iterator[str]:
     codes = {(record.label, code_of(record.manifest)) for record in records}
     if len(codes) > len({label for label, _ in codes}):
         yield "seeds of one row were made with different versions of its detector's code"
-    if older := sum("sources" not in record.manifest for record in records):
-        yield f"{'these rows' if older == len(records) else 'some of these rows'} were made by older code"
     found = [one if isinstance(one := record.manifest.get("versions"), dict) else {} for record in records]
     versions = {(name, str(version)) for one in found for name, version in one.items()}
     same = {
