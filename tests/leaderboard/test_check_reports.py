@@ -149,7 +149,7 @@ class TestCommandLine:
         skipped = ["borders", "seed", "scoring-parameters"]
         assert f"{len(all_checks()) - len(skipped)} pass, {len(skipped)} skip" in done.out
         assert all(f" {check.id} " in done.out and check.sentence in done.out for check in all_checks())
-        assert not (tmp_path / "runs").exists()
+        assert (not (tmp_path / "runs").exists(), "runs" in done.err.splitlines()[-1]) == (True, True)
         runs = Store.create(tmp_path / "runs").path
         label = f"{DISTANCE}[power=3]"
         checked = tsadbench("check", f"{DISTANCE}[power=3.0]")

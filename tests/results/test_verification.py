@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from tests.helpers.plans import make_plan
-from tests.helpers.records import record as record_of
 from tests.helpers.stored import stored
 from tests.helpers.trials import DISTANCE
 from tsadbench.base.dataset import DataOptions
@@ -24,7 +23,6 @@ from tsadbench.execution.judging import arrays_hash, judge_again, scored_episode
 from tsadbench.execution.record import Record
 from tsadbench.execution.runner import run_plan
 from tsadbench.execution.store import Store
-from tsadbench.results.admission import refusal
 
 DATASET = "pumploop"
 LABELS = ("t2[smoothing=3]", "all-positive", "max-z", "random")
@@ -216,17 +214,3 @@ def test_a_forged_record_only_ends_its_own_repetition(runs, tsadbench, changes, 
     (line,) = (line for line in redone.out.splitlines() if line.startswith(f"cannot be repeated: {record.trial}"))
     assert told in line
     assert "3 equal to the bit" in redone.out
-
-
-@pytest.mark.parametrize(
-    ("label", "named", "allowed"),
-    [
-        ("m.py:Mine[a=1]", ["m.py:Mine"], True),
-        ("m.py:Mine[a=1]", ["m.py:Mine[a=1]"], True),
-        ("m.py:Mine[a=1]", ["m.py:Mine[a=2]"], False),
-        ("m.py:Mine[prior=p.json]", ["m.py:Mine"], False),
-        ("m.py:Mine[prior=p.json]", ["m.py:Mine[prior=p.json]"], True),
-    ],
-)
-def test_a_class_is_allowed_with_the_parameters_that_were_named_or_any_but_a_prior(label, named, allowed):
-    assert (refusal(record_of(label), named) == "") is allowed

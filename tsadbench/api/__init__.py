@@ -36,7 +36,17 @@ if TYPE_CHECKING:
     from tsadbench.leaderboard.checks import read_reports
     from tsadbench.leaderboard.regression import check_table, run_again, to_junit, to_markdown
     from tsadbench.leaderboard.render import Form, Table, number, print_tables, table_lines
-    from tsadbench.registry import Kind, Source, entries, know_protocol, load_protocol, locate, locate_entry, package_of
+    from tsadbench.registry import (
+        Kind,
+        Source,
+        defaults,
+        entries,
+        know_protocol,
+        load_protocol,
+        locate,
+        locate_entry,
+        package_of,
+    )
     from tsadbench.reporting.figures import explanation
     from tsadbench.reporting.figures.audit import draw_audit
     from tsadbench.reporting.figures.significance import draw, draw_ranking
@@ -48,6 +58,7 @@ if TYPE_CHECKING:
     from tsadbench.sandbox import BoxFailure, Construction, ask, asking, describe, seal_status
     from tsadbench.sandbox.server import default_server
     from tsadbench.serving import Model, fit_model, score_rows
+    from tsadbench.serving.fitting import write_model
     from tsadbench.serving.model import boxed_model
     from tsadbench.testing import CheckResult
     from tsadbench.tuning.study import best_and_defaults, label_at, n_counted, run_study, write_tuned

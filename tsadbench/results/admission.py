@@ -15,12 +15,12 @@ def refusal(record: Record, named: Collection[str] = ()) -> str:
     """Return the reason not to load what a record names, or ``""``.
 
     A store may come from a stranger, and the files and modules it names could contain any code. ``named`` are the
-    labels that the user allows; one without parameters allows all that name no prior.
+    labels that the user allows.
     """
     label = parse_label(record.label)
     if record.label in named:
         return ""
-    if label.target not in named and not (is_registered(record.detector) and is_registered(label.target)):
+    if not (is_registered(record.detector) and is_registered(label.target)):
         where = "name it with --detector, in the folder that its path begins in"
         return f"the detector {record.label} is not registered here; {where}"
     if "prior" in label.arguments:
